@@ -1,0 +1,1 @@
+"""Entities, value objects and pure decisions; standard library only, no I/O."""

@@ -1,0 +1,1 @@
+"""Adapters behind the application's ports, settings, the container and the lifecycle."""
