@@ -1,0 +1,124 @@
+# Every way to work on Dragoman. Nothing here uses packages of the caller's Python: all of it runs in .venv.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV
+export PYTHONNOUSERSITE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# The first interpreter that really runs (a version manager's shim may not), is new enough and can make environments.
+# Expanded only where an environment is made.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
+UV := $(shell command -v uv 2>/dev/null)
+NPM := $(shell command -v npm 2>/dev/null)
+
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.installed
+DEMO_VENV := .venv-demo
+DEMO_SETUP := $(DEMO_VENV)/.installed
+NODE_SETUP := tests/node/node_modules/.installed
+# The top-level code besides src and tests, as far as it is there.
+SCRIPTS := $(wildcard demo benchmarks)
+PYTEST_ARGS ?=
+
+# An environment that still runs is kept; one that does not (moved, or its Python is gone) is made anew.
+define make_environment
+	if ! $(1)/bin/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+		if [ -z "$(PYTHON)" ]; then \
+			echo "Dragoman needs Python 3.11 or newer with venv (on Debian: apt-get install python3-venv)." >&2; exit 1; \
+		fi; \
+		"$(PYTHON)" -m venv --clear $(1); \
+	fi
+endef
+
+# Locked with hashes either way; uv when it is there (and able), else pip. Bytecode is compiled here, not at each first start.
+define install_lock
+	$(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python --compile-bytecode --require-hashes -r $(2) ||) \
+	$(1)/bin/python -m pip install --quiet --root-user-action ignore --require-hashes -r $(2)
+endef
+
+.PHONY: help
+help: ## list these targets
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+.PHONY: setup
+setup: $(SETUP) ## make .venv from the locked requirements, with Dragoman in it
+
+$(SETUP): requirements/dev.txt pyproject.toml
+	@echo "Setting up $(VENV) …"
+	@$(call make_environment,$(VENV))
+	@$(call install_lock,$(VENV),requirements/dev.txt)
+	@$(BIN)/python -m pip install --quiet --root-user-action ignore --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEMO_SETUP): requirements/demo.txt
+	@echo "Setting up $(DEMO_VENV), the demo's MCP servers …"
+	@$(call make_environment,$(DEMO_VENV))
+	@$(call install_lock,$(DEMO_VENV),requirements/demo.txt)
+	@touch $@
+
+$(NODE_SETUP): tests/node/package-lock.json
+	@echo "Setting up tests/node, the npm servers that tests use …"
+	@cd tests/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: node
+ifeq ($(NPM),)
+node:
+	@echo "No npm on PATH: tests against npm servers will be skipped."
+else
+node: $(NODE_SETUP) ## install the npm servers that tests use (skipped without npm)
+endif
+
+.PHONY: demo
+demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real MCP and native tools
+	@$(BIN)/python demo/run.py
+
+.PHONY: test
+test: setup node ## all checks and all tests
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: check
+check: setup ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy src tests $(SCRIPTS)
+	@$(BIN)/lint-imports
+
+.PHONY: fmt
+fmt: setup ## format the code and fix what lint can fix
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: serve
+serve: setup ## run the service on its defaults
+	@$(BIN)/dragoman serve
+
+.PHONY: bench
+bench: setup ## measure the cost of a tool-call iteration and of runs over HTTP
+	@$(BIN)/python -m benchmarks
+
+.PHONY: requirements
+requirements: setup ## rewrite the tests that docs/REQUIREMENTS.md lists, from the tests' marks
+	@$(BIN)/python -m tests.architecture.requirements_map --write
+
+# Locks hold for every supported Python, carry every file's hash, and name no index: where packages come from is the installer's affair.
+COMPILE := pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCK_ARGS)
+
+.PHONY: lock
+lock: ## lock the newest versions that install together (needs uv; LOCK_ARGS=--upgrade to move)
+	@[ -n "$(UV)" ] || { echo "make lock needs uv on PATH." >&2; exit 1; }
+	@$(UV) $(COMPILE) pyproject.toml --output-file requirements/runtime.txt
+	@$(UV) $(COMPILE) pyproject.toml --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	@$(UV) $(COMPILE) requirements/demo.in --constraint requirements/runtime.txt --output-file requirements/demo.txt
+	@[ -z "$(NPM)" ] || (cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)')
+
+# The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.
+STRIP_FUNDING := const fs = require("fs"), file = "package-lock.json", lock = JSON.parse(fs.readFileSync(file)); \
+	for (const entry of Object.values(lock.packages)) delete entry.funding; \
+	fs.writeFileSync(file, JSON.stringify(lock, null, 2) + "\n");
