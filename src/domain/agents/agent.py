@@ -1,0 +1,69 @@
+"""Agents: a model, instructions, tools and limits under a name; every change makes a new version."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from domain.errors import Violation, invalid
+from domain.ids import AgentId, OrganizationId
+from domain.runs.limits import LimitSettings
+from domain.tools.capabilities import NATIVE_TYPES, ToolType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """What a version of an agent consists of.
+
+    `model` and `fallback_models` are `PROVIDER:NAME`. `tools` are native kinds and `mcp_servers` slugs; absent means
+    none. `tool_allowlist` holds model-facing names or globs: None allows every tool listed, an empty one nothing.
+    """
+
+    name: str
+    model: str
+    fallback_models: tuple[str, ...] = ()
+    instructions: str = ""
+    tools: tuple[ToolType, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+    tool_allowlist: tuple[str, ...] | None = None
+    limits: LimitSettings = LimitSettings()
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if not self.name.strip():
+            wrong.append(Violation(path="name", message="must not be empty"))
+        for path, model in [
+            ("model", self.model),
+            *((f"fallback_models.{i}", m) for i, m in enumerate(self.fallback_models)),
+        ]:
+            provider, _, name = model.partition(":")
+            if not provider or not name:
+                wrong.append(
+                    Violation(path=path, message="must have the form PROVIDER:NAME, such as openai:gpt-5-mini")
+                )
+        for index, kind in enumerate(self.tools):
+            if kind not in NATIVE_TYPES:
+                wrong.append(
+                    Violation(path=f"tools.{index}", message="is not a native tool; list MCP servers in mcp_servers")
+                )
+        for path, entries in (("tools", self.tools), ("mcp_servers", self.mcp_servers)):
+            if len(set(entries)) != len(entries):
+                wrong.append(Violation(path=path, message="names an entry twice"))
+        if wrong:
+            raise invalid("agent_invalid", "The agent is not valid.", *wrong)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The model and its fallbacks, in the order they are tried."""
+        return (self.model, *self.fallback_models)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """An agent at one of its versions."""
+
+    id: AgentId
+    organization_id: OrganizationId
+    version: int
+    config: AgentConfig
+    created_at: datetime
+    updated_at: datetime

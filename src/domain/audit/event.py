@@ -1,0 +1,51 @@
+"""Audit events: who did what to which resource, written with the change they describe."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from domain.ids import AuditEventId, McpServerId, OrganizationId, RunId
+from domain.json_value import JsonObject
+
+
+class AuditAction(StrEnum):
+    """What happened; values are part of the public contract."""
+
+    RUN_STARTED = "run.started"
+    RUN_COMPLETED = "run.completed"
+    RUN_FAILED = "run.failed"
+    RUN_CANCELLED = "run.cancelled"
+    TOOL_EXECUTED = "tool.executed"
+    TOOL_FAILED = "tool.failed"
+    TOOL_BLOCKED = "tool.blocked"
+    MCP_SERVER_CREATED = "mcp_server.created"
+    MCP_SERVER_UPDATED = "mcp_server.updated"
+    MCP_SERVER_DELETED = "mcp_server.deleted"
+    MCP_SERVER_TESTED = "mcp_server.tested"
+    AGENT_CREATED = "agent.created"
+    AGENT_UPDATED = "agent.updated"
+    AGENT_DELETED = "agent.deleted"
+    KEY_CREATED = "key.created"
+    KEY_REVOKED = "key.revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """One entry.
+
+    `actor` is an API key id or `system`; `resource` the id acted on. Arguments of tool calls appear as a digest only
+    (`sha256:` and hex over canonical JSON), never as text.
+    """
+
+    id: AuditEventId
+    organization_id: OrganizationId
+    action: AuditAction
+    actor: str
+    resource: str
+    at: datetime
+    run_id: RunId | None = None
+    tool: str | None = None
+    server_id: McpServerId | None = None
+    duration_ms: int | None = None
+    arguments_digest: str | None = None
+    details: JsonObject = field(default_factory=dict)

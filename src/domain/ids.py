@@ -1,0 +1,34 @@
+"""Typed identifiers and how deterministic ones are derived. Prefixes are part of the public contract."""
+
+import hashlib
+from typing import NewType
+
+OrganizationId = NewType("OrganizationId", str)
+ApiKeyId = NewType("ApiKeyId", str)
+AgentId = NewType("AgentId", str)
+ThreadId = NewType("ThreadId", str)
+MessageId = NewType("MessageId", str)
+RunId = NewType("RunId", str)
+McpServerId = NewType("McpServerId", str)
+ToolCallId = NewType("ToolCallId", str)
+AuditEventId = NewType("AuditEventId", str)
+WorkerId = NewType("WorkerId", str)
+
+
+def derived_id(prefix: str, *parts: str | int) -> str:
+    """An id that is the same whenever the parts are the same, so that a repeated step names the same things.
+
+    128 bits of SHA-256 in hex after `prefix_`; the separator cannot occur in our ids.
+    """
+    text = "\x1f".join(str(part) for part in parts)
+    return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def tool_call_id(run_id: RunId, turn: int, index: int) -> ToolCallId:
+    """The id of the index-th call of a turn: ours, not the provider's, so it is unique in a thread and fits every provider."""
+    return ToolCallId(derived_id("call", run_id, turn, index))
+
+
+def message_id(run_id: RunId, turn: int, part: str, attempt: int = 0) -> MessageId:
+    """The id of a message of a run; `attempt` tells replies apart that were begun and discarded."""
+    return MessageId(derived_id("msg", run_id, turn, part, attempt))

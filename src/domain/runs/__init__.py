@@ -1,0 +1,1 @@
+"""Runs: state machine, limits, usage, events and the tool ledger."""

@@ -1,0 +1,132 @@
+"""Limits of a run: how far it may go, and how limits of several layers narrow each other."""
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from enum import StrEnum
+from typing import TypeVar
+
+from domain.errors import Violation, invalid
+from domain.runs.usage import Usage
+
+
+_Number = TypeVar("_Number", int, float, Decimal)
+
+
+def _tighter(mine: _Number | None, theirs: _Number | None) -> _Number | None:
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
+    return min(mine, theirs)
+
+
+class IncompleteReason(StrEnum):
+    """Why a run ended `incomplete`: the limit it reached."""
+
+    MAX_TURNS = "max_turns"
+    MAX_TOOL_CALLS = "max_tool_calls"
+    MAX_TOKENS = "max_tokens"
+    MAX_COST = "max_cost_usd"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    """Limits as one layer (organization, agent, run) states them; None leaves the other layers' word."""
+
+    max_turns: int | None = None
+    max_tool_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost_usd: Decimal | None = None
+    context_tokens: int | None = None
+    timeout_s: float | None = None
+    turn_tool_timeout_s: float | None = None
+    tool_timeout_s: float | None = None
+
+    def __post_init__(self) -> None:
+        wrong = [
+            Violation(path=f"limits.{field.name}", message="must be greater than 0")
+            for field in fields(self)
+            if (value := getattr(self, field.name)) is not None and value <= 0
+        ]
+        if wrong:
+            raise invalid("limits_invalid", "Limits must be positive.", *wrong)
+
+    def narrowed_by(self, other: "LimitSettings") -> "LimitSettings":
+        """The tighter of both, limit by limit."""
+        return LimitSettings(
+            max_turns=_tighter(self.max_turns, other.max_turns),
+            max_tool_calls=_tighter(self.max_tool_calls, other.max_tool_calls),
+            max_tokens=_tighter(self.max_tokens, other.max_tokens),
+            max_cost_usd=_tighter(self.max_cost_usd, other.max_cost_usd),
+            context_tokens=_tighter(self.context_tokens, other.context_tokens),
+            timeout_s=_tighter(self.timeout_s, other.timeout_s),
+            turn_tool_timeout_s=_tighter(self.turn_tool_timeout_s, other.turn_tool_timeout_s),
+            tool_timeout_s=_tighter(self.tool_timeout_s, other.tool_timeout_s),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits in force for a run. Times are seconds; `timeout_s` counts active time only."""
+
+    max_turns: int = 10
+    max_tool_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost_usd: Decimal | None = None
+    context_tokens: int = 128_000
+    timeout_s: float = 600.0
+    turn_tool_timeout_s: float = 120.0
+    tool_timeout_s: float = 30.0
+
+    @classmethod
+    def of(cls, settings: LimitSettings) -> "Limits":
+        """Settings with the built-in defaults where they are silent."""
+        default = cls()
+        return cls(
+            max_turns=settings.max_turns or default.max_turns,
+            max_tool_calls=settings.max_tool_calls,
+            max_tokens=settings.max_tokens,
+            max_cost_usd=settings.max_cost_usd,
+            context_tokens=settings.context_tokens or default.context_tokens,
+            timeout_s=settings.timeout_s or default.timeout_s,
+            turn_tool_timeout_s=settings.turn_tool_timeout_s or default.turn_tool_timeout_s,
+            tool_timeout_s=settings.tool_timeout_s or default.tool_timeout_s,
+        )
+
+    @property
+    def closing_time_s(self) -> float:
+        """Active time kept back for the closing turn, so that a run that times out can still answer."""
+        return min(30.0, self.timeout_s * 0.1)
+
+    def reached_by(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> IncompleteReason | None:
+        """The limit that forbids another ordinary turn, if any.
+
+        `reserve` is what the closing turn will take; tokens and cost stop short of the limit by that amount, and by
+        what the next ordinary turn is expected to take, so that the closing turn can still be paid for.
+        """
+        if usage.turns >= self.max_turns:
+            return IncompleteReason.MAX_TURNS
+        if self.max_tool_calls is not None and usage.tool_calls >= self.max_tool_calls:
+            return IncompleteReason.MAX_TOOL_CALLS
+        if self.max_tokens is not None and usage.tokens + reserve.tokens * 2 > self.max_tokens:
+            return IncompleteReason.MAX_TOKENS
+        if self.max_cost_usd is not None and usage.cost_usd + reserve.cost_usd * 2 > self.max_cost_usd:
+            return IncompleteReason.MAX_COST
+        if active_s >= self.timeout_s - self.closing_time_s:
+            return IncompleteReason.TIMEOUT
+        return None
+
+    def allow_closing_turn(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> bool:
+        """Whether the closing turn fits into what is left."""
+        if self.max_tokens is not None and usage.tokens + reserve.tokens > self.max_tokens:
+            return False
+        if self.max_cost_usd is not None and usage.cost_usd + reserve.cost_usd > self.max_cost_usd:
+            return False
+        return active_s < self.timeout_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """What one model call over the present context is expected to take, at most."""
+
+    tokens: int
+    cost_usd: Decimal

@@ -1,0 +1,159 @@
+"""A run: one execution of an agent on a thread, as a state machine whose illegal transitions raise."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from domain.errors import conflict
+from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
+from domain.json_value import JsonObject
+from domain.runs.limits import IncompleteReason, LimitSettings
+from domain.runs.usage import Usage
+from domain.threads.message import ToolUse, UserContent
+
+
+class RunStatus(StrEnum):
+    """Where a run stands; values are part of the public contract."""
+
+    QUEUED = "queued"
+    IN_PROGRESS = "in_progress"
+    REQUIRES_ACTION = "requires_action"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    HALTED = "halted"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more can happen to the run."""
+        return self in TERMINAL_STATUSES
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run occupies its thread: at most one run of a thread is active."""
+        return self in ACTIVE_STATUSES
+
+
+TERMINAL_STATUSES = frozenset(
+    {RunStatus.COMPLETED, RunStatus.INCOMPLETE, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.HALTED}
+)
+ACTIVE_STATUSES = frozenset({RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION})
+
+_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
+    RunStatus.QUEUED: frozenset({RunStatus.IN_PROGRESS, RunStatus.CANCELLED, RunStatus.FAILED}),
+    RunStatus.IN_PROGRESS: frozenset(
+        {RunStatus.QUEUED, RunStatus.REQUIRES_ACTION, *TERMINAL_STATUSES},
+    ),
+    RunStatus.REQUIRES_ACTION: frozenset(
+        {RunStatus.QUEUED, RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.COMPLETED},
+    ),
+}
+
+
+class MultitaskStrategy(StrEnum):
+    """What a new run does about an unfinished run on its thread."""
+
+    ENQUEUE = "enqueue"
+    REJECT = "reject"
+    INTERRUPT = "interrupt"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunError:
+    """Why a run failed: a stable code and a sentence safe to show."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The state of a run, without its messages and events.
+
+    `limits` and `tool_allowlist` are the run's own narrowing of its agent's. `attempt` counts how often a worker took the
+    run up, `epoch` fences writes of former workers, `last_seq` is the number of the newest event. `active_s` is the
+    active time of former attempts, in seconds.
+    """
+
+    id: RunId
+    organization_id: OrganizationId
+    thread_id: ThreadId
+    agent_id: AgentId
+    agent_version: int
+    status: RunStatus
+    input: tuple[UserContent, ...]
+    model: str
+    limits: LimitSettings
+    tool_allowlist: tuple[str, ...] | None
+    metadata: JsonObject
+    requested_by: ApiKeyId | None
+    created_at: datetime
+    output: str | None = None
+    error: RunError | None = None
+    incomplete_reason: IncompleteReason | None = None
+    pending: tuple[ToolUse, ...] = ()
+    usage: Usage = Usage()
+    attempt: int = 0
+    epoch: int = 0
+    last_seq: int = 0
+    active_s: float = 0.0
+    overview: str | None = None
+    cancel_requested: bool = False
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    def claimed(self, *, at: datetime) -> "Run":
+        """Taken up by a worker: a new epoch begins."""
+        run = self._moved(RunStatus.IN_PROGRESS)
+        return replace(run, epoch=self.epoch + 1, attempt=self.attempt + 1, started_at=self.started_at or at)
+
+    def handed_back(self) -> "Run":
+        """Given up by its worker (drain, lost lease) for another one to continue; the epoch fences the former."""
+        return replace(self._moved(RunStatus.QUEUED), epoch=self.epoch + 1)
+
+    def suspended(self, pending: tuple[ToolUse, ...]) -> "Run":
+        """Waiting for somebody to settle `pending`."""
+        return replace(self._moved(RunStatus.REQUIRES_ACTION), pending=pending)
+
+    def resumed(self) -> "Run":
+        """All pending calls are settled; a worker may go on."""
+        if self.status is not RunStatus.REQUIRES_ACTION:
+            raise conflict("run_not_waiting", f"Run {self.id} is {self.status}, not requires_action.", run_id=self.id)
+        return replace(self._moved(RunStatus.QUEUED), pending=())
+
+    def ended(
+        self,
+        status: RunStatus,
+        *,
+        at: datetime,
+        output: str | None = None,
+        error: RunError | None = None,
+        incomplete_reason: IncompleteReason | None = None,
+    ) -> "Run":
+        """Finished for good."""
+        if not status.is_terminal:
+            raise ValueError(f"{status} does not end a run")
+        if (status is RunStatus.FAILED) != (error is not None):
+            raise ValueError("a run has an error exactly when it failed")
+        if (status is RunStatus.INCOMPLETE) != (incomplete_reason is not None):
+            raise ValueError("a run has an incomplete_reason exactly when it is incomplete")
+        return replace(
+            self._moved(status),
+            output=output,
+            error=error,
+            incomplete_reason=incomplete_reason,
+            pending=(),
+            finished_at=at,
+        )
+
+    def _moved(self, status: RunStatus) -> "Run":
+        if status not in _TRANSITIONS.get(self.status, frozenset()):
+            raise conflict(
+                "run_transition_illegal",
+                f"Run {self.id} is {self.status} and cannot become {status}.",
+                run_id=self.id,
+                status=self.status.value,
+            )
+        return replace(self, status=status)

@@ -1,0 +1,108 @@
+"""Messages of a thread and their content: what was said, which tools were asked for, what they answered."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from domain.errors import Violation, invalid
+from domain.ids import MessageId, RunId, ThreadId, ToolCallId
+from domain.json_value import JsonObject
+
+
+class Role(StrEnum):
+    """Who speaks. `tool` carries the results of one turn's calls."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextContent:
+    """Plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageContent:
+    """An image, inline (`data`: base64) or by `url`; exactly one of the two."""
+
+    media_type: str
+    data: str | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.data is None) == (self.url is None):
+            raise invalid(
+                "image_invalid",
+                "An image needs either data or url.",
+                Violation(path="content", message="give exactly one of data and url"),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A call the model asks for.
+
+    `malformed` keeps the model's raw argument text where it was not a JSON object; `params` is then empty and the call
+    is never run.
+    """
+
+    id: ToolCallId
+    name: str
+    params: JsonObject
+    malformed: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultContent:
+    """The answer to one tool use, as the model reads it."""
+
+    tool_id: ToolCallId
+    tool_name: str
+    result: str
+    is_error: bool = False
+    images: tuple[ImageContent, ...] = ()
+
+
+Content = TextContent | ImageContent | ToolUse | ToolResultContent
+UserContent = TextContent | ImageContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One entry of a thread; never changed once written."""
+
+    id: MessageId
+    thread_id: ThreadId
+    run_id: RunId | None
+    role: Role
+    content: tuple[Content, ...]
+    created_at: datetime
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.content if isinstance(part, TextContent))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls asked for, in the model's order."""
+        return tuple(part for part in self.content if isinstance(part, ToolUse))
+
+    @property
+    def tool_results(self) -> tuple[ToolResultContent, ...]:
+        """The answers carried, in the order of their calls."""
+        return tuple(part for part in self.content if isinstance(part, ToolResultContent))
+
+
+def unanswered_tool_uses(transcript: tuple[Message, ...]) -> tuple[ToolUse, ...]:
+    """The calls of the last assistant message that no later tool message answers."""
+    answered: set[ToolCallId] = set()
+    for message in reversed(transcript):
+        answered.update(result.tool_id for result in message.tool_results)
+        if message.role is Role.ASSISTANT:
+            return tuple(use for use in message.tool_uses if use.id not in answered)
+    return ()

@@ -1,0 +1,1 @@
+"""Tools: kinds, names, results."""

@@ -1,0 +1,31 @@
+"""Kinds of tool and what each is capable of: executed here, or displayed and settled by the client."""
+
+from enum import StrEnum
+
+
+class ToolType(StrEnum):
+    """The closed list of tool kinds; values are part of the public contract."""
+
+    CODE_EXECUTION = "code_execution"
+    WEBSITE_CONTENT = "website_content"
+    SEND_EMAIL = "send_email"
+    CREATE_CALENDAR_EVENT = "create_calendar_event"
+    INTERNET_SEARCH = "internet_search"
+    SOURCE_QUERY = "source_query"
+    MCP_TOOL = "mcp_tool"
+
+
+class ToolCapability(StrEnum):
+    """Where a call is settled."""
+
+    DISPLAYABLE = "displayable"
+    EXECUTABLE = "executable"
+
+
+DISPLAYABLE_TYPES = frozenset({ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT})
+NATIVE_TYPES = tuple(kind for kind in ToolType if kind is not ToolType.MCP_TOOL)
+
+
+def capability_of(tool_type: ToolType) -> ToolCapability:
+    """Displayable kinds are rendered and settled by the client; all others run here."""
+    return ToolCapability.DISPLAYABLE if tool_type in DISPLAYABLE_TYPES else ToolCapability.EXECUTABLE

@@ -1,0 +1,37 @@
+"""Names of tools as models see them: `mcp__<server>__<tool>`, at most 64 characters of `[A-Za-z0-9_-]`.
+
+Model providers cap tool names at 64 characters; MCP allows 1–128 of `[A-Za-z0-9_.-]` (MCP 2025-11-25, server/tools).
+"""
+
+import hashlib
+import re
+
+MAX_NAME_LENGTH = 64
+_HASH_LENGTH = 8
+_LEGAL_MCP_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+_ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+
+def is_legal_mcp_name(name: str) -> bool:
+    """Whether a server's own tool name may be registered at all."""
+    return _LEGAL_MCP_NAME.fullmatch(name) is not None
+
+
+def is_legal_slug(slug: str) -> bool:
+    """Whether a server's slug has the form `[a-z0-9][a-z0-9-]{0,31}`."""
+    return _SLUG.fullmatch(slug) is not None
+
+
+def model_facing_name(server_slug: str, tool_name: str) -> str:
+    """The name under which a model calls `tool_name` of `server_slug`.
+
+    Deterministic. Where a character is replaced or the name is cut, eight hex digits of the original's SHA-256 make
+    distinct tools keep distinct names; the registry maps the name back.
+    """
+    plain = f"mcp__{server_slug}__{tool_name}"
+    cleaned = _ILLEGAL_CHARACTER.sub("_", plain)
+    if cleaned == plain and len(plain) <= MAX_NAME_LENGTH:
+        return plain
+    digest = hashlib.sha256(plain.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{cleaned[: MAX_NAME_LENGTH - _HASH_LENGTH - 1]}_{digest}"

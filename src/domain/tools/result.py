@@ -1,0 +1,67 @@
+"""The outcome of a tool call, as a value: success, failure and refusal all reach the model as text."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.ids import ToolCallId
+from domain.threads.message import ImageContent, ToolResultContent
+
+
+class ToolOutcome(StrEnum):
+    """How a call ended. `unknown`: it may have run, its answer was lost, and it must not be sent again."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What the model is told about one call.
+
+    `text` is complete as shown to the model and never empty for a failure. `error_code` is stable and machine-readable
+    (`tool_timeout`, `mcp_error`, …), present exactly when the call did not succeed.
+    """
+
+    outcome: ToolOutcome
+    text: str
+    images: tuple[ImageContent, ...] = ()
+    error_code: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.outcome is ToolOutcome.SUCCEEDED) != (self.error_code is None):
+            raise ValueError("a tool result has an error code exactly when the call did not succeed")
+        if self.is_error and not self.text:
+            raise ValueError("a failed tool result needs a text for the model")
+
+    @classmethod
+    def succeeded(cls, text: str, images: tuple[ImageContent, ...] = ()) -> "ToolResult":
+        """The tool answered."""
+        return cls(outcome=ToolOutcome.SUCCEEDED, text=text, images=images)
+
+    @classmethod
+    def failed(cls, error_code: str, text: str) -> "ToolResult":
+        """The tool failed or could not be reached; `text` tells the model why."""
+        return cls(outcome=ToolOutcome.FAILED, text=text, error_code=error_code)
+
+    @classmethod
+    def blocked(cls, error_code: str, text: str) -> "ToolResult":
+        """The call was refused and never sent."""
+        return cls(outcome=ToolOutcome.BLOCKED, text=text, error_code=error_code)
+
+    @classmethod
+    def unknown(cls, text: str) -> "ToolResult":
+        """The call may have taken effect, but its answer is lost."""
+        return cls(outcome=ToolOutcome.UNKNOWN, text=text, error_code="outcome_unknown")
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model should read the text as a failure."""
+        return self.outcome is not ToolOutcome.SUCCEEDED
+
+    def as_content(self, tool_id: ToolCallId, tool_name: str) -> ToolResultContent:
+        """The entry for the tool message."""
+        return ToolResultContent(
+            tool_id=tool_id, tool_name=tool_name, result=self.text, is_error=self.is_error, images=self.images
+        )

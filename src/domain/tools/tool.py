@@ -1,0 +1,44 @@
+"""A tool as a run knows it: what the model is shown, and where a call goes."""
+
+from dataclasses import dataclass
+
+from domain.ids import McpServerId
+from domain.json_value import JsonObject
+from domain.tools.capabilities import ToolCapability, ToolType, capability_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpBinding:
+    """Where an MCP tool lives: the server, and the name the server itself gives the tool."""
+
+    server_id: McpServerId
+    server_slug: str
+    tool_name: str
+    output_schema: JsonObject | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool of a run.
+
+    `name` is model-facing; `parameters` a JSON Schema of the arguments object. `repeatable` says that a call whose
+    outcome is unknown may be sent again (read-only or idempotent, said by someone trusted).
+    """
+
+    name: str
+    type: ToolType
+    description: str
+    parameters: JsonObject
+    mcp: McpBinding | None = None
+    repeatable: bool = False
+
+    @property
+    def capability(self) -> ToolCapability:
+        """Displayable or executable, by type."""
+        return capability_of(self.type)
+
+    @property
+    def is_displayable(self) -> bool:
+        """Whether the client renders and settles calls of this tool."""
+        return self.capability is ToolCapability.DISPLAYABLE
