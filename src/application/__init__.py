@@ -1,1 +1,1 @@
-"""Use cases and the ports they call; standard library and `domain` only."""
+"""Use cases and the ports they call. Imports the standard library and the domain only."""

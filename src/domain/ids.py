@@ -25,7 +25,8 @@ def derived_id(prefix: str, *parts: str | int) -> str:
 
 
 def tool_call_id(run_id: RunId, turn: int, index: int) -> ToolCallId:
-    """The id of the index-th call of a turn: ours, not the provider's, so it is unique in a thread and fits every provider."""
+    """The id of the index-th call of a turn: ours, not the provider's, so it is unique in a thread and fits every
+    provider."""
     return ToolCallId(derived_id("call", run_id, turn, index))
 
 

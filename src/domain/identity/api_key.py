@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import ApiKeyId, OrganizationId
 from domain.identity.role import Role
+from domain.ids import ApiKeyId, OrganizationId
 
 TOKEN_PREFIX = "dgm_"
 

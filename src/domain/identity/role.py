@@ -4,7 +4,8 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """`viewer` reads; `runner` also starts runs; `operator` also cancels any run and connects servers; `admin` changes all."""
+    """`viewer` reads; `runner` also starts runs; `operator` also cancels any run and connects servers; `admin`
+    changes all."""
 
     VIEWER = "viewer"
     RUNNER = "runner"

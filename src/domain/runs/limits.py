@@ -8,7 +8,6 @@ from typing import TypeVar
 from domain.errors import Violation, invalid
 from domain.runs.usage import Usage
 
-
 _Number = TypeVar("_Number", int, float, Decimal)
 
 

@@ -72,7 +72,8 @@ class RunError:
 class Run:
     """The state of a run, without its messages and events.
 
-    `limits` and `tool_allowlist` are the run's own narrowing of its agent's. `attempt` counts how often a worker took the
+    `limits` and `tool_allowlist` are the run's own narrowing of its agent's. `attempt` counts how often a worker
+    took the
     run up, `epoch` fences writes of former workers, `last_seq` is the number of the newest event. `active_s` is the
     active time of former attempts, in seconds.
     """

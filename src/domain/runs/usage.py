@@ -6,7 +6,8 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """One model call's tokens and price. `input_tokens` includes `cached_tokens`; `cost_usd` is None for unpriced models."""
+    """One model call's tokens and price. `input_tokens` includes `cached_tokens`; `cost_usd` is None for unpriced
+    models."""
 
     input_tokens: int = 0
     output_tokens: int = 0

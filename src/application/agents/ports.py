@@ -1,0 +1,50 @@
+"""Ports of the agents slice."""
+
+from typing import Protocol
+
+from application.system.pages import Page, PageRequest
+from domain.agents.agent import Agent
+from domain.audit.event import AuditEvent
+from domain.ids import AgentId, OrganizationId
+
+
+class AgentStore(Protocol):
+    """Agents with all their versions; each write carries the audit event that describes it."""
+
+    async def add(self, agent: Agent, audit: AuditEvent) -> None:
+        """Store a new agent. Raises CONFLICT `agent_name_taken` if the name is in use in the organization."""
+        ...
+
+    async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a new version. Raises PRECONDITION `version_conflict` if the stored version is not `expected_version`,
+        CONFLICT `agent_name_taken` if the new name is in use."""
+        ...
+
+    async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
+        """The newest version, or None."""
+        ...
+
+    async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
+        """The newest version of the agent of that name, or None."""
+        ...
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
+        """Agents at their newest version, newest agent first."""
+        ...
+
+    async def versions(self, organization_id: OrganizationId, agent_id: AgentId, request: PageRequest) -> Page[Agent]:
+        """All versions of one agent, newest first; empty if there is no such agent."""
+        ...
+
+    async def delete(self, organization_id: OrganizationId, agent_id: AgentId, audit: AuditEvent) -> bool:
+        """Remove the agent from use (its versions stay readable for its runs; its name becomes free). False if there is
+        none. Raises CONFLICT `agent_busy` while a run of it is unfinished."""
+        ...
+
+
+class ModelDirectory(Protocol):
+    """Which models can be reached."""
+
+    def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
+        """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or None if it can."""
+        ...

@@ -1,0 +1,33 @@
+"""Ports of the identity slice."""
+
+from typing import Protocol
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.identity.api_key import ApiKey
+from domain.identity.organization import Organization
+from domain.ids import ApiKeyId, OrganizationId
+
+
+class IdentityStore(Protocol):
+    """Organizations and their API keys."""
+
+    async def bootstrap(self, organization: Organization, key: ApiKey) -> bool:
+        """Store the first organization with its key, unless any organization exists. True if it was stored."""
+        ...
+
+    async def add_key(self, key: ApiKey, audit: AuditEvent) -> None:
+        """Store a key."""
+        ...
+
+    async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
+        """Revoke at `audit.at`. False if there is no such key that is not revoked yet."""
+        ...
+
+    async def key_by_hash(self, token_hash: str) -> ApiKey | None:
+        """The key of that token, revoked or not."""
+        ...
+
+    async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
+        """Keys, newest first."""
+        ...

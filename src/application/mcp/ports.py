@@ -1,0 +1,203 @@
+"""Ports of the MCP slice: stored servers and catalogs, and live connections to servers."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+from domain.threads.message import ImageContent
+
+
+class McpServerStore(Protocol):
+    """Registered servers and the newest catalog of each; env and headers are encrypted at rest by the adapter."""
+
+    async def add(self, server: McpServer, audit: AuditEvent) -> None:
+        """Store a new server. Raises CONFLICT `mcp_server_slug_taken`."""
+        ...
+
+    async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change. Raises PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
+        ...
+
+    async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
+        """By id (`mcp_…`) or slug."""
+        ...
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
+        """Servers, newest first."""
+        ...
+
+    async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
+        """Remove the server and its catalog. False if there is none."""
+        ...
+
+
+class McpCatalogStore(Protocol):
+    """The last good catalog of each server."""
+
+    async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
+        """The stored snapshot, or None if the server was never listed."""
+        ...
+
+    async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
+        """Replace the snapshot."""
+        ...
+
+
+class ContentKind(StrEnum):
+    """Kinds of content block in a tool result (MCP schema, ContentBlock)."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    AUDIO = "audio"
+    RESOURCE = "resource"
+    RESOURCE_LINK = "resource_link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentBlock:
+    """One block of a tool's answer. `text` is the text (of a text block or embedded text resource) or a description
+    of what
+    cannot be shown (`audio/wav, 12 KiB`; `name (uri)`); `image` is set for image blocks."""
+
+    kind: ContentKind
+    text: str
+    image: ImageContent | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpReply:
+    """What a server answered to `tools/call`. `structured` is None when there is no `structuredContent`."""
+
+    is_error: bool
+    content: tuple[ContentBlock, ...]
+    structured: JsonValue = None
+
+
+class McpFailureKind(StrEnum):
+    """Why a call or a connection did not get an answer."""
+
+    SERVER_ERROR = "server_error"
+    """The server answered with a JSON-RPC error: `detail` is its message, `rpc_code` its code."""
+    TIMEOUT = "timeout"
+    NOT_CONNECTED = "not_connected"
+    """The connection cannot be opened; nothing was sent."""
+    CONNECTION_LOST = "connection_lost"
+    """The connection broke while the call was in flight: it may have taken effect."""
+    TOO_LARGE = "too_large"
+    """The reply is larger than allowed: `detail` says its size and the limit."""
+    INVALID_REPLY = "invalid_reply"
+    """The server's answer is not valid MCP."""
+    DISABLED = "disabled"
+
+
+class McpFailure(Exception):
+    """A call, a discovery or a connection that failed.
+
+    `detail` is safe to show: the server's own words for SERVER_ERROR (cleaned, capped by the use case), else a fixed
+    sentence of ours. `stderr` is the tail of a started server's error output, for the operator only.
+    """
+
+    def __init__(self, kind: McpFailureKind, detail: str, *, rpc_code: int | None = None, stderr: str = "") -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.rpc_code = rpc_code
+        self.stderr = stderr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionScope:
+    """On whose behalf a connection is used; the server's isolation decides which parts tell connections apart."""
+
+    organization_id: OrganizationId
+    thread_id: ThreadId | None = None
+    run_id: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpProgress:
+    """A progress notification (MCP utilities/progress). `total` and `message` are the server's, if any."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+ProgressCallback = Callable[[McpProgress], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpCall:
+    """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.
+    `meta` goes into the request's `_meta` (idempotency key, trace context)."""
+
+    tool_name: str
+    arguments: JsonObject
+    timeout_s: float
+    output_schema: JsonObject | None = None
+    meta: dict[str, str] | None = None
+
+
+class ServerState(StrEnum):
+    """State of a server as this process sees it; values are part of the public contract."""
+
+    NOT_INSTALLED = "not_installed"
+    INSTALLING = "installing"
+    DISCONNECTED = "disconnected"
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    UNHEALTHY = "unhealthy"
+    NEEDS_AUTH = "needs_auth"
+    DISABLED = "disabled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """`since` is when the state began; `last_error` is safe to show; `protocol_version` the negotiated one while
+    connected."""
+
+    state: ServerState
+    since: datetime
+    last_error: str | None = None
+    protocol_version: str | None = None
+    tool_count: int | None = None
+
+
+class McpConnections(Protocol):
+    """Live connections to servers: opened at the first call, owned and closed by the adapter."""
+
+    async def call_tool(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> McpReply:
+        """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by
+        protocol."""
+        ...
+
+    async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
+        """Connect if needed and list all tools (all pages). Raises McpFailure."""
+        ...
+
+    async def release(self, scope: ConnectionScope) -> None:
+        """The run (or thread) of `scope` is over: close the connections that were its own. Never raises."""
+        ...
+
+    def status(self, server: McpServer) -> ServerStatus:
+        """The state in this process."""
+        ...
+
+    def logs(self, server: McpServer) -> str:
+        """The bounded tail of the error output of a started server."""
+        ...
+
+    async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """The server was changed or removed: close its connections once their calls are done. Never raises."""
+        ...

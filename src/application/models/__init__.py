@@ -1,0 +1,1 @@
+"""Calling language models: the request, the reply, prices."""

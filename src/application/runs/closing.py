@@ -1,0 +1,81 @@
+"""Ending a run that still has open calls: every call gets its result, so that the transcript stays consistent."""
+
+from datetime import datetime
+
+from application.runs.ports import Step
+from application.runs.run_events import message_completed, run_ended, tool_settled
+from domain.ids import message_id
+from domain.runs.audit_trail import run_ended_audit, tool_call_audit
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Message, Role, ToolResultContent
+from domain.tools.result import ToolResult
+
+DISPLAYED = "Tool has been displayed successfully"
+CANCELLED = "The run was cancelled before this call was finished."
+
+
+def displayed_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime) -> Step:
+    """A waiting run whose displayed calls are settled by the thread's next user message: it completes."""
+    ended = run.ended(RunStatus.COMPLETED, at=at, output=run.output)
+    return closing_step(ended, open_calls, result=ToolResult.succeeded(DISPLAYED), at=at)
+
+
+def cancelled_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, actor: str) -> Step:
+    """A run that is stopped: open calls are answered with a failure that says so."""
+    ended = run.ended(RunStatus.CANCELLED, at=at)
+    return closing_step(ended, open_calls, result=ToolResult.failed("run_cancelled", CANCELLED), at=at, actor=actor)
+
+
+def closing_step(
+    ended: Run, open_calls: tuple[ToolCall, ...], *, result: ToolResult, at: datetime, actor: str = "system"
+) -> Step:
+    """The last step of `ended`: unsettled calls get `result`, and one tool message answers all open calls of the turn.
+
+    `open_calls` are the calls of the last turn that no message answers yet, settled ones among them.
+    """
+    settled = tuple(
+        Settlement(tool_call_id=call.id, result=result, duration_ms=0, at=at)
+        for call in open_calls
+        if call.state is not ToolCallState.SETTLED
+    )
+    by_id = {settlement.tool_call_id: settlement for settlement in settled}
+    answer = tool_message(ended, open_calls, by_id, at=at)
+    messages = () if answer is None else (answer,)
+    events = [tool_settled(call, by_id[call.id], server=None) for call in open_calls if call.id in by_id]
+    return Step(
+        run=ended,
+        events=(*events, *(message_completed(message) for message in messages), run_ended(ended, at=at)),
+        messages=messages,
+        settled=settled,
+        audit=(
+            *(tool_call_audit(ended, call, by_id[call.id]) for call in open_calls if call.id in by_id),
+            run_ended_audit(ended, at=at, actor=actor),
+        ),
+    )
+
+
+def tool_message(
+    run: Run, calls: tuple[ToolCall, ...], settled: dict[str, Settlement], *, at: datetime
+) -> Message | None:
+    """One message with the results of a turn's calls, in the model's order; None without calls.
+
+    A call's result is taken from `settled`, else from the ledger entry itself.
+    """
+    if not calls:
+        return None
+    results: list[ToolResultContent] = []
+    for call in sorted(calls, key=lambda entry: entry.index):
+        fresh = settled.get(call.id)
+        result = fresh.result if fresh is not None else call.result
+        if result is None:
+            raise ValueError(f"call {call.id} has no result yet")
+        results.append(result.as_content(call.id, call.name))
+    return Message(
+        id=message_id(run.id, calls[0].turn, "tools"),
+        thread_id=run.thread_id,
+        run_id=run.id,
+        role=Role.TOOL,
+        content=tuple(results),
+        created_at=at,
+    )

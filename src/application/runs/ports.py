@@ -1,0 +1,265 @@
+"""Ports of the runs slice: stored runs, the journal of a claimed run, leases, the queue, wake-ups."""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from application.system.pages import Page, PageRequest
+from domain.agents.agent import Agent
+from domain.audit.event import AuditEvent
+from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
+from domain.runs.events import NewEvent, RunEvent
+from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.threads.message import Message
+from domain.threads.thread import Thread
+
+# --- stored runs, as the API side sees them -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdempotencyKey:
+    """A client's key for one creation: the same key with the same `body_digest` gives the same run."""
+
+    key: str
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """A run to be stored, with its thread if that is new."""
+
+    run: Run
+    new_thread: Thread | None
+    strategy: MultitaskStrategy
+    idempotency: IdempotencyKey | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedRun:
+    """`created` is False when an idempotency key named an earlier run. `interrupted` names runs asked to stop."""
+
+    run: Run
+    created: bool
+    interrupted: tuple[RunId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Conditions that all must hold; None does not restrict."""
+
+    thread_id: ThreadId | None = None
+    agent_id: AgentId | None = None
+    status: RunStatus | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelOutcome:
+    """`run` as it stands now. A run nobody executes is cancelled at once; one in progress is only asked to stop.
+    `promoted` is the thread's next run, if this made room for it."""
+
+    run: Run
+    promoted: RunId | None = None
+
+
+class RunStore(Protocol):
+    """Runs as the API sees them. It never writes into a claimed run, except for asking it to stop."""
+
+    async def start(self, new: NewRun) -> StartedRun:
+        """Store a run as QUEUED with its `run.queued` event.
+
+        Settles the thread's waiting run if all its pending calls are displayable (it completes, D5). Raises CONFLICT
+        `thread_busy` (extra `run_id`) for strategy REJECT with an unfinished run on the thread, INVALID
+        `idempotency_key_reused` for the same key with another body, NOT_FOUND without the thread.
+        INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at
+        once);
+        the new run goes first. ROLLBACK marks their messages superseded once they have ended.
+        """
+        ...
+
+    async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
+        """The run, or None."""
+        ...
+
+    async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
+        """Runs, newest first."""
+        ...
+
+    async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
+        """The run's own messages, in order."""
+        ...
+
+    async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
+        """The run's ledger entries, in order."""
+        ...
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
+    ) -> tuple[RunEvent, ...]:
+        """Events with a higher seq, in order."""
+        ...
+
+    async def request_cancel(
+        self, organization_id: OrganizationId, run_id: RunId, *, actor: str, at: datetime
+    ) -> CancelOutcome | None:
+        """Cancel a queued or waiting run (closing its open calls), or mark one in progress; no change if it has ended.
+        None if there is no such run."""
+        ...
+
+    async def resume(
+        self, organization_id: OrganizationId, run_id: RunId, settlements: tuple[Settlement, ...], *, at: datetime
+    ) -> Run:
+        """Settle awaiting calls. The run becomes QUEUED (event `run.resumed`) once none is pending, else it stays
+        with fewer
+        pending. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID `tool_call_not_pending`."""
+        ...
+
+
+# --- a claimed run: leases and the journal --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to write into a run: valid while the stored epoch is this one."""
+
+    run_id: RunId
+    organization_id: OrganizationId
+    thread_id: ThreadId
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedRun:
+    """Everything a worker needs to go on: the run (already IN_PROGRESS), its agent at the version now in force, the
+    thread's
+    messages in order (superseded ones left out), and the calls of the last turn that have no result message yet."""
+
+    lease: Lease
+    run: Run
+    agent: Agent
+    transcript: tuple[Message, ...]
+    open_calls: tuple[ToolCall, ...]
+
+
+class RunLeases(Protocol):
+    """Who executes a run. A lease lapses by itself when it is not renewed."""
+
+    async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
+        """Take a QUEUED run whose thread has no active run and on which no older queued run waits: epoch and attempt
+        grow by
+        one, `run.started` (first attempt) is stored with its audit entry. None if the run is not to be had now."""
+        ...
+
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[RunId]:
+        """Extend all leases in one statement; returns the runs whose lease is lost."""
+        ...
+
+    async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
+        """Return the run to QUEUED for another worker. False if the lease was lost."""
+        ...
+
+    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
+        """Runs to submit again: queued ones that may be claimed, and runs in progress whose lease has lapsed, which
+        are put
+        back to QUEUED by this call (fencing their former worker)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One atomic advance of a claimed run: everything in it is stored, or nothing.
+
+    `run` is the state after the step, without `last_seq`. Events get the next numbers in order. `messages` are
+    appended to
+    the thread. `recorded` are new ledger entries, `settled` outcomes of recorded ones.
+    """
+
+    run: Run
+    events: tuple[NewEvent, ...] = ()
+    messages: tuple[Message, ...] = ()
+    recorded: tuple[ToolCall, ...] = ()
+    settled: tuple[Settlement, ...] = ()
+    audit: tuple[AuditEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """`last_seq` after the step; `promoted` is the thread's next queued run when this step freed the thread."""
+
+    last_seq: int
+    promoted: RunId | None = None
+
+
+class LeaseLost(Exception):
+    """Another worker has the run now, or it was cancelled from outside: this worker must write nothing more."""
+
+    def __init__(self, run_id: RunId) -> None:
+        super().__init__(f"the lease on {run_id} is lost")
+        self.run_id = run_id
+
+
+class RunJournal(Protocol):
+    """Writing into a claimed run. Every call is one transaction, checked against the lease's epoch; followers of the
+    run are
+    woken after the commit."""
+
+    async def commit(self, lease: Lease, step: Step) -> StepOutcome:
+        """Store a step. Raises LeaseLost, and then nothing was stored."""
+        ...
+
+    async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
+        """Store events alone (deltas, progress). Raises LeaseLost."""
+        ...
+
+    async def cancel_requested(self, lease: Lease) -> bool:
+        """Whether somebody asked the run to stop. True as well when the lease is lost."""
+        ...
+
+
+# --- doorbells -------------------------------------------------------------------------------------------------------
+
+
+class RunQueue(Protocol):
+    """Says "execute run X" at least once to some worker; whoever claims the run decides."""
+
+    async def submit(self, run_id: RunId) -> None:
+        """Ring for the run."""
+        ...
+
+
+class Subscription(Protocol):
+    """A place to wait for a topic; a wake-up between two waits is not lost."""
+
+    async def wait(self, timeout_s: float) -> bool:
+        """True when woken, False when `timeout_s` passed."""
+        ...
+
+
+class Wakeups(Protocol):
+    """Push without payload: who is woken reads the store again."""
+
+    def subscribe(self, topic: str) -> AbstractAsyncContextManager[Subscription]:
+        """Listen from entering the context until leaving it."""
+        ...
+
+    def wake(self, *topics: str) -> None:
+        """Wake all listeners of the topics, everywhere. Never blocks, never raises."""
+        ...
+
+
+def events_topic(run_id: RunId) -> str:
+    """Woken at every new event of the run."""
+    return f"run.events:{run_id}"
+
+
+def status_topic(run_id: RunId) -> str:
+    """Woken when the run ends or begins to wait for somebody."""
+    return f"run.status:{run_id}"
+
+
+def control_topic(run_id: RunId) -> str:
+    """Woken when the run is asked to stop."""
+    return f"run.control:{run_id}"

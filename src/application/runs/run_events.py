@@ -1,0 +1,92 @@
+"""Builders of run events: one function per kind that more than one place writes, with the public field names."""
+
+from datetime import datetime
+from typing import cast
+
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.events import NewEvent, RunEventType
+from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Message, ToolUse
+from domain.threads.message_json import message_to_json, tool_use_to_json
+from domain.tools.result import ToolOutcome
+
+_ENDINGS = {
+    RunStatus.COMPLETED: RunEventType.RUN_COMPLETED,
+    RunStatus.INCOMPLETE: RunEventType.RUN_INCOMPLETE,
+    RunStatus.FAILED: RunEventType.RUN_FAILED,
+    RunStatus.CANCELLED: RunEventType.RUN_CANCELLED,
+    RunStatus.HALTED: RunEventType.RUN_HALTED,
+}
+_OUTCOMES = {
+    ToolOutcome.SUCCEEDED: RunEventType.TOOL_EXECUTED,
+    ToolOutcome.FAILED: RunEventType.TOOL_FAILED,
+    ToolOutcome.UNKNOWN: RunEventType.TOOL_FAILED,
+    ToolOutcome.BLOCKED: RunEventType.TOOL_BLOCKED,
+}
+
+
+def run_queued(run: Run, *, at: datetime) -> NewEvent:
+    """The run waits for a worker."""
+    return NewEvent(type=RunEventType.RUN_QUEUED, at=at, data={"thread_id": run.thread_id, "agent_id": run.agent_id})
+
+
+def run_started(run: Run, *, at: datetime) -> NewEvent:
+    """A worker has taken the run up; `attempt` counts from 1."""
+    return NewEvent(
+        type=RunEventType.RUN_STARTED, at=at, data={"attempt": run.attempt, "agent_version": run.agent_version}
+    )
+
+
+def run_resumed(*, at: datetime) -> NewEvent:
+    """Everything pending is settled; the run is queued again."""
+    return NewEvent(type=RunEventType.RUN_RESUMED, at=at, data={})
+
+
+def run_requires_action(pending: tuple[ToolUse, ...], *, at: datetime) -> NewEvent:
+    """The run waits for somebody to settle `pending`."""
+    calls: list[JsonValue] = [tool_use_to_json(use) for use in pending]
+    return NewEvent(type=RunEventType.RUN_REQUIRES_ACTION, at=at, data={"pending": calls})
+
+
+def run_ended(run: Run, *, at: datetime) -> NewEvent:
+    """The run has ended; carries `error` or `reason` where there is one."""
+    data: JsonObject = {}
+    if run.error is not None:
+        data["error"] = {"code": run.error.code, "detail": run.error.detail}
+    if run.incomplete_reason is not None:
+        data["reason"] = run.incomplete_reason.value
+    return NewEvent(type=_ENDINGS[run.status], at=at, data=data)
+
+
+def message_completed(message: Message) -> NewEvent:
+    """A message is in the thread."""
+    return NewEvent(
+        type=RunEventType.MESSAGE_COMPLETED, at=message.created_at, data={"message": message_to_json(message)}
+    )
+
+
+def tool_started(call: ToolCall) -> NewEvent:
+    """A call is recorded and about to be executed."""
+    return NewEvent(
+        type=RunEventType.TOOL_STARTED,
+        at=call.recorded_at,
+        data={"tool_call_id": call.id, "name": call.name, "params": call.params},
+    )
+
+
+def tool_settled(call: ToolCall, settlement: Settlement, *, server: str | None) -> NewEvent:
+    """A call is over: executed, failed (with `error`: code and text for the model) or blocked (with `reason`)."""
+    result = settlement.result
+    data: JsonObject = {
+        "tool_call_id": call.id,
+        "name": call.name,
+        "duration_ms": settlement.duration_ms,
+        "server": server,
+    }
+    kind = _OUTCOMES[result.outcome]
+    if kind is RunEventType.TOOL_BLOCKED:
+        data["reason"] = cast(str, result.error_code)
+    elif kind is RunEventType.TOOL_FAILED:
+        data["error"] = {"code": cast(str, result.error_code), "detail": result.text}
+    return NewEvent(type=kind, at=settlement.at, data=data)

@@ -1,0 +1,1 @@
+"""The surroundings every slice needs: time and identifiers."""

@@ -1,0 +1,25 @@
+"""Pages of lists: what is asked for, and what is given back."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+ItemT = TypeVar("ItemT")
+
+DEFAULT_PAGE_SIZE = 50
+MAX_PAGE_SIZE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """`limit` entries after `cursor`, the opaque `next_cursor` of the page before."""
+
+    limit: int = DEFAULT_PAGE_SIZE
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[ItemT]):
+    """Entries in order; `next_cursor` is None on the last page."""
+
+    items: tuple[ItemT, ...]
+    next_cursor: str | None = None

@@ -1,0 +1,28 @@
+"""Ports to the surroundings: the clock and the source of fresh identifiers."""
+
+from datetime import datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for records, monotonic time for durations and deadlines."""
+
+    def now(self) -> datetime:
+        """The present moment, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never steps back."""
+        ...
+
+
+class IdSource(Protocol):
+    """Fresh identifiers."""
+
+    def new(self, prefix: str) -> str:
+        """`prefix_` and 26 characters that sort by time and cannot be guessed (80 random bits)."""
+        ...
+
+    def new_token(self) -> str:
+        """An API token: the public prefix and 256 random bits."""
+        ...

@@ -1,0 +1,41 @@
+"""Ports of the threads slice."""
+
+from typing import Protocol
+
+from application.system.pages import Page, PageRequest
+from domain.ids import OrganizationId, ThreadId
+from domain.threads.message import Message
+from domain.threads.thread import Thread
+
+
+class ThreadStore(Protocol):
+    """Threads and their messages. Everything is scoped: another organization's thread does not exist."""
+
+    async def add(self, thread: Thread) -> None:
+        """Store a new thread."""
+        ...
+
+    async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
+        """The thread, or None."""
+        ...
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
+        """Threads, newest first."""
+        ...
+
+    async def append(self, organization_id: OrganizationId, message: Message) -> None:
+        """Add a message at the end. Raises CONFLICT `thread_busy` (with `run_id`) while a run of the thread is
+        unfinished
+        and NOT_FOUND without the thread."""
+        ...
+
+    async def messages(
+        self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
+    ) -> Page[Message]:
+        """Messages in order, oldest first, without superseded ones."""
+        ...
+
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+        """Remove the thread with its messages, runs, events and calls; audit stays. False if there is none.
+        Raises CONFLICT `thread_busy` while a run is unfinished."""
+        ...

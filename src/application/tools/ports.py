@@ -1,0 +1,67 @@
+"""Ports of the tools slice."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from domain.ids import OrganizationId, RunId, ThreadId
+from domain.json_value import JsonObject, JsonValue
+from domain.threads.message import ImageContent
+from domain.tools.tool import Tool
+
+
+class SchemaValidator(Protocol):
+    """JSON Schema (2020-12 by default). Remote references are never fetched."""
+
+    def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
+        """What is wrong with `value`, one sentence each with the path (`/limit: "x" is not of type "integer"`), at
+        most ten;
+        empty if it fits. Raises ServiceError `schema_invalid` if the schema itself cannot be used."""
+        ...
+
+    def problem_with(self, schema: JsonObject) -> str | None:
+        """Why a schema cannot be used (not an object schema, invalid, too deep, remote reference), or None."""
+        ...
+
+
+class NativeToolError(Exception):
+    """An expected failure of a native tool; `code` is stable, the message is written for the model."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeToolContext:
+    """Where a native tool runs. `timeout_s` is what is left for the call."""
+
+    organization_id: OrganizationId
+    thread_id: ThreadId
+    run_id: RunId
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeToolOutput:
+    """A JSON value (strings reach the model as they are, everything else as indented JSON) and images."""
+
+    value: JsonValue
+    images: tuple[ImageContent, ...] = ()
+
+
+class NativeTool(Protocol):
+    """A tool that Dragoman itself brings."""
+
+    @property
+    def tool(self) -> Tool:
+        """Its description for the model: name, type, parameters."""
+        ...
+
+    async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
+        """Execute with validated arguments. Raises NativeToolError. Cancellation stops the work."""
+        ...
+
+
+ToolProgressCallback = Callable[[JsonObject], Awaitable[None]]

@@ -1,0 +1,60 @@
+"""Port to a tracing backend."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from application.models.ports import ModelReply, ModelRequest
+from domain.agents.agent import Agent
+from domain.ids import ToolCallId
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run
+from domain.tools.tool import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationRecord:
+    """A finished model call. `input`/`output` are what was sent and answered."""
+
+    run: Run
+    agent: Agent
+    turn: int
+    request: ModelRequest
+    reply: ModelReply | None
+    error_code: str | None
+    started_at: datetime
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRecord:
+    """A finished tool call; `tool` is None for one the run does not have."""
+
+    run: Run
+    call: ToolCall
+    tool: Tool | None
+    text: str
+    is_error: bool
+    started_at: datetime
+    finished_at: datetime
+
+
+class Tracer(Protocol):
+    """Traces, told of after the fact. Ids derive from run, turn and call, so a resumed run goes on with its trace.
+    Nothing here blocks, waits or raises."""
+
+    def generation(self, record: GenerationRecord) -> None:
+        """A model call is over."""
+        ...
+
+    def tool_call(self, record: ToolCallRecord) -> None:
+        """A tool call is over."""
+        ...
+
+    def run_finished(self, run: Run, agent: Agent) -> None:
+        """The run has ended; its trace is complete."""
+        ...
+
+    def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
+        """W3C trace context (`traceparent`) for a call to an MCP server, or an empty mapping when tracing is off."""
+        ...

@@ -1,0 +1,79 @@
+"""Audit entries of runs and their tool calls. Their ids are derived, so a repeated step cannot write an entry twice."""
+
+import hashlib
+import json
+from datetime import datetime
+
+from domain.audit.event import AuditAction, AuditEvent
+from domain.ids import AuditEventId, derived_id
+from domain.json_value import JsonObject
+from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.run import Run, RunStatus
+from domain.tools.result import ToolOutcome
+
+_ENDINGS = {
+    RunStatus.COMPLETED: AuditAction.RUN_COMPLETED,
+    RunStatus.INCOMPLETE: AuditAction.RUN_COMPLETED,
+    RunStatus.FAILED: AuditAction.RUN_FAILED,
+    RunStatus.HALTED: AuditAction.RUN_FAILED,
+    RunStatus.CANCELLED: AuditAction.RUN_CANCELLED,
+}
+_OUTCOMES = {
+    ToolOutcome.SUCCEEDED: AuditAction.TOOL_EXECUTED,
+    ToolOutcome.FAILED: AuditAction.TOOL_FAILED,
+    ToolOutcome.UNKNOWN: AuditAction.TOOL_FAILED,
+    ToolOutcome.BLOCKED: AuditAction.TOOL_BLOCKED,
+}
+
+
+def arguments_digest(arguments: JsonObject) -> str:
+    """`sha256:` and hex over the arguments as canonical JSON (sorted keys, no spaces, UTF-8)."""
+    canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def run_started_audit(run: Run, *, at: datetime) -> AuditEvent:
+    """The run was taken up for the first time."""
+    return _run_audit(run, AuditAction.RUN_STARTED, actor=run.requested_by or "system", at=at, details={})
+
+
+def run_ended_audit(run: Run, *, at: datetime, actor: str = "system") -> AuditEvent:
+    """The run has ended; `details` carry its status and why."""
+    details: JsonObject = {"status": run.status.value}
+    if run.incomplete_reason is not None:
+        details["reason"] = run.incomplete_reason.value
+    if run.error is not None:
+        details["error"] = run.error.code
+    return _run_audit(run, _ENDINGS[run.status], actor=actor, at=at, details=details)
+
+
+def tool_call_audit(run: Run, call: ToolCall, settlement: Settlement) -> AuditEvent:
+    """The call was settled."""
+    result = settlement.result
+    return AuditEvent(
+        id=AuditEventId(derived_id("aud", call.id, "settled")),
+        organization_id=run.organization_id,
+        action=_OUTCOMES[result.outcome],
+        actor=run.requested_by or "system",
+        resource=call.id,
+        at=settlement.at,
+        run_id=run.id,
+        tool=call.name,
+        server_id=call.server_id,
+        duration_ms=settlement.duration_ms,
+        arguments_digest=arguments_digest(call.params),
+        details={} if result.error_code is None else {"error": result.error_code},
+    )
+
+
+def _run_audit(run: Run, action: AuditAction, *, actor: str, at: datetime, details: JsonObject) -> AuditEvent:
+    return AuditEvent(
+        id=AuditEventId(derived_id("aud", run.id, action.value)),
+        organization_id=run.organization_id,
+        action=action,
+        actor=actor,
+        resource=run.id,
+        at=at,
+        run_id=run.id,
+        details={"agent_id": run.agent_id, "thread_id": run.thread_id, **details},
+    )

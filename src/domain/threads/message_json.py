@@ -1,0 +1,107 @@
+"""The one JSON shape of messages and their content: in events, over HTTP, in storage and in traces."""
+
+from datetime import UTC, datetime
+from typing import assert_never, cast
+
+from domain.ids import ToolCallId
+from domain.json_value import JsonObject, JsonValue
+from domain.threads.message import (
+    Content,
+    ImageContent,
+    Message,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC with microseconds and `Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def content_to_json(part: Content) -> JsonObject:
+    """`{"type": "text" | "image" | "tool_use" | "tool_result", …}`; absent optional fields are left out."""
+    match part:
+        case TextContent():
+            return {"type": "text", "text": part.text}
+        case ImageContent():
+            return _image_to_json(part)
+        case ToolUse():
+            return tool_use_to_json(part)
+        case ToolResultContent():
+            result: JsonObject = {
+                "type": "tool_result",
+                "tool_id": part.tool_id,
+                "tool_name": part.tool_name,
+                "result": part.result,
+                "is_error": part.is_error,
+            }
+            if part.images:
+                result["images"] = [_image_to_json(image) for image in part.images]
+            return result
+        case _:
+            assert_never(part)
+
+
+def content_from_json(data: JsonObject) -> Content:
+    """The inverse of `content_to_json`. Raises KeyError or ValueError for anything else."""
+    match data["type"]:
+        case "text":
+            return TextContent(text=cast(str, data["text"]))
+        case "image":
+            return _image_from_json(data)
+        case "tool_use":
+            return ToolUse(
+                id=ToolCallId(cast(str, data["id"])),
+                name=cast(str, data["name"]),
+                params=cast(JsonObject, data["params"]),
+                malformed=cast("str | None", data.get("malformed")),
+            )
+        case "tool_result":
+            return ToolResultContent(
+                tool_id=ToolCallId(cast(str, data["tool_id"])),
+                tool_name=cast(str, data["tool_name"]),
+                result=cast(str, data["result"]),
+                is_error=cast(bool, data["is_error"]),
+                images=tuple(_image_from_json(image) for image in cast("list[JsonObject]", data.get("images", []))),
+            )
+        case unknown:
+            raise ValueError(f"unknown content type {unknown!r}")
+
+
+def message_to_json(message: Message) -> JsonObject:
+    """`{id, role, content, created_at, run_id}`."""
+    content: list[JsonValue] = [content_to_json(part) for part in message.content]
+    return {
+        "id": message.id,
+        "role": message.role.value,
+        "content": content,
+        "created_at": timestamp(message.created_at),
+        "run_id": message.run_id,
+    }
+
+
+def tool_use_to_json(use: ToolUse) -> JsonObject:
+    """`{type, id, name, params}`, and `malformed` where the model's arguments were not a JSON object."""
+    data: JsonObject = {"type": "tool_use", "id": use.id, "name": use.name, "params": use.params}
+    if use.malformed is not None:
+        data["malformed"] = use.malformed
+    return data
+
+
+def _image_to_json(image: ImageContent) -> JsonObject:
+    data: JsonObject = {"type": "image", "media_type": image.media_type}
+    if image.data is not None:
+        data["data"] = image.data
+    if image.url is not None:
+        data["url"] = image.url
+    return data
+
+
+def _image_from_json(data: JsonObject) -> ImageContent:
+    return ImageContent(
+        media_type=cast(str, data["media_type"]),
+        data=cast("str | None", data.get("data")),
+        url=cast("str | None", data.get("url")),
+    )
