@@ -4,7 +4,7 @@ from datetime import datetime
 
 from application.runs.ports import Step
 from application.runs.run_events import message_completed, run_ended, tool_settled
-from domain.ids import message_id
+from domain.ids import ToolCallId, message_id
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
@@ -56,7 +56,7 @@ def closing_step(
 
 
 def tool_message(
-    run: Run, calls: tuple[ToolCall, ...], settled: dict[str, Settlement], *, at: datetime
+    run: Run, calls: tuple[ToolCall, ...], settled: dict[ToolCallId, Settlement], *, at: datetime
 ) -> Message | None:
     """One message with the results of a turn's calls, in the model's order; None without calls.
 

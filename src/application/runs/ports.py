@@ -146,9 +146,12 @@ class RunLeases(Protocol):
     """Who executes a run. A lease lapses by itself when it is not renewed."""
 
     async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
-        """Take a QUEUED run whose thread has no active run and on which no older queued run waits: epoch and attempt
-        grow by
-        one, `run.started` (first attempt) is stored with its audit entry. None if the run is not to be had now."""
+        """Take a QUEUED run whose thread has no active run and no other queued run that goes before it.
+
+        Stores the lease, the new epoch and attempt, and `claiming_step` of the run, in one transaction. A run whose
+        cancel was requested is cancelled instead. The agent is read at its newest version, which becomes the run's
+        `agent_version`; a deleted agent counts at its last version. None if the run is not to be had now.
+        """
         ...
 
     async def renew(

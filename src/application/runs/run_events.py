@@ -38,6 +38,11 @@ def run_started(run: Run, *, at: datetime) -> NewEvent:
     )
 
 
+def turn_started(turn: int, *, at: datetime) -> NewEvent:
+    """A turn begins; counts from 1."""
+    return NewEvent(type=RunEventType.TURN_STARTED, at=at, data={"turn": turn})
+
+
 def run_resumed(*, at: datetime) -> NewEvent:
     """Everything pending is settled; the run is queued again."""
     return NewEvent(type=RunEventType.RUN_RESUMED, at=at, data={})
