@@ -87,7 +87,7 @@ check: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy src tests $(SCRIPTS)
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 .PHONY: fmt
 fmt: setup ## format the code and fix what lint can fix
