@@ -145,5 +145,3 @@ def test_an_excuse_that_is_no_longer_needed_is_reported(tmp_path: Path) -> None:
     sources = sources_of_length(tmp_path, MAX_LINES)
     excuses = {"src/domain/run.py": "was long once", "src/domain/gone.py": "was there once"}
     assert {violation.path for violation in rules.overlong_files(sources, excuses)} == set(excuses)
-        ::-1
-    ]

@@ -114,9 +114,9 @@ class Run:
         """Given up by its worker (drain, lost lease) for another one to continue; the epoch fences the former."""
         return replace(self._moved(RunStatus.QUEUED), epoch=self.epoch + 1)
 
-    def suspended(self, pending: tuple[ToolUse, ...]) -> "Run":
-        """Waiting for somebody to settle `pending`."""
-        return replace(self._moved(RunStatus.REQUIRES_ACTION), pending=pending)
+    def suspended(self, pending: tuple[ToolUse, ...], *, output: str | None = None) -> "Run":
+        """Waiting for somebody to settle `pending`; `output` is the text of the reply that asked for them."""
+        return replace(self._moved(RunStatus.REQUIRES_ACTION), pending=pending, output=output)
 
     def resumed(self) -> "Run":
         """All pending calls are settled; a worker may go on."""
