@@ -1,0 +1,185 @@
+"""What a stdio server writes, as JSON-RPC messages: lines of bounded size, and no line that ends the connection.
+
+Pure, no I/O. Used by ``stdio.py``.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from mcp.shared.message import SessionMessage
+from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+REPLY_TOO_LARGE: Final = -32010
+"""Error code a call gets here when its reply exceeds the line limit; `data` is `{"size": N, "limit": M}` in bytes."""
+
+REPLY_UNREADABLE: Final = -32011
+"""Error code a call gets here when its reply is JSON with the call's id, but not a JSON-RPC message."""
+
+_HEAD_BYTES = 4096
+_TAIL_BYTES = 1024
+_SHOWN_CHARACTERS = 200
+
+# JSON tokens without nesting: enough to read an envelope around a value that is not looked at.
+_STRING = rb'"(?:[^"\\]|\\.)*"'
+_MEMBER = re.compile(rb"\s*(%b)\s*:\s*(%b|-?\d+(?:\.\d+)?|true|false|null)\s*([,}])" % (_STRING, _STRING))
+
+
+class UnreadableLineError(ValueError):
+    """A line that is no JSON-RPC message and belongs to no call; `shown` is the beginning of it."""
+
+    def __init__(self, line: bytes) -> None:
+        self.shown = line[: _SHOWN_CHARACTERS * 4].decode(errors="replace")[:_SHOWN_CHARACTERS].strip()
+        super().__init__(f"not a JSON-RPC message: {self.shown}")
+
+
+class OversizedLineError(ValueError):
+    """A line above the limit that belongs to no call."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        self.limit = limit
+        super().__init__(f"message of {size} bytes exceeds the limit of {limit} bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class OversizedLine:
+    """A discarded line: its size in bytes without the newline, its beginning and its end."""
+
+    size: int
+    head: bytes
+    tail: bytes
+
+
+class BoundedLines:
+    """Cuts a byte stream into lines, keeping at most `max_bytes` of a line that is not complete."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._line = bytearray()
+        self._size = 0
+        self._head = b""
+
+    def feed(self, data: bytes) -> list[bytes | OversizedLine]:
+        """The lines completed by `data`, without their newlines."""
+        *complete, rest = data.split(b"\n")
+        lines: list[bytes | OversizedLine] = []
+        for part in complete:
+            if not self._size and len(part) <= self._max_bytes:
+                lines.append(part)
+                continue
+            self._extend(part)
+            lines.append(self._take())
+        self._extend(rest)
+        return lines
+
+    def _extend(self, part: bytes) -> None:
+        was_within = self._size <= self._max_bytes
+        self._size += len(part)
+        self._line += part
+        if self._size > self._max_bytes:
+            if was_within:
+                self._head = bytes(self._line[:_HEAD_BYTES])
+            del self._line[:-_TAIL_BYTES]
+
+    def _take(self) -> bytes | OversizedLine:
+        line, size = bytes(self._line), self._size
+        self._line, self._size = bytearray(), 0
+        return OversizedLine(size, self._head, line) if size > self._max_bytes else line
+
+
+def read_line(line: bytes) -> list[SessionMessage | Exception]:
+    """The messages in a line: one, none for a blank line, several for a batch (a 2025-03-26 server may send those).
+
+    A reply that cannot be read becomes an error reply for the call it belongs to, so that nobody waits for it in vain;
+    anything else that cannot be read becomes an `UnreadableLineError`, which the SDK's session takes as a value.
+    """
+    try:
+        return [SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))]
+    except ValueError:
+        if not line.strip():
+            return []
+        return _read_odd_line(line)
+
+
+def read_oversized(line: OversizedLine, limit: int) -> SessionMessage | Exception:
+    """An error reply for the call the discarded line belongs to, else an `OversizedLineError`."""
+    call_id = _reply_id(line.head, line.tail)
+    if call_id is None:
+        return OversizedLineError(line.size, limit)
+    return _error_reply(
+        call_id,
+        ErrorData(
+            code=REPLY_TOO_LARGE,
+            message=f"reply of {line.size} bytes exceeds the limit of {limit} bytes",
+            data={"size": line.size, "limit": limit},
+        ),
+    )
+
+
+def _read_odd_line(line: bytes) -> list[SessionMessage | Exception]:
+    """Second, slower look: a batch, and text that strict readers refuse (invalid UTF-8, half of a surrogate pair)."""
+    try:
+        value = json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return [_unreadable(line)]
+    parts = value if isinstance(value, list) else [value]
+    return [_read_value(part) for part in parts] or [_unreadable(line)]
+
+
+def _read_value(value: object) -> SessionMessage | Exception:
+    text = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except ValueError:
+        return _unreadable(text)
+
+
+def _unreadable(line: bytes) -> SessionMessage | Exception:
+    call_id = _reply_id(line[:_HEAD_BYTES], line[-_TAIL_BYTES:])
+    if call_id is None:
+        return UnreadableLineError(line)
+    return _error_reply(call_id, ErrorData(code=REPLY_UNREADABLE, message="the reply is not a valid JSON-RPC message"))
+
+
+def _error_reply(call_id: int | str, error: ErrorData) -> SessionMessage:
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=call_id, error=error))
+
+
+def _reply_id(head: bytes, tail: bytes) -> int | str | None:
+    """The id of the reply with this beginning and end; None for requests, notifications and what is not JSON.
+
+    Servers write the id before the result (Python's SDK) or after it (TypeScript's), so both ends are read.
+    """
+    members = _leading_members(head) | _trailing_members(tail)
+    if b'"id"' not in members or b'"method"' in members:
+        return None
+    call_id = json.loads(members[b'"id"'].decode(errors="replace"))
+    return call_id if isinstance(call_id, int | str) and not isinstance(call_id, bool) else None
+
+
+def _leading_members(head: bytes) -> dict[bytes, bytes]:
+    """The unnested members of a JSON object before its first nested one."""
+    opening = re.match(rb"\s*\{", head)
+    return _members(head, opening.end())[0] if opening else {}
+
+
+def _trailing_members(tail: bytes) -> dict[bytes, bytes]:
+    """The unnested members of a JSON object after its last nested one."""
+    tail = tail.rstrip()
+    for comma in re.finditer(rb",", tail):
+        members, end = _members(tail, comma.end())
+        if members and end == len(tail):
+            return members
+    return {}
+
+
+def _members(text: bytes, start: int) -> tuple[dict[bytes, bytes], int]:
+    members: dict[bytes, bytes] = {}
+    while found := _MEMBER.match(text, start):
+        members[found[1]] = found[2]
+        start = found.end()
+        if found[3] == b"}":
+            break
+    return members, start

@@ -1,0 +1,156 @@
+"""The process of a stdio server, started through ``launcher.py``: spawn, notice of its end, orderly end. Used by ``stdio.py``."""
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import anyio
+
+logger = logging.getLogger(__name__)
+
+INHERITED_NAMES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+"""What a server gets of Dragoman's environment: nothing that could be a secret."""
+
+MARGIN_S = 1.0
+"""For the launcher to act after its grace, and for the event loop to see it."""
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioCommand:
+    """How to start a server. `env` is added to the inherited names; `limits` are resource limits by their name in
+    setrlimit(2) without `RLIMIT_`, in lower case (`{"nofile": 1024, "cpu": 60}`). Raises ValueError."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    limits: Mapping[str, int] = field(default_factory=lambda: {"core": 0})
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise ValueError("command is empty")
+        if any("\0" in text for text in (self.command, *self.args, *self.env, *self.env.values(), str(self.cwd))):
+            raise ValueError("command, args, env and cwd may not hold NUL characters")
+        if any(not name or "=" in name for name in self.env):
+            raise ValueError("names in env may not be empty or hold '='")
+
+
+class ServerProcess:
+    """A started server. `on_exit` is called once, on the event loop, after the launcher and all below it are gone.
+
+    Spawning is synchronous (a millisecond: the standard library uses vfork) and the end is noticed through a pidfd:
+    asyncio's own subprocess support can be cancelled between spawn and hand-over, and keeps a thread per process.
+    """
+
+    def __init__(
+        self, command: StdioCommand, *, environment: Mapping[str, str], kill_grace_s: float, on_exit: Callable[[], None]
+    ) -> None:
+        """Raises OSError if the working directory does not exist, or no descriptor or process can be had."""
+        self._loop = asyncio.get_running_loop()
+        self._on_exit = on_exit
+        self._exited: asyncio.Future[int] = self._loop.create_future()
+        self._interrupted: asyncio.CancelledError | None = None
+        lifeline_end, self._lifeline = os.pipe()
+        try:
+            self._popen = _popen(command, environment, lifeline_end, kill_grace_s)
+        except BaseException:
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(lifeline_end)
+        try:
+            self._pidfd = os.pidfd_open(self._popen.pid)
+        except OSError:
+            os.close(self._lifeline)
+            with self._popen:
+                self._popen.kill()
+            raise
+        self._loop.add_reader(self._pidfd, self._reap)
+
+    @property
+    def exit_status(self) -> int | None:
+        """The launcher's exit code (its docstring says which), 128 + N if signal N ended the launcher itself."""
+        return self._exited.result() if self._exited.done() else None
+
+    @property
+    def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        """Our ends of stdin, stdout and stderr; whoever takes them closes them."""
+        stdin, stdout, stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        assert stdin is not None and stdout is not None and stderr is not None  # noqa: PT018 (asked for in _popen)
+        return stdin, stdout, stderr
+
+    async def stop(self, *, close_grace_s: float, kill_grace_s: float) -> None:
+        """Waits `close_grace_s` for the end, which the closed stdin asks for, then has the launcher end everything.
+
+        Completes, within the two graces and twice `MARGIN_S`, also when the task is cancelled meanwhile; the
+        cancellation is raised at the end.
+        """
+        with anyio.CancelScope(shield=True):
+            if not await self._exited_within(close_grace_s):
+                self._close_lifeline()
+                if not await self._exited_within(kill_grace_s + MARGIN_S):
+                    logger.warning("launcher %d did not end its server in time; killing it", self._popen.pid)
+                    self._popen.kill()
+                    await self._exited_within(MARGIN_S)
+        self._close_lifeline()
+        if self._interrupted is not None:
+            raise self._interrupted
+
+    async def _exited_within(self, seconds: float) -> bool:
+        deadline = self._loop.time() + seconds
+        while not self._exited.done() and (left := deadline - self._loop.time()) > 0:
+            try:
+                await asyncio.wait([self._exited], timeout=left)
+            except asyncio.CancelledError as exc:  # the scope above keeps out anyio's, not asyncio's own
+                self._interrupted = exc
+        return self._exited.done()
+
+    def _reap(self) -> None:
+        code = self._popen.poll()
+        if code is None:
+            return
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._exited.set_result(code if code >= 0 else 128 - code)
+        self._on_exit()
+
+    def _close_lifeline(self) -> None:
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+
+def _popen(
+    command: StdioCommand, environment: Mapping[str, str], lifeline: int, grace_s: float
+) -> subprocess.Popen[bytes]:
+    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), "--lifeline", str(lifeline), "--grace", str(grace_s)]
+    for name, value in command.limits.items():
+        launcher += ["--rlimit", f"{name}={value}"]
+    return subprocess.Popen(
+        [*launcher, "--", command.command, *command.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        pass_fds=(lifeline,),
+        env=_inherited(environment) | dict(command.env),
+        cwd=command.cwd,
+        start_new_session=True,
+    )
+
+
+def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    # A value beginning with "()" is a shell function exported by an old bash, which a child shell would run.
+    return {
+        name: value
+        for name in INHERITED_NAMES
+        if (value := environment.get(name)) is not None and not value.startswith("()")
+    }
