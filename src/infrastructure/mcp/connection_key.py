@@ -1,0 +1,32 @@
+"""Which uses of a server share one connection: the server's isolation mode as a key. Used by the connection pools."""
+
+from dataclasses import dataclass
+
+from application.mcp.ports import ConnectionScope
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.server import Isolation, McpServer
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionKey:
+    """Two uses with equal keys share a connection. `scope_id` is the thread's or run's id, None where all share."""
+
+    organization_id: OrganizationId
+    server_id: McpServerId
+    server_version: int
+    isolation: Isolation
+    scope_id: str | None
+
+
+def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey | None:
+    """The key under which `scope` uses `server`; None if the use stands alone and its connection ends with it.
+
+    A scope that names no run (or thread) where the server tells them apart shares with nobody. The organization is
+    the server's: nothing is shared between organizations, whatever the caller says.
+    """
+    isolation = server.config.isolation
+    scope_ids: dict[Isolation, str | None] = {Isolation.THREAD: scope.thread_id, Isolation.RUN: scope.run_id}
+    scope_id = scope_ids.get(isolation)
+    if scope_id is None and isolation is not Isolation.SHARED:
+        return None
+    return ConnectionKey(server.organization_id, server.id, server.version, isolation, scope_id)
