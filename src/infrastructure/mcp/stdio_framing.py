@@ -95,12 +95,15 @@ def read_line(line: bytes) -> list[SessionMessage | Exception]:
     A reply that cannot be read becomes an error reply for the call it belongs to, so that nobody waits for it in vain;
     anything else that cannot be read becomes an `UnreadableLineError`, which the SDK's session takes as a value.
     """
+    text = line.strip()
+    if not text:
+        return []
+    if text[0] not in b"{[":  # cheap: a server may print a lot
+        return [UnreadableLineError(text)]
     try:
-        return [SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))]
+        return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError:
-        if not line.strip():
-            return []
-        return _read_odd_line(line)
+        return _read_odd_line(text)
 
 
 def read_oversized(line: OversizedLine, limit: int) -> SessionMessage | Exception:
@@ -125,11 +128,13 @@ def _read_odd_line(line: bytes) -> list[SessionMessage | Exception]:
     except (ValueError, RecursionError):
         return [_unreadable(line)]
     parts = value if isinstance(value, list) else [value]
-    return [_read_value(part) for part in parts] or [_unreadable(line)]
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return [_unreadable(line)]
+    return [_read_object(part) for part in parts]
 
 
-def _read_value(value: object) -> SessionMessage | Exception:
-    text = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+def _read_object(part: object) -> SessionMessage | Exception:
+    text = json.dumps(part, ensure_ascii=False).encode(errors="replace")
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
     except ValueError:
