@@ -97,15 +97,13 @@ class Limits:
         return min(30.0, self.timeout_s * 0.1)
 
     def reached_by(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> IncompleteReason | None:
-        """The limit that forbids another ordinary turn, if any.
+        """The limit that forbids another ordinary turn, if any. (`max_tool_calls` forbids calls, not turns.)
 
         `reserve` is what the closing turn will take; tokens and cost stop short of the limit by that amount, and by
         what the next ordinary turn is expected to take, so that the closing turn can still be paid for.
         """
         if usage.turns >= self.max_turns:
             return IncompleteReason.MAX_TURNS
-        if self.max_tool_calls is not None and usage.tool_calls >= self.max_tool_calls:
-            return IncompleteReason.MAX_TOOL_CALLS
         if self.max_tokens is not None and usage.tokens + reserve.tokens * 2 > self.max_tokens:
             return IncompleteReason.MAX_TOKENS
         if self.max_cost_usd is not None and usage.cost_usd + reserve.cost_usd * 2 > self.max_cost_usd:
@@ -113,6 +111,10 @@ class Limits:
         if active_s >= self.timeout_s - self.closing_time_s:
             return IncompleteReason.TIMEOUT
         return None
+
+    def tool_calls_left(self, usage: Usage) -> int | None:
+        """How many more calls may be executed; None if that is not limited."""
+        return None if self.max_tool_calls is None else max(0, self.max_tool_calls - usage.tool_calls)
 
     def allow_closing_turn(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> bool:
         """Whether the closing turn fits into what is left."""

@@ -1,0 +1,141 @@
+"""Executes one call of an MCP tool: binding, server, call, output schema; every failure becomes a value for the
+model."""
+
+import logging
+from dataclasses import dataclass
+
+from application.mcp.ports import (
+    ConnectionScope,
+    McpCall,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpReply,
+    McpServerStore,
+    ProgressCallback,
+)
+from application.tools import failure_text
+from application.tools.ports import SchemaValidator
+from application.tools.result_text import reply_text
+from domain.errors import ServiceError
+from domain.ids import ToolCallId
+from domain.json_value import JsonObject
+from domain.mcp.server import McpServer, OutputValidation
+from domain.tools.result import ToolResult
+from domain.tools.tool import McpBinding, Tool
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteMcpToolCommand:
+    """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to
+    the
+    server (trace context, idempotency key)."""
+
+    tool: Tool
+    tool_call_id: ToolCallId
+    arguments: JsonObject
+    scope: ConnectionScope
+    timeout_s: float
+    meta: dict[str, str]
+    on_progress: ProgressCallback | None = None
+
+
+class ExecuteMcpTool:
+    """Rules: the server comes from the tool's binding, never from the model; the smallest timeout applies; what the
+    server
+    itself says of a failure reaches the model, what we say is a fixed sentence with a reference; structured content is
+    held against the tool's output schema as the server's mode says."""
+
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        connections: McpConnections,
+        schemas: SchemaValidator,
+        mcp_enabled: bool,
+    ) -> None:
+        self._servers = servers
+        self._connections = connections
+        self._schemas = schemas
+        self._mcp_enabled = mcp_enabled
+
+    async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
+        """The outcome; never raises but for cancellation."""
+        binding = command.tool.mcp
+        ids = {
+            "organization_id": command.scope.organization_id,
+            "thread_id": command.scope.thread_id,
+            "run_id": command.scope.run_id,
+            "tool_call_id": command.tool_call_id,
+            "tool": command.tool.name,
+            "server_id": None if binding is None else binding.server_id,
+        }
+        if binding is None:
+            logger.error("MCP tool without a server", extra=ids)
+            return failure_text.missing_binding()
+        timeout_s = min(command.timeout_s, binding.timeout_s or command.timeout_s)
+        try:
+            result = await self._call(command, binding, timeout_s)
+        except McpFailure as failure:
+            result = failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=command.tool_call_id)
+            ids |= {"failure": failure.kind.value, "detail": failure.detail, "stderr": failure.stderr[-500:]}
+        except Exception:
+            logger.exception("MCP call failed unexpectedly", extra=ids)
+            result = failure_text.mcp_unexpected(command.tool_call_id)
+        logger.log(
+            logging.WARNING if result.is_error else logging.INFO,
+            "MCP tool called",
+            extra={**ids, "status": result.outcome.value, "error_code": result.error_code},
+        )
+        return result
+
+    async def _call(self, command: ExecuteMcpToolCommand, binding: McpBinding, timeout_s: float) -> ToolResult:
+        server = await self._server(command.scope, binding)
+        reply = await self._connections.call_tool(
+            server,
+            command.scope,
+            McpCall(
+                tool_name=binding.tool_name,
+                arguments=command.arguments,
+                timeout_s=timeout_s,
+                output_schema=binding.output_schema,
+                meta=command.meta or None,
+            ),
+            command.on_progress,
+        )
+        text, images = reply_text(reply)
+        if reply.is_error:
+            return failure_text.server_said_error(text)
+        violations = self._output_violations(server, binding, reply)
+        if violations:
+            return failure_text.output_schema_violated(violations)
+        return ToolResult.succeeded(text, images)
+
+    async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer:
+        if not self._mcp_enabled:
+            raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
+        server = await self._servers.get(scope.organization_id, binding.server_id)
+        if server is None or not server.config.enabled:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was removed or disabled.")
+        return server
+
+    def _output_violations(self, server: McpServer, binding: McpBinding, reply: McpReply) -> tuple[str, ...]:
+        mode = server.config.output_validation
+        if binding.output_schema is None or mode is OutputValidation.OFF:
+            return ()
+        if reply.structured is None:
+            violations: tuple[str, ...] = ("structuredContent is missing",)
+        else:
+            try:
+                violations = self._schemas.violations(binding.output_schema, reply.structured)
+            except ServiceError as error:
+                violations = (f"the output schema cannot be used ({error.code})",)
+        if violations and mode is OutputValidation.WARN:
+            logger.warning(
+                "MCP result does not fit the output schema",
+                extra={"server_id": server.id, "tool": binding.tool_name, "violations": violations},
+            )
+            return ()
+        return violations

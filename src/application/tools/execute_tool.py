@@ -1,0 +1,102 @@
+"""Executes one checked tool call, native or MCP, within its deadline; the outcome is always a value."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from application.mcp.ports import ConnectionScope, McpProgress, ProgressCallback
+from application.tools import failure_text
+from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
+from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
+from application.tools.result_text import TEXT_LIMIT_BYTES, cut, value_text
+from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
+from domain.json_value import JsonObject
+from domain.tools.capabilities import ToolType
+from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteToolCommand:
+    """A call that passed `CheckToolCall`. `timeout_s` is the smallest of what run, turn and tool allow."""
+
+    organization_id: OrganizationId
+    thread_id: ThreadId
+    run_id: RunId
+    tool_call_id: ToolCallId
+    tool: Tool
+    arguments: JsonObject
+    timeout_s: float
+    meta: dict[str, str]
+    on_progress: ProgressCallback | None = None
+
+
+class ExecuteTool:
+    """Rules: MCP tools go to `ExecuteMcpTool`, native ones by kind; a timeout, a failure or a fault of ours is text
+    for the
+    model; text is cut at 64 KiB with a notice."""
+
+    def __init__(self, *, native_tools: Mapping[ToolType, NativeTool], execute_mcp_tool: ExecuteMcpTool) -> None:
+        self._native_tools = native_tools
+        self._execute_mcp_tool = execute_mcp_tool
+
+    async def execute(self, command: ExecuteToolCommand) -> ToolResult:
+        """The outcome; never raises but for cancellation."""
+        if command.tool.type is ToolType.MCP_TOOL:
+            result = await self._execute_mcp_tool.execute(
+                ExecuteMcpToolCommand(
+                    tool=command.tool,
+                    tool_call_id=command.tool_call_id,
+                    arguments=command.arguments,
+                    scope=ConnectionScope(
+                        organization_id=command.organization_id, thread_id=command.thread_id, run_id=command.run_id
+                    ),
+                    timeout_s=command.timeout_s,
+                    meta=command.meta,
+                    on_progress=command.on_progress,
+                )
+            )
+        else:
+            result = await self._run_native(command)
+        return result if result.is_error else ToolResult.succeeded(cut(result.text, TEXT_LIMIT_BYTES), result.images)
+
+    async def _run_native(self, command: ExecuteToolCommand) -> ToolResult:
+        context = NativeToolContext(
+            organization_id=command.organization_id,
+            thread_id=command.thread_id,
+            run_id=command.run_id,
+            timeout_s=command.timeout_s,
+        )
+        try:
+            async with asyncio.timeout(command.timeout_s):
+                output = await self._native_tools[command.tool.type].run(command.arguments, context)
+        except NativeToolError as error:
+            return failure_text.native_failure(error.code, error.message)
+        except TimeoutError:
+            return failure_text.native_timeout(command.timeout_s)
+        except Exception:
+            logger.exception(
+                "Native tool failed unexpectedly",
+                extra={
+                    "organization_id": command.organization_id,
+                    "thread_id": command.thread_id,
+                    "run_id": command.run_id,
+                    "tool_call_id": command.tool_call_id,
+                    "tool": command.tool.name,
+                },
+            )
+            return failure_text.native_unexpected(command.tool_call_id)
+        return ToolResult.succeeded(value_text(output.value), output.images)
+
+
+def progress_data(progress: McpProgress) -> JsonObject:
+    """The fields of a `tool.progress` event."""
+    data: JsonObject = {"progress": progress.progress}
+    if progress.total is not None:
+        data["total"] = progress.total
+    if progress.message is not None:
+        data["message"] = progress.message
+    return data

@@ -1,0 +1,112 @@
+"""The one map from failures of tools to what the model reads: the server's own words, or a fixed sentence of ours."""
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
+from domain.tools.result import ToolResult
+
+UNKNOWN_TOOL = (
+    "A tool with the name {name} was not found. Only use tools that are available in your given list of tools."
+)
+MISSING_BINDING = "MCP tool configuration error: missing integration ID"
+OUTCOME_UNKNOWN = (
+    "The outcome of this call is unknown: the service was interrupted after it may have been sent, and it was not "
+    "sent again. Check whether it took effect before you repeat it."
+)
+
+_OURS = {
+    McpFailureKind.NOT_CONNECTED: "MCP server not connected.",
+    McpFailureKind.CONNECTION_LOST: "The connection to the MCP server was lost during the call; it may have taken
+    effect.",
+    McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
+    McpFailureKind.DISABLED: "MCP disabled.",
+}
+
+
+def unknown_tool(name: str) -> ToolResult:
+    """The model called a tool the run does not have."""
+    shown = cut(cleaned(name).replace("\n", " "), 128)
+    return ToolResult.failed("tool_not_found", UNKNOWN_TOOL.format(name=shown))
+
+
+def invalid_arguments(violations: tuple[str, ...]) -> ToolResult:
+    """The arguments do not fit the tool's schema; nothing was called."""
+    listed = "\n".join(f"- {violation}" for violation in violations)
+    text = f"The arguments do not fit the tool's schema, so it was not called:\n{listed}"
+    return ToolResult.failed("tool_arguments_invalid", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def malformed_arguments(raw: str) -> ToolResult:
+    """The arguments are not a JSON object at all; nothing was called."""
+    text = f"The arguments are not a JSON object, so the tool was not called. They began: {raw[:200]!r}"
+    return ToolResult.failed("tool_arguments_malformed", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def missing_binding() -> ToolResult:
+    """An MCP tool that says of no server where it lives."""
+    return ToolResult.failed("mcp_binding_missing", MISSING_BINDING)
+
+
+def server_said_error(message: str) -> ToolResult:
+    """The server answered with `isError`; `message` is its text."""
+    said = cut(cleaned(message).strip(), FAILURE_LIMIT_BYTES) or "the server gave no reason"
+    return ToolResult.failed("mcp_tool_error", f"MCP tool execution failed: {said}")
+
+
+def mcp_failure(failure: McpFailure, *, timeout_s: float, reference: str) -> ToolResult:
+    """A call that got no usable answer. `reference` is the id the operator's log line carries."""
+    if failure.kind is McpFailureKind.SERVER_ERROR:
+        message = f"MCP error {failure.rpc_code}: {failure.detail}"
+        return ToolResult.failed(
+            "mcp_server_error", f"MCP tool execution failed: {cut(cleaned(message), FAILURE_LIMIT_BYTES)}"
+        )
+    if failure.kind is McpFailureKind.TIMEOUT:
+        sentence = f"The call timed out after {timeout_s:g} seconds; it may have taken effect."
+    elif failure.kind is McpFailureKind.TOO_LARGE:
+        sentence = cut(cleaned(failure.detail), FAILURE_LIMIT_BYTES)
+    else:
+        sentence = _OURS[failure.kind]
+    return ToolResult.failed(
+        f"mcp_{failure.kind.value}", f"MCP tool execution failed: {sentence} (reference {reference})"
+    )
+
+
+def mcp_unexpected(reference: str) -> ToolResult:
+    """A fault of ours during an MCP call."""
+    return ToolResult.failed(
+        "mcp_unexpected", f"MCP tool execution failed unexpectedly: internal error (reference {reference})"
+    )
+
+
+def output_schema_violated(violations: tuple[str, ...]) -> ToolResult:
+    """The server broke its own promise and the server's mode is `enforce`."""
+    listed = "; ".join(violations)
+    text = f"MCP tool execution failed: the result does not fit the tool's output schema: {listed}"
+    return ToolResult.failed("mcp_output_invalid", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def native_failure(code: str, message: str) -> ToolResult:
+    """An expected failure of a native tool, in its own words."""
+    return ToolResult.failed(code, cut(cleaned(message), FAILURE_LIMIT_BYTES * 4) or "The tool failed.")
+
+
+def native_timeout(timeout_s: float) -> ToolResult:
+    """A native tool that took too long and was stopped."""
+    return ToolResult.failed("tool_timeout", f"The tool timed out after {timeout_s:g} seconds and was stopped.")
+
+
+def native_unexpected(reference: str) -> ToolResult:
+    """A fault of ours in a native tool."""
+    return ToolResult.failed("tool_unexpected", f"The tool failed unexpectedly: internal error (reference {reference})")
+
+
+def outcome_unknown() -> ToolResult:
+    """A call that was recorded before a crash and must not be sent again."""
+    return ToolResult.unknown(OUTCOME_UNKNOWN)
+
+
+def limit_reached(limit: str) -> ToolResult:
+    """A call that a limit of the run forbids; it was not executed."""
+    return ToolResult.blocked(
+        "limit_reached", f"This call was not executed: the run has reached its limit {limit}. Answer with what you
+        have."
+    )

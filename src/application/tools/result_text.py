@@ -1,0 +1,45 @@
+"""Turns what a tool returned into text for the model: strings as they are, objects as indented JSON, blocks by kind."""
+
+import json
+
+from application.mcp.ports import ContentKind, McpReply
+from domain.json_value import JsonValue
+from domain.threads.message import ImageContent
+
+TEXT_LIMIT_BYTES = 64 * 1024
+FAILURE_LIMIT_BYTES = 2 * 1024
+_CONTROL = {code: None for code in (*range(9), 11, 12, *range(14, 32), 127)}
+
+
+def value_text(value: JsonValue) -> str:
+    """A string as it is; anything else as JSON indented by two."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
+    """Text and images of an MCP answer. Texts are joined by line breaks, other kinds described; `structuredContent`
+    is used
+    when there is no text."""
+    texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]
+    if not texts and reply.structured is not None:
+        texts = [value_text(reply.structured)]
+    others = [
+        block.text for block in reply.content if block.kind not in (ContentKind.TEXT, ContentKind.IMAGE) and block.text
+    ]
+    images = tuple(block.image for block in reply.content if block.image is not None)
+    return "\n".join(texts + others), images
+
+
+def cleaned(text: str) -> str:
+    """Without control characters (line breaks, tabs and carriage returns stay) and with lone surrogates replaced."""
+    return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
+
+
+def cut(text: str, limit_bytes: int) -> str:
+    """At most `limit_bytes` of UTF-8, with a notice that says how much is missing."""
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= limit_bytes:
+        return text
+    kept = encoded[:limit_bytes].decode("utf-8", "ignore")
+    missing = len(encoded) - len(kept.encode())
+    return f"{kept}\n[{missing} of {len(encoded)} bytes are missing here: the result was too long]"
