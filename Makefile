@@ -24,9 +24,11 @@ NODE_SETUP := tests/node/node_modules/.installed
 SCRIPTS := $(wildcard demo benchmarks)
 PYTEST_ARGS ?=
 
-# An environment that still runs is kept; one that does not (moved, or its Python is gone) is made anew.
+# An environment that is whole is kept; one that is not (copied, moved, its Python gone or too old) is made anew.
+# pip's own script tells: it runs only where the environment was made, and says where that is.
 define make_environment
-	if ! $(1)/bin/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	if ! { $(1)/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		&& $(1)/bin/pip --version | grep -qF "$(CURDIR)/$(1)/"; } >/dev/null 2>&1; then \
 		if [ -z "$(PYTHON)" ]; then \
 			echo "Dragoman needs Python 3.11 or newer with venv (on Debian: apt-get install python3-venv)." >&2; exit 1; \
 		fi; \
@@ -43,6 +45,16 @@ endef
 .PHONY: help
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+# A checkout that was copied or moved brings an environment that belongs to another place: set it up again.
+ifneq ($(wildcard $(SETUP)),)
+ifneq ($(shell $(BIN)/python -c 'import domain; print(domain.__file__)' 2>/dev/null),$(CURDIR)/src/domain/__init__.py)
+$(SETUP): ANEW
+endif
+endif
+
+.PHONY: ANEW
+ANEW:
 
 .PHONY: setup
 setup: $(SETUP) ## make .venv from the locked requirements, with Dragoman in it
