@@ -1,7 +1,7 @@
 """Runs one stdio MCP server and leaves no process behind, however Dragoman, the server or its children end.
 
 A stand-alone script (``python -I -S launcher.py``, standard library only, and of that no slow import such
-as typing or argparse: they would double its start-up time): above it is ``stdio.py``, below it the server.
+as typing or argparse: they would double its start-up time): above it is ``stdio_process.py``, below it the server.
 
     launcher.py --lifeline FD [--grace SECONDS] [--rlimit NAME=VALUE]... -- COMMAND [ARGUMENT]...
 
