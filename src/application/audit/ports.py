@@ -11,7 +11,8 @@ from domain.ids import OrganizationId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Conditions that all must hold; None does not restrict. `action` may end in `.*` (`tool.*`)."""
+    """Conditions that all must hold; None does not restrict. `action` may end in `.*` (`tool.*`).
+    `since` is inclusive, `until` exclusive."""
 
     action: str | None = None
     actor: str | None = None

@@ -23,7 +23,7 @@ class McpServerStore(Protocol):
         ...
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a change. Raises PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
+        """Store a change. Raises NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
         ...
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
@@ -47,7 +47,7 @@ class McpCatalogStore(Protocol):
         ...
 
     async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
-        """Replace the snapshot."""
+        """Replace the snapshot. One of a server that is not (or no longer) there is dropped."""
         ...
 
 

@@ -64,17 +64,22 @@ class CancelOutcome:
 
 
 class RunStore(Protocol):
-    """Runs as the API sees them. It never writes into a claimed run, except for asking it to stop."""
+    """Runs as the API sees them. It never writes into a claimed run, except for asking it to stop.
+
+    After each commit the followers of every run it touched are woken, as RunJournal says; of a run asked to stop the
+    control topic.
+    """
 
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED with its `run.queued` event.
 
-        Settles the thread's waiting run if all its pending calls are displayable (it completes, D5). Raises CONFLICT
-        `thread_busy` (extra `run_id`) for strategy REJECT with an unfinished run on the thread, INVALID
-        `idempotency_key_reused` for the same key with another body, NOT_FOUND without the thread.
-        INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at
-        once);
-        the new run goes first. ROLLBACK marks their messages superseded once they have ended.
+        Settles the thread's waiting run if all its pending calls are displayable (it completes, D5); the strategy is
+        about the unfinished runs that remain. Raises CONFLICT `thread_busy` (extra `run_id`) for strategy REJECT with
+        such a run, INVALID `idempotency_key_reused` for the same key with another body within 24 h, NOT_FOUND without
+        the thread; then nothing was stored.
+        INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at once,
+        at the new run's `created_at` by its requester; all are named in `interrupted`);
+        the new run goes first. ROLLBACK marks their messages superseded once they have ended, however they end.
         """
         ...
 
@@ -87,7 +92,7 @@ class RunStore(Protocol):
         ...
 
     async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
-        """The run's own messages, in order."""
+        """The run's own messages, in order, superseded ones too."""
         ...
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
@@ -110,9 +115,9 @@ class RunStore(Protocol):
     async def resume(
         self, organization_id: OrganizationId, run_id: RunId, settlements: tuple[Settlement, ...], *, at: datetime
     ) -> Run:
-        """Settle awaiting calls. The run becomes QUEUED (event `run.resumed`) once none is pending, else it stays
-        with fewer
-        pending. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID `tool_call_not_pending`."""
+        """Settle awaiting calls, each with its event and audit entry. The run becomes QUEUED (event `run.resumed`) once
+        none is pending, else it stays with fewer pending. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID
+        `tool_call_not_pending` (also for a call settled twice); then nothing was stored."""
         ...
 
 
@@ -148,6 +153,8 @@ class RunLeases(Protocol):
     async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
         """Take a QUEUED run whose thread has no active run and no other queued run that goes before it.
 
+        Of a thread's queued runs one that was begun (resumed, handed back, recovered) goes before those that were not,
+        then the earlier `created_at`, then the smaller id.
         Stores the lease, the new epoch and attempt, and `claiming_step` of the run, in one transaction. A run whose
         cancel was requested is cancelled instead. The agent is read at its newest version, which becomes the run's
         `agent_version`; a deleted agent counts at its last version. None if the run is not to be had now.
@@ -157,17 +164,17 @@ class RunLeases(Protocol):
     async def renew(
         self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
     ) -> frozenset[RunId]:
-        """Extend all leases in one statement; returns the runs whose lease is lost."""
+        """Extend all leases in one statement; returns the runs whose lease is lost (or over, the run having ended)."""
         ...
 
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
-        """Return the run to QUEUED for another worker. False if the lease was lost."""
+        """Return the run to QUEUED for another worker, with `active_s` as its active time so far, all attempts
+        together. False if the lease was lost."""
         ...
 
     async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
-        """Runs to submit again: queued ones that may be claimed, and runs in progress whose lease has lapsed, which
-        are put
-        back to QUEUED by this call (fencing their former worker)."""
+        """Runs to submit again: first those in progress whose lease has lapsed at `at`, which are put back to QUEUED by
+        this call (fencing their former worker), then queued ones that may be claimed; oldest first, `limit` in all."""
         ...
 
 
@@ -175,9 +182,9 @@ class RunLeases(Protocol):
 class Step:
     """One atomic advance of a claimed run: everything in it is stored, or nothing.
 
-    `run` is the state after the step, without `last_seq`. Events get the next numbers in order. `messages` are
-    appended to
-    the thread. `recorded` are new ledger entries, `settled` outcomes of recorded ones.
+    `run` is the state after the step, without `last_seq` and `cancel_requested`, which stay as stored. Events get the
+    next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `settled` outcomes
+    of calls recorded before or in this step. Audit entries whose id is known already are left out.
     """
 
     run: Run
@@ -206,11 +213,15 @@ class LeaseLost(Exception):
 
 class RunJournal(Protocol):
     """Writing into a claimed run. Every call is one transaction, checked against the lease's epoch; followers of the
-    run are
-    woken after the commit."""
+    run are woken after the commit (events topic; status topic too when the run ended or waits).
+
+    A lease gives the right to write while the run is IN_PROGRESS: the step that suspends or ends it ends the lease.
+    """
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
-        """Store a step. Raises LeaseLost, and then nothing was stored."""
+        """Store a step. Raises LeaseLost, and ValueError for a settlement of a call that is not recorded or settled
+        already; then nothing was stored. A run that begins to wait although it was asked to stop is cancelled in the
+        same transaction (`cancelled_step`), since no worker would see to it any more."""
         ...
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
@@ -237,7 +248,8 @@ class Subscription(Protocol):
     """A place to wait for a topic; a wake-up between two waits is not lost."""
 
     async def wait(self, timeout_s: float) -> bool:
-        """True when woken, False when `timeout_s` passed."""
+        """True when woken since the wait before (or since subscribing), False when `timeout_s` passed; 0 only looks.
+        Wake-ups coalesce."""
         ...
 
 

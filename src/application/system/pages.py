@@ -11,7 +11,8 @@ MAX_PAGE_SIZE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """`limit` entries after `cursor`, the opaque `next_cursor` of the page before."""
+    """`limit` entries after `cursor`, the opaque `next_cursor` of the page before; stores raise INVALID `cursor_invalid`
+    for one they cannot read."""
 
     limit: int = DEFAULT_PAGE_SIZE
     cursor: str | None = None

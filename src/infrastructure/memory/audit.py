@@ -1,0 +1,46 @@
+"""The audit trail in memory."""
+
+from application.audit.ports import AuditFilter
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.ids import OrganizationId
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import InMemoryState
+
+
+class InMemoryAuditLog:
+    """The `AuditLog` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
+    ) -> Page[AuditEvent]:
+        """Matching entries, newest first."""
+        entries = (
+            entry
+            for entry in self._state.audit.values()
+            if entry.organization_id == organization_id and _matches(entry, wanted)
+        )
+        return newest_first(entries, lambda entry: by_time(entry.at, entry.id), request)
+
+    async def record(self, audit: AuditEvent) -> None:
+        """Store an entry that describes no stored change."""
+        self._state.record(audit)
+
+
+def _matches(entry: AuditEvent, wanted: AuditFilter) -> bool:
+    return (
+        (wanted.action is None or _action_matches(entry.action.value, wanted.action))
+        and wanted.actor in (None, entry.actor)
+        and wanted.resource in (None, entry.resource)
+        and wanted.run_id in (None, entry.run_id)
+        and wanted.tool in (None, entry.tool)
+        and (wanted.since is None or entry.at >= wanted.since)
+        and (wanted.until is None or entry.at < wanted.until)
+    )
+
+
+def _action_matches(action: str, pattern: str) -> bool:
+    return action.startswith(pattern[:-1]) if pattern.endswith(".*") else action == pattern

@@ -1,0 +1,85 @@
+"""Who executes a run, in memory."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from application.runs.claiming import claiming_step
+from application.runs.closing import cancelled_step
+from application.runs.ports import ClaimedRun, Lease, Wakeups
+from domain.ids import RunId, WorkerId
+from domain.runs.run import RunStatus
+from infrastructure.memory.state import InMemoryState, wake_followers
+
+
+class InMemoryRunLeases:
+    """The `RunLeases` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState, wakeups: Wakeups) -> None:
+        self._state = state
+        self._wakeups = wakeups
+
+    async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
+        """Take a run that may be executed now."""
+        stored = self._state.runs.get(run_id)
+        if stored is None or self._state.next_run(stored.run.thread_id) != run_id:
+            return None
+        open_calls = self._state.open_calls(stored)
+        if stored.run.cancel_requested:
+            self._state.apply(stored, cancelled_step(stored.run, open_calls, at=at, actor="system"))
+            wake_followers(self._wakeups, stored.run)
+            return None
+        agent = self._state.agents[stored.run.agent_id][-1]
+        run = replace(stored.run.claimed(at=at), agent_version=agent.version)
+        self._state.apply(stored, claiming_step(run, open_calls, at=at))
+        stored.held_by = worker_id
+        stored.lease_until = at + timedelta(seconds=lease_s)
+        wake_followers(self._wakeups, stored.run)
+        return ClaimedRun(
+            lease=Lease(run_id=run.id, organization_id=run.organization_id, thread_id=run.thread_id, epoch=run.epoch),
+            run=stored.run,
+            agent=agent,
+            transcript=self._state.threads[run.thread_id].transcript(),
+            open_calls=open_calls,
+        )
+
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[RunId]:
+        """Extend all leases; returns the runs whose lease is lost."""
+        lost = set()
+        for lease in leases:
+            stored = self._state.held(lease)
+            if stored is None or stored.held_by != worker_id:
+                lost.add(lease.run_id)
+            else:
+                stored.lease_until = at + timedelta(seconds=lease_s)
+        return frozenset(lost)
+
+    async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
+        """Return the run to QUEUED for another worker."""
+        stored = self._state.held(lease)
+        if stored is None:
+            return False
+        stored.put_back()
+        stored.run = replace(stored.run, active_s=active_s)
+        return True
+
+    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
+        """Runs to submit again."""
+        runs = sorted(self._state.runs.values(), key=lambda stored: (stored.run.created_at, stored.run.id))
+        lapsed = [
+            stored
+            for stored in runs
+            if stored.run.status is RunStatus.IN_PROGRESS
+            and stored.lease_until is not None
+            and stored.lease_until <= at
+        ][:limit]
+        for stored in lapsed:
+            stored.put_back()
+        put_back = [stored.run.id for stored in lapsed]
+        claimable = [
+            stored.run.id
+            for stored in runs
+            if stored.run.id not in put_back and self._state.next_run(stored.run.thread_id) == stored.run.id
+        ]
+        return tuple((put_back + claimable)[:limit])

@@ -1,0 +1,86 @@
+"""MCP servers and their catalogs in memory."""
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import InMemoryState
+
+
+class InMemoryMcpServerStore:
+    """The `McpServerStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def add(self, server: McpServer, audit: AuditEvent) -> None:
+        """Store a new server."""
+        self._refuse_taken_slug(server)
+        self._state.servers[server.id] = server
+        self._state.record(audit)
+
+    async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+        stored = await self.get(server.organization_id, server.id)
+        if stored is None:
+            raise not_found("MCP server", server.id)
+        if stored.version != expected_version:
+            raise ServiceError(
+                "version_conflict",
+                ErrorKind.PRECONDITION,
+                f"MCP server {server.id} is at version {stored.version}, not {expected_version}.",
+            )
+        self._refuse_taken_slug(server)
+        self._state.servers[server.id] = server
+        self._state.record(audit)
+
+    async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
+        """By id or slug."""
+        return next(
+            (server for server in self._of(organization_id) if id_or_slug in (server.id, server.config.slug)),
+            None,
+        )
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
+        """Servers, newest first."""
+        return newest_first(self._of(organization_id), lambda server: by_time(server.created_at, server.id), request)
+
+    async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
+        """Remove the server and its catalog."""
+        if all(server.id != server_id for server in self._of(organization_id)):
+            return False
+        del self._state.servers[server_id]
+        self._state.catalogs.pop(server_id, None)
+        self._state.record(audit)
+        return True
+
+    def _of(self, organization_id: OrganizationId) -> list[McpServer]:
+        return [server for server in self._state.servers.values() if server.organization_id == organization_id]
+
+    def _refuse_taken_slug(self, server: McpServer) -> None:
+        for other in self._of(server.organization_id):
+            if other.config.slug == server.config.slug and other.id != server.id:
+                raise conflict("mcp_server_slug_taken", f"There is an MCP server {server.config.slug!r} already.")
+
+
+class InMemoryMcpCatalogStore:
+    """The `McpCatalogStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
+        """The stored snapshot, or None."""
+        return self._state.catalogs.get(server_id) if self._has(organization_id, server_id) else None
+
+    async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
+        """Replace the snapshot."""
+        if self._has(organization_id, catalog.server_id):
+            self._state.catalogs[catalog.server_id] = catalog
+
+    def _has(self, organization_id: OrganizationId, server_id: McpServerId) -> bool:
+        server = self._state.servers.get(server_id)
+        return server is not None and server.organization_id == organization_id

@@ -1,0 +1,211 @@
+"""Stored runs in memory, as the API sees them."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from application.runs.closing import cancelled_step, displayed_step
+from application.runs.ports import (
+    CancelOutcome,
+    NewRun,
+    RunFilter,
+    StartedRun,
+    Step,
+    Wakeups,
+    control_topic,
+)
+from application.runs.run_events import run_queued, run_resumed, tool_settled
+from application.system.pages import Page, PageRequest
+from domain.errors import Violation, conflict, invalid, not_found
+from domain.ids import OrganizationId, RunId
+from domain.runs.audit_trail import tool_call_audit
+from domain.runs.events import RunEvent
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.threads.message import Message
+from domain.tools.capabilities import ToolCapability, capability_of
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import (
+    InMemoryState,
+    StoredRun,
+    StoredThread,
+    UsedKey,
+    calls_in_order,
+    number_events,
+    thread_busy,
+    wake_followers,
+)
+
+_KEY_LIFETIME = timedelta(hours=24)
+
+
+class InMemoryRunStore:
+    """The `RunStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState, wakeups: Wakeups) -> None:
+        self._state = state
+        self._wakeups = wakeups
+
+    async def start(self, new: NewRun) -> StartedRun:
+        """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
+        earlier = self._earlier(new)
+        if earlier is not None:
+            return StartedRun(run=earlier, created=False)
+        unfinished = self._unfinished(new)
+        waiting = [stored for stored in unfinished if _waits_for_display_only(stored)]
+        others = [stored for stored in unfinished if stored not in waiting]
+        if others and new.strategy is MultitaskStrategy.REJECT:
+            raise thread_busy(others[0].run)
+
+        if new.new_thread is not None:
+            self._state.threads[new.new_thread.id] = StoredThread(thread=new.new_thread)
+        for stored in waiting:
+            self._apply(stored, displayed_step(stored.run, self._state.open_calls(stored), at=new.run.created_at))
+        interrupted = self._stop(others, new)
+        stored = StoredRun(run=new.run)
+        self._state.runs[new.run.id] = stored
+        number_events(stored, (run_queued(new.run, at=new.run.created_at),))
+        if new.idempotency is not None:
+            self._state.used_keys[new.run.organization_id, new.idempotency.key] = UsedKey(
+                key=new.idempotency, run_id=new.run.id, used_at=new.run.created_at
+            )
+        wake_followers(self._wakeups, stored.run)
+        return StartedRun(run=stored.run, created=True, interrupted=interrupted)
+
+    async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
+        """The run, or None."""
+        stored = self._state.run_of(organization_id, run_id)
+        return None if stored is None else stored.run
+
+    async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
+        """Runs, newest first."""
+        runs = (
+            stored.run
+            for stored in self._state.runs.values()
+            if stored.run.organization_id == organization_id
+            and wanted.thread_id in (None, stored.run.thread_id)
+            and wanted.agent_id in (None, stored.run.agent_id)
+            and wanted.status in (None, stored.run.status)
+        )
+        return newest_first(runs, lambda run: by_time(run.created_at, run.id), request)
+
+    async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
+        """The run's own messages, in order."""
+        stored = self._state.run_of(organization_id, run_id)
+        if stored is None:
+            return ()
+        thread = self._state.threads[stored.run.thread_id]
+        return tuple(message for message in thread.messages if message.run_id == run_id)
+
+    async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
+        """The run's ledger entries, in order."""
+        stored = self._state.run_of(organization_id, run_id)
+        return () if stored is None else calls_in_order(stored)
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
+    ) -> tuple[RunEvent, ...]:
+        """Events with a higher seq, in order."""
+        stored = self._state.run_of(organization_id, run_id)
+        return () if stored is None else tuple(stored.events[after_seq : after_seq + limit])
+
+    async def request_cancel(
+        self, organization_id: OrganizationId, run_id: RunId, *, actor: str, at: datetime
+    ) -> CancelOutcome | None:
+        """Cancel a queued or waiting run, or mark one in progress."""
+        stored = self._state.run_of(organization_id, run_id)
+        if stored is None:
+            return None
+        promoted = self._cancel(stored, actor=actor, at=at)
+        return CancelOutcome(run=stored.run, promoted=promoted)
+
+    async def resume(
+        self, organization_id: OrganizationId, run_id: RunId, settlements: tuple[Settlement, ...], *, at: datetime
+    ) -> Run:
+        """Settle awaiting calls."""
+        stored = self._state.run_of(organization_id, run_id)
+        if stored is None:
+            raise not_found("run", run_id)
+        run = stored.run
+        if run.status is not RunStatus.REQUIRES_ACTION:
+            raise conflict("run_not_waiting", f"Run {run_id} is {run.status}, not requires_action.", run_id=run_id)
+        _refuse_unless_pending(run, settlements)
+        settled_ids = {settlement.tool_call_id for settlement in settlements}
+        pending = tuple(use for use in run.pending if use.id not in settled_ids)
+        after = replace(run, pending=pending) if pending else run.resumed()
+        answers = [(stored.calls[settlement.tool_call_id], settlement) for settlement in settlements]
+        self._apply(
+            stored,
+            Step(
+                run=after,
+                events=(
+                    *(tool_settled(call, settlement, server=None) for call, settlement in answers),
+                    *(() if pending else (run_resumed(at=at),)),
+                ),
+                settled=settlements,
+                audit=tuple(tool_call_audit(run, call, settlement) for call, settlement in answers),
+            ),
+        )
+        return stored.run
+
+    def _earlier(self, new: NewRun) -> Run | None:
+        if new.idempotency is None:
+            return None
+        used = self._state.used_keys.get((new.run.organization_id, new.idempotency.key))
+        if used is None or new.run.created_at - used.used_at >= _KEY_LIFETIME:
+            return None
+        if used.key.body_digest != new.idempotency.body_digest:
+            raise invalid(
+                "idempotency_key_reused",
+                "The idempotency key was used for another request.",
+                Violation(path="Idempotency-Key", message="was used with another body"),
+            )
+        return self._state.runs[used.run_id].run
+
+    def _unfinished(self, new: NewRun) -> list[StoredRun]:
+        if new.new_thread is not None:
+            return []
+        if self._state.thread_of(new.run.organization_id, new.run.thread_id) is None:
+            raise not_found("thread", new.run.thread_id)
+        return self._state.unfinished(new.run.thread_id)
+
+    def _stop(self, others: list[StoredRun], new: NewRun) -> tuple[RunId, ...]:
+        if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
+            return ()
+        for stored in others:
+            stored.rolled_back = new.strategy is MultitaskStrategy.ROLLBACK
+            self._cancel(stored, actor=new.run.requested_by or "system", at=new.run.created_at)
+        return tuple(stored.run.id for stored in others)
+
+    def _cancel(self, stored: StoredRun, *, actor: str, at: datetime) -> RunId | None:
+        run = stored.run
+        if run.status.is_terminal:
+            return None
+        if run.status is RunStatus.IN_PROGRESS:
+            stored.run = replace(run, cancel_requested=True)
+            self._wakeups.wake(control_topic(run.id))
+            return None
+        return self._apply(stored, cancelled_step(run, self._state.open_calls(stored), at=at, actor=actor))
+
+    def _apply(self, stored: StoredRun, step: Step) -> RunId | None:
+        outcome = self._state.apply(stored, step)
+        wake_followers(self._wakeups, stored.run)
+        return outcome.promoted
+
+
+def _waits_for_display_only(stored: StoredRun) -> bool:
+    """Whether the client's next message settles everything the run waits for (D5)."""
+    awaiting = [call for call in stored.calls.values() if call.state is ToolCallState.AWAITING_CLIENT]
+    return stored.run.status is RunStatus.REQUIRES_ACTION and all(
+        call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE for call in awaiting
+    )
+
+
+def _refuse_unless_pending(run: Run, settlements: tuple[Settlement, ...]) -> None:
+    pending = {use.id for use in run.pending}
+    wrong = []
+    for index, settlement in enumerate(settlements):
+        if settlement.tool_call_id not in pending:
+            wrong.append(Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending"))
+        pending.discard(settlement.tool_call_id)
+    if wrong:
+        raise invalid("tool_call_not_pending", f"Run {run.id} does not wait for all of these calls.", *wrong)

@@ -1,0 +1,226 @@
+"""The tables the in-memory stores share, and the writes that more than one of them makes.
+
+Nothing in here waits, so each method of a store is one transaction as long as it checks before it writes.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from application.runs.ports import (
+    IdempotencyKey,
+    Lease,
+    Step,
+    StepOutcome,
+    Wakeups,
+    events_topic,
+    status_topic,
+)
+from domain.agents.agent import Agent
+from domain.audit.event import AuditEvent
+from domain.errors import ServiceError, conflict
+from domain.identity.api_key import ApiKey
+from domain.identity.organization import Organization
+from domain.ids import (
+    AgentId,
+    ApiKeyId,
+    AuditEventId,
+    McpServerId,
+    OrganizationId,
+    RunId,
+    ThreadId,
+    ToolCallId,
+    WorkerId,
+)
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+from domain.runs.events import NewEvent, RunEvent
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Message
+from domain.threads.thread import Thread
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredRun:
+    """A run with what belongs to it. `rolled_back`: its messages are superseded once it has ended."""
+
+    run: Run
+    events: list[RunEvent] = field(default_factory=list)
+    calls: dict[ToolCallId, ToolCall] = field(default_factory=dict)
+    rolled_back: bool = False
+    held_by: WorkerId | None = None
+    lease_until: datetime | None = None
+
+    @property
+    def queue_key(self) -> tuple[bool, datetime, RunId]:
+        """Place among the thread's queued runs: one that was begun goes on before others begin."""
+        return (self.run.attempt == 0, self.run.created_at, self.run.id)
+
+    def put_back(self) -> None:
+        """Free the run for another worker, fencing the present one."""
+        self.run = self.run.handed_back()
+        self.held_by = self.lease_until = None
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredThread:
+    """A thread with its messages in order."""
+
+    thread: Thread
+    messages: list[Message] = field(default_factory=list)
+    superseded_runs: set[RunId] = field(default_factory=set)
+
+    def transcript(self) -> tuple[Message, ...]:
+        """The messages that count, in order."""
+        return tuple(message for message in self.messages if message.run_id not in self.superseded_runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedKey:
+    """An idempotency key that named a creation."""
+
+    key: IdempotencyKey
+    run_id: RunId
+    used_at: datetime
+
+
+class InMemoryState:
+    """All tables. Give one and the same to every store of a test."""
+
+    def __init__(self) -> None:
+        self.organizations: dict[OrganizationId, Organization] = {}
+        self.keys: dict[ApiKeyId, ApiKey] = {}
+        self.threads: dict[ThreadId, StoredThread] = {}
+        self.agents: dict[AgentId, list[Agent]] = {}
+        self.deleted_agents: set[AgentId] = set()
+        self.servers: dict[McpServerId, McpServer] = {}
+        self.catalogs: dict[McpServerId, McpCatalog] = {}
+        self.runs: dict[RunId, StoredRun] = {}
+        self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
+        self.audit: dict[AuditEventId, AuditEvent] = {}
+
+    # --- reading ---
+
+    def thread_of(self, organization_id: OrganizationId, thread_id: ThreadId) -> StoredThread | None:
+        """The organization's thread, or None."""
+        stored = self.threads.get(thread_id)
+        return stored if stored is not None and stored.thread.organization_id == organization_id else None
+
+    def run_of(self, organization_id: OrganizationId, run_id: RunId) -> StoredRun | None:
+        """The organization's run, or None."""
+        stored = self.runs.get(run_id)
+        return stored if stored is not None and stored.run.organization_id == organization_id else None
+
+    def unfinished(self, thread_id: ThreadId) -> list[StoredRun]:
+        """The thread's runs that have not ended: the active one, then queued ones in their order."""
+        runs = [
+            stored
+            for stored in self.runs.values()
+            if stored.run.thread_id == thread_id and not stored.run.status.is_terminal
+        ]
+        return sorted(runs, key=lambda stored: (not stored.run.status.is_active, stored.queue_key))
+
+    def next_run(self, thread_id: ThreadId) -> RunId | None:
+        """The run that may be claimed on this thread, if any."""
+        waiting = self.unfinished(thread_id)
+        return waiting[0].run.id if waiting and waiting[0].run.status is RunStatus.QUEUED else None
+
+    def held(self, lease: Lease) -> StoredRun | None:
+        """The run, if the lease still gives the right to write into it."""
+        stored = self.runs.get(lease.run_id)
+        if stored is None or stored.run.status is not RunStatus.IN_PROGRESS or stored.run.epoch != lease.epoch:
+            return None
+        return stored
+
+    def open_calls(self, stored: StoredRun) -> tuple[ToolCall, ...]:
+        """The run's calls that no message answers, in order."""
+        thread = self.threads[stored.run.thread_id]
+        answered = {
+            result.tool_id
+            for message in thread.messages
+            if message.run_id == stored.run.id
+            for result in message.tool_results
+        }
+        return tuple(call for call in calls_in_order(stored) if call.id not in answered)
+
+    # --- writing ---
+
+    def record(self, *audit: AuditEvent) -> None:
+        """Store audit entries; one with a known id is there already (ids of repeatable steps are derived)."""
+        for entry in audit:
+            self.audit.setdefault(entry.id, entry)
+
+    def apply(self, stored: StoredRun, step: Step) -> StepOutcome:
+        """Store a step, after checking that all of it can be. Raises ValueError for a call that cannot be settled."""
+        calls = _calls_after(stored, step)
+        thread = self.threads[stored.run.thread_id]
+        stored.calls = calls
+        thread.messages.extend(step.messages)
+        number_events(stored, step.events)
+        # What outside hands write while a worker holds the run is not the worker's to overwrite.
+        stored.run = replace(
+            step.run,
+            last_seq=len(stored.events),
+            cancel_requested=stored.run.cancel_requested,
+        )
+        self.record(*step.audit)
+        promoted = None
+        if stored.run.status.is_terminal:
+            if stored.rolled_back:
+                thread.superseded_runs.add(stored.run.id)
+            promoted = self.next_run(stored.run.thread_id)
+        if stored.run.status is not RunStatus.IN_PROGRESS:
+            stored.held_by = stored.lease_until = None
+        return StepOutcome(last_seq=stored.run.last_seq, promoted=promoted)
+
+
+def calls_in_order(stored: StoredRun) -> tuple[ToolCall, ...]:
+    """The run's ledger by turn and place in the turn."""
+    return tuple(sorted(stored.calls.values(), key=lambda call: (call.turn, call.index)))
+
+
+def number_events(stored: StoredRun, events: tuple[NewEvent, ...]) -> None:
+    """Store events under the next numbers."""
+    for event in events:
+        seq = len(stored.events) + 1
+        stored.events.append(
+            RunEvent(run_id=stored.run.id, seq=seq, type=event.type, at=event.at, data=event.data),
+        )
+    stored.run = replace(stored.run, last_seq=len(stored.events))
+
+
+def wake_followers(wakeups: Wakeups, run: Run) -> None:
+    """Tell those who follow the run that there is something new to read."""
+    wakeups.wake(events_topic(run.id))
+    if run.status.is_terminal or run.status is RunStatus.REQUIRES_ACTION:
+        wakeups.wake(status_topic(run.id))
+
+
+def settled(call: ToolCall, settlement: Settlement) -> ToolCall:
+    """The ledger entry with its outcome."""
+    return replace(
+        call,
+        state=ToolCallState.SETTLED,
+        result=settlement.result,
+        duration_ms=settlement.duration_ms,
+        settled_at=settlement.at,
+    )
+
+
+def _calls_after(stored: StoredRun, step: Step) -> dict[ToolCallId, ToolCall]:
+    calls = dict(stored.calls)
+    for call in step.recorded:
+        if call.id in calls:
+            raise ValueError(f"call {call.id} is recorded already")
+        calls[call.id] = call
+    for settlement in step.settled:
+        call_or_none = calls.get(settlement.tool_call_id)
+        if call_or_none is None or call_or_none.state is ToolCallState.SETTLED:
+            raise ValueError(f"call {settlement.tool_call_id} is not there to be settled")
+        calls[call_or_none.id] = settled(call_or_none, settlement)
+    return calls
+
+
+def thread_busy(run: Run) -> ServiceError:
+    """The thread has an unfinished run."""
+    return conflict("thread_busy", f"Run {run.id} on this thread is {run.status}.", run_id=run.id)

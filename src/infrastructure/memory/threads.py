@@ -1,0 +1,66 @@
+"""Threads and their messages in memory."""
+
+from application.system.pages import Page, PageRequest
+from domain.errors import not_found
+from domain.ids import OrganizationId, ThreadId
+from domain.threads.message import Message
+from domain.threads.thread import Thread
+from infrastructure.memory.paging import by_time, newest_first, oldest_first
+from infrastructure.memory.state import InMemoryState, StoredThread, thread_busy
+
+
+class InMemoryThreadStore:
+    """The `ThreadStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def add(self, thread: Thread) -> None:
+        """Store a new thread."""
+        self._state.threads[thread.id] = StoredThread(thread=thread)
+
+    async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
+        """The thread, or None."""
+        stored = self._state.thread_of(organization_id, thread_id)
+        return None if stored is None else stored.thread
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
+        """Threads, newest first."""
+        threads = (
+            stored.thread for stored in self._state.threads.values() if stored.thread.organization_id == organization_id
+        )
+        return newest_first(threads, lambda thread: by_time(thread.created_at, thread.id), request)
+
+    async def append(self, organization_id: OrganizationId, message: Message) -> None:
+        """Add a message at the end."""
+        stored = self._state.thread_of(organization_id, message.thread_id)
+        if stored is None:
+            raise not_found("thread", message.thread_id)
+        self._refuse_if_busy(message.thread_id)
+        stored.messages.append(message)
+
+    async def messages(
+        self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
+    ) -> Page[Message]:
+        """Messages in order, oldest first, without superseded ones."""
+        stored = self._state.thread_of(organization_id, thread_id)
+        if stored is None:
+            return Page(items=())
+        places = {message.id: f"{place:012d}" for place, message in enumerate(stored.messages)}
+        return oldest_first(stored.transcript(), lambda message: (places[message.id], message.id), request)
+
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+        """Remove the thread with everything in it except its audit."""
+        state = self._state
+        if state.thread_of(organization_id, thread_id) is None:
+            return False
+        self._refuse_if_busy(thread_id)
+        del state.threads[thread_id]
+        state.runs = {id_: stored for id_, stored in state.runs.items() if stored.run.thread_id != thread_id}
+        state.used_keys = {key: used for key, used in state.used_keys.items() if used.run_id in state.runs}
+        return True
+
+    def _refuse_if_busy(self, thread_id: ThreadId) -> None:
+        unfinished = self._state.unfinished(thread_id)
+        if unfinished:
+            raise thread_busy(unfinished[0].run)
