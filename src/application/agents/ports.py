@@ -6,6 +6,7 @@ from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId
+from domain.tools.capabilities import ToolType
 
 
 class AgentStore(Protocol):
@@ -16,8 +17,8 @@ class AgentStore(Protocol):
         ...
 
     async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a new version. Raises PRECONDITION `version_conflict` if the stored version is not `expected_version`,
-        CONFLICT `agent_name_taken` if the new name is in use."""
+        """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored version is not
+        `expected_version`, CONFLICT `agent_name_taken` if the new name is in use."""
         ...
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
@@ -47,4 +48,12 @@ class ModelDirectory(Protocol):
 
     def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or None if it can."""
+        ...
+
+
+class NativeToolDirectory(Protocol):
+    """Which native tools this installation brings."""
+
+    def available(self) -> frozenset[ToolType]:
+        """The kinds an agent may list in `tools`."""
         ...

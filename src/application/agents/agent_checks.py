@@ -1,0 +1,93 @@
+"""Checking an agent's settings against what exists: models, native tools, MCP servers."""
+
+from difflib import get_close_matches
+
+from application.agents.agent_settings import AgentSettings
+from application.agents.ports import ModelDirectory, NativeToolDirectory
+from application.mcp.ports import McpServerStore
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from domain.agents.agent import AgentConfig
+from domain.errors import ServiceError, Violation, invalid
+from domain.ids import OrganizationId
+from domain.tools.capabilities import NATIVE_TYPES, ToolType
+
+
+class AgentChecks:
+    """Turns settings into an AgentConfig, reporting everything that is wrong at once, with nearest matches for typos.
+
+    Models must be reachable by ModelDirectory, tools be available here, servers be registered in the organization.
+    """
+
+    def __init__(self, *, models: ModelDirectory, native_tools: NativeToolDirectory, servers: McpServerStore) -> None:
+        self._models = models
+        self._native_tools = native_tools
+        self._servers = servers
+
+    async def config_of(self, organization_id: OrganizationId, settings: AgentSettings) -> AgentConfig:
+        """The valid configuration. Raises INVALID `agent_invalid`, one violation per fault."""
+        known = {kind.value: kind for kind in ToolType}
+        wrong: list[Violation] = []
+        config = None
+        try:
+            config = AgentConfig(
+                name=settings.name,
+                model=settings.model,
+                fallback_models=settings.fallback_models,
+                instructions=settings.instructions,
+                tools=tuple(known[name] for name in settings.tools if name in known),
+                mcp_servers=settings.mcp_servers,
+                tool_allowlist=settings.tool_allowlist,
+                limits=settings.limits,
+                enabled=settings.enabled,
+            )
+        except ServiceError as error:
+            wrong += error.violations
+        wrong += self._model_violations(organization_id, settings, reported={violation.path for violation in wrong})
+        wrong += self._tool_violations(settings)
+        wrong += await self._server_violations(organization_id, settings)
+        if config is None or wrong:
+            raise invalid("agent_invalid", "The agent is not valid.", *wrong)
+        return config
+
+    def _model_violations(
+        self, organization_id: OrganizationId, settings: AgentSettings, *, reported: set[str]
+    ) -> list[Violation]:
+        named = {"model": settings.model}
+        named |= {f"fallback_models.{index}": model for index, model in enumerate(settings.fallback_models)}
+        return [
+            Violation(path=path, message=problem)
+            for path, model in named.items()
+            if path not in reported and (problem := self._models.problem_with(organization_id, model)) is not None
+        ]
+
+    def _tool_violations(self, settings: AgentSettings) -> list[Violation]:
+        available = self._native_tools.available()
+        wrong = []
+        for index, name in enumerate(settings.tools):
+            path = f"tools.{index}"
+            if name not in list(ToolType):
+                options = sorted(kind.value for kind in NATIVE_TYPES)
+                wrong.append(Violation(path=path, message=f"there is no native tool {name!r}{_nearest(name, options)}"))
+            elif name in list(NATIVE_TYPES) and name not in available:
+                wrong.append(Violation(path=path, message=f"the tool {name!r} is not available in this installation"))
+        return wrong
+
+    async def _server_violations(self, organization_id: OrganizationId, settings: AgentSettings) -> list[Violation]:
+        missing = []
+        for index, slug in enumerate(settings.mcp_servers):
+            server = await self._servers.get(organization_id, slug)
+            if server is None or server.config.slug != slug:
+                missing.append((index, slug))
+        if not missing:
+            return []
+        registered = await self._servers.page(organization_id, PageRequest(limit=MAX_PAGE_SIZE))
+        slugs = [server.config.slug for server in registered.items]
+        return [
+            Violation(path=f"mcp_servers.{index}", message=f"there is no MCP server {slug!r}{_nearest(slug, slugs)}")
+            for index, slug in missing
+        ]
+
+
+def _nearest(name: str, options: list[str]) -> str:
+    near = get_close_matches(name, options, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

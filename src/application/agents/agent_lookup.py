@@ -1,0 +1,14 @@
+"""Finding an agent by what a client calls it: its id or its name."""
+
+from application.agents.ports import AgentStore
+from domain.agents.agent import Agent
+from domain.errors import not_found
+from domain.ids import AgentId, OrganizationId
+
+
+async def existing_agent(agents: AgentStore, organization_id: OrganizationId, id_or_name: str) -> Agent:
+    """The newest version. An id goes before a name. Raises NOT_FOUND `agent_not_found`."""
+    agent = await agents.get(organization_id, AgentId(id_or_name)) or await agents.find(organization_id, id_or_name)
+    if agent is None:
+        raise not_found("agent", id_or_name)
+    return agent

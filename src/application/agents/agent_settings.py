@@ -1,0 +1,68 @@
+"""An agent's settings as a client writes them, and the change of some of them."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypedDict
+
+from domain.agents.agent import AgentConfig
+from domain.runs.limits import LimitSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Like AgentConfig, but not checked yet: `tools` are names of native tools that may not exist."""
+
+    name: str
+    model: str
+    fallback_models: tuple[str, ...] = ()
+    instructions: str = ""
+    tools: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+    tool_allowlist: tuple[str, ...] | None = None
+    limits: LimitSettings = LimitSettings()
+    enabled: bool = True
+
+    @classmethod
+    def of(cls, config: AgentConfig) -> "AgentSettings":
+        """The settings that give `config`."""
+        return cls(
+            name=config.name,
+            model=config.model,
+            fallback_models=config.fallback_models,
+            instructions=config.instructions,
+            tools=tuple(kind.value for kind in config.tools),
+            mcp_servers=config.mcp_servers,
+            tool_allowlist=config.tool_allowlist,
+            limits=config.limits,
+            enabled=config.enabled,
+        )
+
+    def changed(self, changes: "AgentChanges", limits: "LimitChanges") -> "AgentSettings":
+        """With the given fields replaced. Raises INVALID `limits_invalid`."""
+        return replace(self, limits=replace(self.limits, **limits), **changes)
+
+
+class LimitChanges(TypedDict, total=False):
+    """Limits to set; None takes a limit away."""
+
+    max_turns: int | None
+    max_tool_calls: int | None
+    max_tokens: int | None
+    max_cost_usd: Decimal | None
+    context_tokens: int | None
+    timeout_s: float | None
+    turn_tool_timeout_s: float | None
+    tool_timeout_s: float | None
+
+
+class AgentChanges(TypedDict, total=False):
+    """Fields to change, apart from limits; absent ones stay."""
+
+    name: str
+    model: str
+    fallback_models: tuple[str, ...]
+    instructions: str
+    tools: tuple[str, ...]
+    mcp_servers: tuple[str, ...]
+    tool_allowlist: tuple[str, ...] | None
+    enabled: bool

@@ -1,0 +1,58 @@
+"""CreateAgent: an agent at version 1."""
+
+from dataclasses import dataclass
+
+from application.agents.agent_checks import AgentChecks
+from application.agents.agent_settings import AgentSettings
+from application.agents.ports import AgentStore
+from application.audit.entries import audit_entry
+from application.system.ports import Clock, IdSource
+from domain.agents.agent import Agent
+from domain.audit.event import AuditAction
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import AgentId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateAgentCommand:
+    """What the agent is to be."""
+
+    principal: Principal
+    settings: AgentSettings
+
+
+class CreateAgent:
+    """Admins create agents. The name is unique in the organization; models, native tools and MCP servers named must
+    exist. Audited `agent.created`."""
+
+    def __init__(self, *, agents: AgentStore, checks: AgentChecks, clock: Clock, ids: IdSource) -> None:
+        self._agents = agents
+        self._checks = checks
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: CreateAgentCommand) -> Agent:
+        """The new agent. Raises FORBIDDEN, INVALID `agent_invalid`, CONFLICT `agent_name_taken`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        config = await self._checks.config_of(principal.organization_id, command.settings)
+        now = self._clock.now()
+        agent = Agent(
+            id=AgentId(self._ids.new("agt")),
+            organization_id=principal.organization_id,
+            version=1,
+            config=config,
+            created_at=now,
+            updated_at=now,
+        )
+        audit = audit_entry(
+            principal,
+            AuditAction.AGENT_CREATED,
+            agent.id,
+            ids=self._ids,
+            at=now,
+            details={"name": config.name, "version": agent.version},
+        )
+        await self._agents.add(agent, audit)
+        return agent

@@ -1,0 +1,79 @@
+"""UpdateAgent: change some settings of an agent, as a new version."""
+
+from dataclasses import dataclass, field, fields, replace
+
+from application.agents.agent_checks import AgentChecks
+from application.agents.agent_lookup import existing_agent
+from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from application.agents.ports import AgentStore
+from application.audit.entries import audit_entry
+from application.system.ports import Clock, IdSource
+from domain.agents.agent import Agent, AgentConfig
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateAgentCommand:
+    """`agent` is an id or a name; `expected_version` what the client last read, None if it does not care."""
+
+    principal: Principal
+    agent: str
+    changes: AgentChanges = field(default_factory=AgentChanges)
+    limits: LimitChanges = field(default_factory=LimitChanges)
+    expected_version: int | None = None
+
+
+class UpdateAgent:
+    """Admins change agents; the next run sees the change. Fields not named stay, limits are merged one by one.
+
+    The result as a whole must be valid, with models, tools and servers that exist. A change of nothing makes no
+    version and no audit entry; every other one is audited `agent.updated` with the names of the fields changed.
+    """
+
+    def __init__(self, *, agents: AgentStore, checks: AgentChecks, clock: Clock, ids: IdSource) -> None:
+        self._agents = agents
+        self._checks = checks
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: UpdateAgentCommand) -> Agent:
+        """The agent as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `agent_invalid`, PRECONDITION
+        `version_conflict`, CONFLICT `agent_name_taken`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        agent = await existing_agent(self._agents, principal.organization_id, command.agent)
+        if command.expected_version not in (None, agent.version):
+            raise ServiceError(
+                "version_conflict",
+                ErrorKind.PRECONDITION,
+                f"The agent is at version {agent.version}, not {command.expected_version}.",
+            )
+        settings = AgentSettings.of(agent.config).changed(command.changes, command.limits)
+        if settings == AgentSettings.of(agent.config):
+            return agent
+        config = await self._checks.config_of(principal.organization_id, settings)
+        now = self._clock.now()
+        changed = replace(agent, version=agent.version + 1, config=config, updated_at=now)
+        audit = audit_entry(
+            principal,
+            AuditAction.AGENT_UPDATED,
+            agent.id,
+            ids=self._ids,
+            at=now,
+            details={
+                "name": config.name,
+                "version": changed.version,
+                "changed": _changed_fields(agent.config, config),
+            },
+        )
+        await self._agents.save(changed, expected_version=agent.version, audit=audit)
+        return changed
+
+
+def _changed_fields(before: AgentConfig, after: AgentConfig) -> JsonValue:
+    """Names of the fields that differ."""
+    return [field.name for field in fields(before) if getattr(before, field.name) != getattr(after, field.name)]

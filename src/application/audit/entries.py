@@ -1,0 +1,34 @@
+"""Building the audit entry of a change that a principal makes."""
+
+from datetime import datetime
+
+from application.system.ports import IdSource
+from domain.audit.event import AuditAction, AuditEvent
+from domain.identity.api_key import Principal
+from domain.ids import AuditEventId, McpServerId
+from domain.json_value import JsonObject
+
+
+def audit_entry(
+    principal: Principal,
+    action: AuditAction,
+    resource: str,
+    *,
+    ids: IdSource,
+    at: datetime,
+    server_id: McpServerId | None = None,
+    duration_ms: int | None = None,
+    details: JsonObject | None = None,
+) -> AuditEvent:
+    """The entry saying that `principal` did `action` to `resource`. `details` never hold secret values."""
+    return AuditEvent(
+        id=AuditEventId(ids.new("aud")),
+        organization_id=principal.organization_id,
+        action=action,
+        actor=principal.key_id,
+        resource=resource,
+        at=at,
+        server_id=server_id,
+        duration_ms=duration_ms,
+        details=details or {},
+    )

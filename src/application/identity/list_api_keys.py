@@ -1,0 +1,28 @@
+"""ListApiKeys: an organization's keys, without their tokens."""
+
+from dataclasses import dataclass
+
+from application.identity.ports import IdentityStore
+from application.system.pages import Page, PageRequest
+from domain.identity.api_key import ApiKey, Principal
+from domain.identity.role import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListApiKeysCommand:
+    """Which page."""
+
+    principal: Principal
+    page: PageRequest = PageRequest()
+
+
+class ListApiKeys:
+    """Admins see all keys of their organization, revoked ones too, newest first."""
+
+    def __init__(self, *, identities: IdentityStore) -> None:
+        self._identities = identities
+
+    async def execute(self, command: ListApiKeysCommand) -> Page[ApiKey]:
+        """One page. Raises FORBIDDEN."""
+        command.principal.require(Role.ADMIN)
+        return await self._identities.keys(command.principal.organization_id, command.page)

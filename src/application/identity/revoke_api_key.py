@@ -1,0 +1,49 @@
+"""RevokeApiKey: a key stops working, at once and for good."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.identity.ports import IdentityStore
+from application.identity.token_cache import TokenCache
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import conflict, not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeApiKeyCommand:
+    """Which key."""
+
+    principal: Principal
+    key_id: ApiKeyId
+
+
+class RevokeApiKey:
+    """Admins revoke keys of their organization. Audited `key.revoked`.
+
+    A key cannot revoke itself, so an organization always keeps an admin key that works. A key that is already revoked
+    is not found.
+    """
+
+    def __init__(self, *, identities: IdentityStore, cache: TokenCache, clock: Clock, ids: IdSource) -> None:
+        self._identities = identities
+        self._cache = cache
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: RevokeApiKeyCommand) -> None:
+        """Revoke. Raises FORBIDDEN, NOT_FOUND, CONFLICT `api_key_in_use`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        if command.key_id == principal.key_id:
+            raise conflict("api_key_in_use", "A key cannot revoke itself; use another admin key.")
+        audit = audit_entry(principal, AuditAction.KEY_REVOKED, command.key_id, ids=self._ids, at=self._clock.now())
+        try:
+            revoked = await self._identities.revoke_key(principal.organization_id, command.key_id, audit)
+        finally:
+            self._cache.forget(command.key_id)
+        if not revoked:
+            raise not_found("API key", command.key_id)

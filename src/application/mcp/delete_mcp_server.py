@@ -1,0 +1,49 @@
+"""DeleteMcpServer: forget a server, its catalog and its connections."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.mcp.ports import McpConnections, McpServerStore
+from application.mcp.server_lookup import existing_server
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMcpServerCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class DeleteMcpServer:
+    """Admins delete servers. Agents that list the slug keep it and find its tools unavailable; calls in flight are
+    finished. Audited `mcp_server.deleted`."""
+
+    def __init__(self, *, servers: McpServerStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
+        self._servers = servers
+        self._connections = connections
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: DeleteMcpServerCommand) -> None:
+        """Delete. Raises FORBIDDEN, NOT_FOUND."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        server = await existing_server(self._servers, principal.organization_id, command.server)
+        audit = audit_entry(
+            principal,
+            AuditAction.MCP_SERVER_DELETED,
+            server.id,
+            ids=self._ids,
+            at=self._clock.now(),
+            server_id=server.id,
+            details={"slug": server.config.slug, "version": server.version},
+        )
+        if not await self._servers.delete(principal.organization_id, server.id, audit):
+            raise not_found("MCP server", command.server)
+        await self._connections.forget(principal.organization_id, server.id)

@@ -1,0 +1,32 @@
+"""DisconnectMcpServer: close a server's connections."""
+
+from dataclasses import dataclass
+
+from application.mcp.ports import McpConnections, McpServerStore, ServerStatus
+from application.mcp.server_lookup import existing_server
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisconnectMcpServerCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class DisconnectMcpServer:
+    """Operators and above disconnect servers: calls in flight are finished, a later call connects again."""
+
+    def __init__(self, *, servers: McpServerStore, connections: McpConnections) -> None:
+        self._servers = servers
+        self._connections = connections
+
+    async def execute(self, command: DisconnectMcpServerCommand) -> ServerStatus:
+        """The status afterwards. Raises FORBIDDEN, NOT_FOUND."""
+        principal = command.principal
+        principal.require(Role.OPERATOR)
+        server = await existing_server(self._servers, principal.organization_id, command.server)
+        await self._connections.forget(principal.organization_id, server.id)
+        return self._connections.status(server)

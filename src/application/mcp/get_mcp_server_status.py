@@ -1,0 +1,30 @@
+"""GetMcpServerStatus: whether a server is connected, and what went wrong last."""
+
+from dataclasses import dataclass
+
+from application.mcp.ports import McpConnections, McpServerStore, ServerStatus
+from application.mcp.server_lookup import existing_server
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetMcpServerStatusCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class GetMcpServerStatus:
+    """Any role may read. Asking does not connect."""
+
+    def __init__(self, *, servers: McpServerStore, connections: McpConnections) -> None:
+        self._servers = servers
+        self._connections = connections
+
+    async def execute(self, command: GetMcpServerStatusCommand) -> ServerStatus:
+        """The state in this process. Raises NOT_FOUND."""
+        command.principal.require(Role.VIEWER)
+        server = await existing_server(self._servers, command.principal.organization_id, command.server)
+        return self._connections.status(server)

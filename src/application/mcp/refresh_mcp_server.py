@@ -1,0 +1,72 @@
+"""RefreshMcpServer: connect if needed, list a server's tools now, and keep the list."""
+
+from dataclasses import dataclass
+
+from application.mcp.ports import (
+    ConnectionScope,
+    McpCatalogStore,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpServerStore,
+)
+from application.mcp.server_kinds import require_usable_kind
+from application.mcp.server_lookup import existing_server
+from domain.errors import ErrorKind, ServiceError, conflict
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.mcp.catalog import McpCatalog
+
+DEFAULT_DEADLINE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshMcpServerCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class RefreshMcpServer:
+    """Operators and above refresh servers; runs that begin afterwards see the new list.
+
+    A server that cannot be listed keeps its last good catalog.
+    """
+
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        catalogs: McpCatalogStore,
+        connections: McpConnections,
+        deadline_s: float = DEFAULT_DEADLINE_S,
+    ) -> None:
+        self._servers = servers
+        self._catalogs = catalogs
+        self._connections = connections
+        self._deadline_s = deadline_s
+
+    async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
+        """The new catalog. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_disabled`, UNAVAILABLE
+        `mcp_server_unavailable` (extra `reason`: an McpFailureKind)."""
+        principal = command.principal
+        principal.require(Role.OPERATOR)
+        server = await existing_server(self._servers, principal.organization_id, command.server)
+        require_usable_kind(server.config)
+        if not server.config.enabled:
+            raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
+        scope = ConnectionScope(organization_id=principal.organization_id)
+        try:
+            catalog = await self._connections.discover(server, scope, timeout_s=self._deadline_s)
+        except McpFailure as failure:
+            if failure.kind is McpFailureKind.DISABLED:
+                raise conflict("mcp_server_disabled", failure.detail) from failure
+            raise ServiceError(
+                "mcp_server_unavailable",
+                ErrorKind.UNAVAILABLE,
+                f"The tools of the MCP server {server.config.slug!r} could not be listed: {failure.detail}",
+                extra={"reason": failure.kind.value},
+            ) from failure
+        await self._catalogs.save(principal.organization_id, catalog)
+        return catalog

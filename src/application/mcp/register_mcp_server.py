@@ -1,0 +1,59 @@
+"""RegisterMcpServer: make a server known to an organization."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.mcp.ports import McpServerStore
+from application.mcp.server_kinds import require_usable_kind
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import McpServerId
+from domain.mcp.server import McpServer, McpServerConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterMcpServerCommand:
+    """How the server is reached."""
+
+    principal: Principal
+    config: McpServerConfig
+
+
+class RegisterMcpServer:
+    """Admins register servers; the slug is unique in the organization. Nothing is started or connected by it.
+
+    Audited `mcp_server.created`, without any value of env and headers.
+    """
+
+    def __init__(self, *, servers: McpServerStore, clock: Clock, ids: IdSource) -> None:
+        self._servers = servers
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
+        """The new server. Raises FORBIDDEN, INVALID `kind_not_available_yet`, CONFLICT `mcp_server_slug_taken`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        require_usable_kind(command.config)
+        now = self._clock.now()
+        server = McpServer(
+            id=McpServerId(self._ids.new("mcp")),
+            organization_id=principal.organization_id,
+            version=1,
+            config=command.config,
+            created_at=now,
+            updated_at=now,
+        )
+        audit = audit_entry(
+            principal,
+            AuditAction.MCP_SERVER_CREATED,
+            server.id,
+            ids=self._ids,
+            at=now,
+            server_id=server.id,
+            details={"slug": server.config.slug, "kind": server.config.kind.value, "version": server.version},
+        )
+        await self._servers.add(server, audit)
+        return server

@@ -1,0 +1,136 @@
+"""TestMcpServer: does a server start, answer and list its tools? A broken one is an answer, not an error."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from application.audit.entries import audit_entry
+from application.audit.ports import AuditLog
+from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
+from application.mcp.server_kinds import require_usable_kind
+from application.mcp.server_lookup import existing_server
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import McpServerId
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer, McpServerConfig
+
+DEFAULT_DEADLINE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestMcpServerCommand:
+    """`subject` is the id or slug of a saved server, or a configuration that need not be saved."""
+
+    __test__ = False  # its name makes pytest curious
+
+    principal: Principal
+    subject: str | McpServerConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTestFailure:
+    """`code` is an McpFailureKind; `stderr` the end of what a started server printed there."""
+
+    code: McpFailureKind
+    detail: str
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTestResult:
+    """Either `catalog` (it works) or `error`. `latency_ms` covers starting, connecting and listing."""
+
+    catalog: McpCatalog | None
+    error: McpTestFailure | None
+    latency_ms: int
+
+
+class TestMcpServer:
+    """Admins test servers, with the right that saving takes: a test runs the command.
+
+    The test has a connection of its own, opened afresh and closed afterwards, so that connections in use are not
+    disturbed; a disabled server can be tested before it is enabled. It ends within the deadline and never raises for
+    a broken server. Audited `mcp_server.tested` with its outcome.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        connections: McpConnections,
+        audit_log: AuditLog,
+        clock: Clock,
+        ids: IdSource,
+        deadline_s: float = DEFAULT_DEADLINE_S,
+    ) -> None:
+        self._servers = servers
+        self._connections = connections
+        self._audit_log = audit_log
+        self._clock = clock
+        self._ids = ids
+        self._deadline_s = deadline_s
+
+    async def execute(self, command: TestMcpServerCommand) -> McpTestResult:
+        """The outcome. Raises FORBIDDEN, NOT_FOUND, INVALID `kind_not_available_yet`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        saved = None
+        config = command.subject
+        if isinstance(config, str):
+            saved = await existing_server(self._servers, principal.organization_id, config)
+            config = saved.config
+        require_usable_kind(config)
+        probe = self._probe(principal, config)
+        started = self._clock.monotonic()
+        outcome = await self._discover(probe)
+        latency_ms = round((self._clock.monotonic() - started) * 1000)
+        error = outcome if isinstance(outcome, McpTestFailure) else None
+        await self._audit_log.record(
+            audit_entry(
+                principal,
+                AuditAction.MCP_SERVER_TESTED,
+                saved.id if saved else config.slug,
+                ids=self._ids,
+                at=self._clock.now(),
+                server_id=saved.id if saved else None,
+                duration_ms=latency_ms,
+                details={
+                    "slug": config.slug,
+                    "ok": error is None,
+                    **({} if error is None else {"error": error.code.value}),
+                },
+            )
+        )
+        catalog = outcome if isinstance(outcome, McpCatalog) else None
+        return McpTestResult(catalog=catalog, error=error, latency_ms=latency_ms)
+
+    def _probe(self, principal: Principal, config: McpServerConfig) -> McpServer:
+        now = self._clock.now()
+        return McpServer(
+            id=McpServerId(self._ids.new("mcp")),
+            organization_id=principal.organization_id,
+            version=1,
+            config=replace(config, enabled=True),
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _discover(self, probe: McpServer) -> McpCatalog | McpTestFailure:
+        scope = ConnectionScope(organization_id=probe.organization_id)
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                return await self._connections.discover(probe, scope, timeout_s=self._deadline_s)
+        except McpFailure as failure:
+            return McpTestFailure(code=failure.kind, detail=failure.detail, stderr=failure.stderr)
+        except TimeoutError:
+            return McpTestFailure(
+                code=McpFailureKind.TIMEOUT,
+                detail=f"The server did not answer within {self._deadline_s:g} seconds.",
+                stderr=self._connections.logs(probe),
+            )
+        finally:
+            await self._connections.forget(probe.organization_id, probe.id)

@@ -1,0 +1,113 @@
+"""UpdateMcpServer: change some settings of a registered server."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TypedDict
+
+from application.audit.entries import audit_entry
+from application.mcp.ports import McpConnections, McpServerStore
+from application.mcp.server_kinds import require_usable_kind
+from application.mcp.server_lookup import existing_server
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonValue
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
+
+
+class McpServerChanges(TypedDict, total=False):
+    """Fields to change, apart from env and headers; absent ones stay."""
+
+    slug: str
+    kind: McpServerKind
+    command: str | None
+    args: tuple[str, ...]
+    url: str | None
+    trusted: bool
+    isolation: Isolation
+    output_validation: OutputValidation
+    timeout_s: float
+    idle_timeout_s: float
+    max_response_bytes: int
+    max_concurrency: int
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateMcpServerCommand:
+    """`server` is an id or a slug; `expected_version` what the client last read, None if it does not care.
+
+    `env` and `headers` hold the entries to set; None takes one away, entries not named stay as they are.
+    """
+
+    principal: Principal
+    server: str
+    changes: McpServerChanges = field(default_factory=McpServerChanges)
+    env: dict[str, str | None] = field(default_factory=dict, repr=False)
+    headers: dict[str, str | None] = field(default_factory=dict, repr=False)
+    expected_version: int | None = None
+
+
+class UpdateMcpServer:
+    """Admins change servers. The result as a whole must be valid; open connections of the former version are closed
+    once their calls are done.
+
+    A change of nothing makes no version and no audit entry; every other one is audited `mcp_server.updated` with the
+    names of the fields changed, without any value.
+    """
+
+    def __init__(self, *, servers: McpServerStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
+        self._servers = servers
+        self._connections = connections
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: UpdateMcpServerCommand) -> McpServer:
+        """The server as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION
+        `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        server = await existing_server(self._servers, principal.organization_id, command.server)
+        if command.expected_version not in (None, server.version):
+            raise ServiceError(
+                "version_conflict",
+                ErrorKind.PRECONDITION,
+                f"The MCP server is at version {server.version}, not {command.expected_version}.",
+            )
+        config = replace(
+            server.config,
+            env=_merged(server.config.env, command.env),
+            headers=_merged(server.config.headers, command.headers),
+            **command.changes,
+        )
+        if config == server.config:
+            return server
+        require_usable_kind(config)
+        now = self._clock.now()
+        changed = replace(server, version=server.version + 1, config=config, updated_at=now)
+        audit = audit_entry(
+            principal,
+            AuditAction.MCP_SERVER_UPDATED,
+            server.id,
+            ids=self._ids,
+            at=now,
+            server_id=server.id,
+            details={
+                "slug": config.slug,
+                "version": changed.version,
+                "changed": _changed_fields(server.config, config),
+            },
+        )
+        await self._servers.save(changed, expected_version=server.version, audit=audit)
+        await self._connections.forget(principal.organization_id, server.id)
+        return changed
+
+
+def _merged(stored: dict[str, str], changes: dict[str, str | None]) -> dict[str, str]:
+    together: dict[str, str | None] = {**stored, **changes}
+    return {name: value for name, value in together.items() if value is not None}
+
+
+def _changed_fields(before: McpServerConfig, after: McpServerConfig) -> JsonValue:
+    return [entry.name for entry in fields(before) if getattr(before, entry.name) != getattr(after, entry.name)]

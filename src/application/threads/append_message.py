@@ -1,0 +1,66 @@
+"""AppendMessage: put a message into a thread without running an agent."""
+
+from dataclasses import dataclass
+
+from application.system.ports import Clock, IdSource
+from application.threads.ports import ThreadStore
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role as KeyRole
+from domain.ids import MessageId, ThreadId
+from domain.threads.message import ImageContent, Message, Role, TextContent, UserContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendMessageCommand:
+    """Who speaks (user or assistant) and what."""
+
+    principal: Principal
+    thread_id: ThreadId
+    role: Role
+    content: tuple[UserContent, ...]
+
+
+class AppendMessage:
+    """Runners and above append what a user or an assistant said, at the end of the thread.
+
+    Text from both, images from users. Tool uses and results come from runs alone, so every use keeps its one result.
+    A thread with an unfinished run takes no message.
+    """
+
+    def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
+        self._threads = threads
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: AppendMessageCommand) -> Message:
+        """The stored message. Raises FORBIDDEN, INVALID `message_invalid`, NOT_FOUND, CONFLICT `thread_busy`."""
+        command.principal.require(KeyRole.RUNNER)
+        wrong = _violations(command)
+        if wrong:
+            raise invalid("message_invalid", "The message is not valid.", *wrong)
+        message = Message(
+            id=MessageId(self._ids.new("msg")),
+            thread_id=command.thread_id,
+            run_id=None,
+            role=command.role,
+            content=command.content,
+            created_at=self._clock.now(),
+        )
+        await self._threads.append(command.principal.organization_id, message)
+        return message
+
+
+def _violations(command: AppendMessageCommand) -> list[Violation]:
+    wrong = []
+    if command.role not in (Role.USER, Role.ASSISTANT):
+        wrong.append(Violation(path="role", message="must be user or assistant"))
+    if not any(not isinstance(part, TextContent) or part.text.strip() for part in command.content):
+        wrong.append(Violation(path="content", message="must not be empty"))
+    if command.role is Role.ASSISTANT:
+        wrong += [
+            Violation(path=f"content.{index}", message="an assistant's message takes text only")
+            for index, part in enumerate(command.content)
+            if isinstance(part, ImageContent)
+        ]
+    return wrong
