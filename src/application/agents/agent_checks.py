@@ -61,7 +61,7 @@ class AgentChecks:
         ]
 
     def _tool_violations(self, settings: AgentSettings) -> list[Violation]:
-        available = self._native_tools.available()
+        available = self._native_tools.native_types
         wrong = []
         for index, name in enumerate(settings.tools):
             path = f"tools.{index}"

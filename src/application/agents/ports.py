@@ -54,6 +54,7 @@ class ModelDirectory(Protocol):
 class NativeToolDirectory(Protocol):
     """Which native tools this installation brings."""
 
-    def available(self) -> frozenset[ToolType]:
+    @property
+    def native_types(self) -> tuple[ToolType, ...]:
         """The kinds an agent may list in `tools`."""
         ...
