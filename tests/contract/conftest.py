@@ -1,0 +1,38 @@
+"""Runs every contract test once per leg.
+
+To add a leg: write a class with `__init__(self, request: pytest.FixtureRequest)` and `open(*organizations)` as
+`tests.contract.stores.Leg` says, and name it in LEGS. It takes fixtures (a temporary directory, the address of a
+database server of the session) with `request.getfixturevalue`.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import cast
+
+import pytest
+
+from tests.builders import ORG, OTHER_ORG, an_organization
+from tests.contract.stores import InMemoryLeg, Leg, Stores
+
+LEGS: dict[str, Callable[[pytest.FixtureRequest], Leg]] = {
+    "memory": InMemoryLeg,
+}
+
+
+@pytest.fixture(params=list(LEGS))
+def leg(request: pytest.FixtureRequest) -> Leg:
+    """The backend under test, closed."""
+    return LEGS[cast(str, request.param)](request)
+
+
+@pytest.fixture
+async def stores(leg: Leg) -> AsyncIterator[Stores]:
+    """The backend under test with the organizations ORG and OTHER_ORG, and nothing else."""
+    async with leg.open(an_organization(ORG), an_organization(OTHER_ORG)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def empty_stores(leg: Leg) -> AsyncIterator[Stores]:
+    """The backend under test as a first start finds it."""
+    async with leg.open() as opened:
+        yield opened

@@ -1,0 +1,76 @@
+"""All store ports of one backend, and the backends ("legs") that every contract suite runs over."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pytest
+
+from application.agents.ports import AgentStore
+from application.audit.ports import AuditLog
+from application.identity.ports import IdentityStore
+from application.mcp.ports import McpCatalogStore, McpServerStore
+from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
+from application.threads.ports import ThreadStore
+from domain.identity.organization import Organization
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.audit import InMemoryAuditLog
+from infrastructure.memory.identity import InMemoryIdentityStore
+from infrastructure.memory.journal import InMemoryRunJournal
+from infrastructure.memory.leases import InMemoryRunLeases
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.threads import InMemoryThreadStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """One backend's adapters of all store ports, over the same data."""
+
+    threads: ThreadStore
+    agents: AgentStore
+    servers: McpServerStore
+    catalogs: McpCatalogStore
+    identity: IdentityStore
+    audit: AuditLog
+    runs: RunStore
+    leases: RunLeases
+    journal: RunJournal
+    wakeups: Wakeups
+
+
+class Leg(Protocol):
+    """A backend. One is made for each test; `open` may be called several times in a test (property tests do)."""
+
+    def open(self, *organizations: Organization) -> AbstractAsyncContextManager[Stores]:
+        """A fresh, otherwise empty backend that holds these organizations (without keys)."""
+        ...
+
+
+class InMemoryLeg:
+    """The in-memory adapters."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        """Needs no fixture."""
+
+    @asynccontextmanager
+    async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
+        """Everything over one state."""
+        state = InMemoryState()
+        state.organizations = {organization.id: organization for organization in organizations}
+        wakeups = InProcessWakeups()
+        yield Stores(
+            threads=InMemoryThreadStore(state),
+            agents=InMemoryAgentStore(state),
+            servers=InMemoryMcpServerStore(state),
+            catalogs=InMemoryMcpCatalogStore(state),
+            identity=InMemoryIdentityStore(state),
+            audit=InMemoryAuditLog(state),
+            runs=InMemoryRunStore(state, wakeups),
+            leases=InMemoryRunLeases(state, wakeups),
+            journal=InMemoryRunJournal(state, wakeups),
+            wakeups=wakeups,
+        )
