@@ -1,0 +1,221 @@
+"""How much work a JSON Schema can cause: `$ref`s let a small schema stand for exponentially many checks, and a validator
+that walks them all would hold the process for minutes. Below: nothing; above: the validator.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from domain.json_value import JsonObject, JsonValue
+
+_SAME_PLACE_ONE = ("not", "if", "then", "else")
+_SAME_PLACE_LIST = ("allOf", "anyOf", "oneOf")
+_SAME_PLACE_MAP = ("dependentSchemas", "dependencies")
+_BELOW_ONE = (
+    *("additionalProperties", "unevaluatedProperties", "propertyNames"),
+    *("items", "additionalItems", "unevaluatedItems", "contains", "contentSchema"),
+)
+_BELOW_LIST = ("prefixItems", "items")
+_BELOW_MAP = ("properties", "patternProperties")
+_DEFINITIONS = ("$defs", "definitions")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+
+_MAX_NESTING = 64
+_MAX_SUBSCHEMAS = 5_000
+_MAX_CHAIN = 128
+_MAX_STEPS = 100_000
+_MAX_DEPTH = 256
+"""Deeper values are refused by the validator itself."""
+
+_ENOUGH = 10**12
+"""Costs are cut here: nothing of that size is ever allowed, and the numbers stay small."""
+
+
+class UnusableSchema(Exception):
+    """The schema cannot be used; `reason` is a clause without a full stop, safe to show."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaCost:
+    """An upper bound of the subschemas checked for one path through a value, by the value's depth (a scalar has 0).
+
+    `by_depth` holds the bounds as far as they were worked out; `settled` says that deeper values cost no more.
+    """
+
+    by_depth: tuple[int, ...]
+    settled: bool
+
+    def at(self, depth: int) -> int:
+        """The bound for a value of that depth."""
+        if depth < len(self.by_depth):
+            return self.by_depth[depth]
+        return self.by_depth[-1] if self.settled else _ENOUGH
+
+    @property
+    def most(self) -> int:
+        """The bound for any value."""
+        return self.by_depth[-1] if self.settled else _ENOUGH
+
+
+def cost_of(schema: JsonObject) -> SchemaCost:
+    """The cost of a schema whose references all lead to itself.
+
+    Raises UnusableSchema for references that lead elsewhere, nowhere or in a circle, and for nesting without end.
+    """
+    walk = _Walk(schema)
+    order = walk.order()
+    below: dict[int, int] = {}
+    by_depth: list[int] = []
+    while True:
+        here: dict[int, int] = {}
+        for node in order:
+            same_place = sum(here[other] for other in node.same_place)
+            lower = sum(below[other] for other in node.below) if below else 0
+            here[node.key] = min(1 + node.factor * same_place + lower, _ENOUGH)
+        by_depth.append(here[id(schema)])
+        if here == below:
+            return SchemaCost(by_depth=tuple(by_depth), settled=True)
+        if by_depth[-1] >= _ENOUGH or len(by_depth) > min(_MAX_DEPTH, _MAX_STEPS // len(order)):
+            return SchemaCost(by_depth=tuple(by_depth), settled=False)
+        below = here
+
+
+@dataclass(slots=True)
+class _Node:
+    """A subschema: which others judge the same place of the value, and which the places below it."""
+
+    key: int
+    factor: int = 1
+    same_place: list[int] = field(default_factory=list)
+    below: list[int] = field(default_factory=list)
+
+
+class _Walk:
+    """Finds every subschema, follows the references between them."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._root = schema
+        self._nodes: dict[int, _Node] = {}
+        self._pending: list[tuple[_Node, str, JsonObject]] = []
+        self._resources: dict[str, JsonObject] = {}
+        self._anchors: dict[tuple[int, str], JsonObject] = {}
+        self._visit(schema, schema, nesting=0)
+        while self._pending:  # a target may bring references of its own
+            node, reference, resource = self._pending.pop()
+            node.same_place.append(self._target(reference, resource))
+
+    def order(self) -> list[_Node]:
+        """Every node, after those that judge the same place: a circle among these would never end."""
+        done: dict[int, bool] = {}
+        ordered: list[_Node] = []
+
+        def place(key: int, chain: int) -> None:
+            if done.get(key) is False:
+                raise UnusableSchema("a $ref leads back to itself without going deeper into the value")
+            if key in done:
+                return
+            if chain > _MAX_CHAIN:
+                raise UnusableSchema(f"it chains more than {_MAX_CHAIN} references")
+            done[key] = False
+            for other in self._nodes[key].same_place:
+                place(other, chain + 1)
+            done[key] = True
+            ordered.append(self._nodes[key])
+
+        for key in self._nodes:
+            place(key, 0)
+        return ordered
+
+    def _visit(self, schema: JsonObject, resource: JsonObject, *, nesting: int) -> int:
+        if nesting > _MAX_NESTING:
+            raise UnusableSchema(f"it is nested deeper than {_MAX_NESTING} levels")
+        if len(self._nodes) >= _MAX_SUBSCHEMAS:
+            raise UnusableSchema(f"it has more than {_MAX_SUBSCHEMAS} subschemas")
+        node = self._nodes[id(schema)] = _Node(key=id(schema))
+        resource = self._name(schema, resource)
+        # Unevaluated places are found by asking the neighbours once more.
+        node.factor = 2 if any(keyword in schema for keyword in _UNEVALUATED) else 1
+        for child in _children(schema, _SAME_PLACE_ONE, _SAME_PLACE_LIST, _SAME_PLACE_MAP):
+            node.same_place.append(self._visit(child, resource, nesting=nesting + 1))
+        for child in _children(schema, _BELOW_ONE, _BELOW_LIST, _BELOW_MAP):
+            node.below.append(self._visit(child, resource, nesting=nesting + 1))
+        for child in _children(schema, (), (), _DEFINITIONS):
+            self._visit(child, resource, nesting=nesting + 1)
+        for keyword in _REFERENCES:
+            reference = schema.get(keyword)
+            if isinstance(reference, str):
+                self._pending.append((node, reference, resource))
+        return node.key
+
+    def _name(self, schema: JsonObject, resource: JsonObject) -> JsonObject:
+        """Note the names a subschema gives itself; the resource that `#` means inside it."""
+        identifier = schema.get("$id")
+        if isinstance(identifier, str) and identifier.rstrip("#"):
+            if identifier.startswith("#"):  # drafts 6 and 7 write anchors so
+                self._anchors[id(resource), identifier[1:]] = schema
+            else:
+                resource = self._resources[identifier.rstrip("#")] = schema
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            anchor = schema.get(keyword)
+            if isinstance(anchor, str):
+                self._anchors[id(resource), anchor] = schema
+        return resource
+
+    def _target(self, reference: str, resource: JsonObject) -> int:
+        base, _, fragment = reference.partition("#")
+        start = resource if not base else self._resources.get(base)
+        if start is None:
+            raise UnusableSchema(f'the $ref "{reference[:120]}" leads out of the schema, and nothing is fetched')
+        found: JsonValue
+        if not fragment:
+            found = start
+        elif fragment.startswith("/"):
+            found = _pointed_at(start, unquote(fragment))
+        else:
+            found = self._anchors.get((id(start), fragment))
+        if isinstance(found, bool):  # true and false cost nothing
+            return self._constant()
+        if not isinstance(found, dict):
+            raise UnusableSchema(f'the $ref "{reference[:120]}" leads nowhere')
+        if id(found) not in self._nodes:  # a place that no keyword names, such as "#/x-types/a"
+            return self._visit(found, start, nesting=0)
+        return id(found)
+
+    def _constant(self) -> int:
+        return self._nodes.setdefault(0, _Node(key=0)).key
+
+
+def _children(
+    schema: JsonObject, single: tuple[str, ...], listed: tuple[str, ...], mapped: tuple[str, ...]
+) -> Iterator[JsonObject]:
+    for keyword in single:
+        child = schema.get(keyword)
+        if isinstance(child, dict):
+            yield child
+    for keyword in listed:
+        entries = schema.get(keyword)
+        if isinstance(entries, list):
+            yield from (entry for entry in entries if isinstance(entry, dict))
+    for keyword in mapped:
+        members = schema.get(keyword)
+        if isinstance(members, dict):
+            yield from (member for member in members.values() if isinstance(member, dict))
+
+
+def _pointed_at(start: JsonObject, pointer: str) -> JsonValue:
+    """What an RFC 6901 pointer (in a URI fragment) leads to, or None."""
+    place: JsonValue = start
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(place, dict):
+            place = place.get(key)
+        elif isinstance(place, list) and key.isascii() and key.isdigit() and int(key[:9]) < len(place):
+            place = place[int(key)]
+        else:
+            return None
+    return place
