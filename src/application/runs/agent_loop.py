@@ -1,0 +1,120 @@
+"""The agent loop: ask the model, store its reply, execute its calls, until it answers, waits, or reaches a limit."""
+
+import logging
+from decimal import Decimal
+
+from application.models.ports import ModelError, PriceTable
+from application.runs.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
+from application.runs.call_tools import CallTools
+from application.runs.ports import Step
+from application.runs.prepare_prompt import PreparePrompt, Prompt
+from application.runs.record_reply import RecordReply, answered_step
+from application.runs.run_events import run_ended
+from application.runs.run_session import RunSession
+from application.system.ports import Clock
+from domain.runs.audit_trail import run_ended_audit
+from domain.runs.limits import IncompleteReason, Reserve
+from domain.runs.run import RunStatus
+from domain.runs.usage import ModelUsage
+from domain.threads.message import Message, Role
+
+logger = logging.getLogger(__name__)
+
+
+class AgentLoop:
+    """Rules: results of open calls come before the next model call; when a limit forbids another ordinary turn, open calls
+    are answered with that, one closing turn is asked for with the tools kept and tool choice none, if it still fits into what
+    was reserved for it, and the run ends `incomplete` with the reason."""
+
+    def __init__(
+        self,
+        *,
+        prepare_prompt: PreparePrompt,
+        ask_model: AskModel,
+        record_reply: RecordReply,
+        call_tools: CallTools,
+        prices: PriceTable,
+        clock: Clock,
+    ) -> None:
+        self._prepare_prompt = prepare_prompt
+        self._ask_model = ask_model
+        self._record_reply = record_reply
+        self._call_tools = call_tools
+        self._prices = prices
+        self._clock = clock
+
+    async def run(self, session: RunSession) -> None:
+        """Advance the run until it has ended or waits. Raises Interrupted, LeaseLost, and ModelError when no model of the
+        agent answers."""
+        limit: IncompleteReason | None = None
+        try:
+            prompt = await self._prepare_prompt.execute(session)
+            if session.open_calls:
+                await self._call_tools.execute(session, prompt.toolset)
+            while session.run.status is RunStatus.IN_PROGRESS:
+                session.stop.check()
+                prompt = await self._prepare_prompt.execute(session, prompt)
+                messages = session.window.fit(session.transcript, fixed_bytes=prompt.fixed_bytes)
+                limit = limit or self._limit(session, prompt)
+                if limit is not None:
+                    await self._close(session, prompt, messages, limit)
+                    return
+                limit = await self._turn(session, prompt, messages)
+        except TimeoutError:
+            await self._end_incomplete(session, IncompleteReason.TIMEOUT)
+
+    async def _turn(
+        self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...]
+    ) -> IncompleteReason | None:
+        """One ordinary turn; returns the limit that makes it the last one."""
+        try:
+            answer = await self._ask_model.execute(session, prompt, messages)
+        except TimeoutError:
+            return IncompleteReason.TIMEOUT
+        limit = self._limit(session, prompt, spent=answer.reply.usage)
+        limit = await self._record_reply.execute(session, prompt.toolset, answer, limit=limit)
+        if session.open_calls and session.run.status is RunStatus.IN_PROGRESS:
+            await self._call_tools.execute(session, prompt.toolset)
+        return limit
+
+    async def _close(
+        self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], limit: IncompleteReason
+    ) -> None:
+        """The closing turn, if it fits; the work done so far is kept either way."""
+        reserve = self._reserve(session, prompt)
+        if session.limits.allow_closing_turn(session.run.usage, active_s=session.active_s, reserve=reserve):
+            try:
+                answer = await self._ask_model.execute(session, prompt, messages, closing=True)
+            except (ModelError, TimeoutError):
+                logger.warning("closing turn failed", extra={"run_id": session.run.id, "limit": limit.value})
+            else:
+                now = self._clock.now()
+                await session.advance(lambda: answered_step(session, answer, at=now, limit=limit))
+                return
+        await self._end_incomplete(session, limit)
+
+    async def _end_incomplete(self, session: RunSession, limit: IncompleteReason) -> None:
+        now = self._clock.now()
+        said = next((m.text for m in reversed(session.transcript) if m.role is Role.ASSISTANT and m.text), None)
+
+        def build() -> Step:
+            ended = session.run.ended(RunStatus.INCOMPLETE, at=now, output=said, incomplete_reason=limit)
+            return Step(run=ended, events=(run_ended(ended, at=now),), audit=(run_ended_audit(ended, at=now),))
+
+        await session.advance(build)
+
+    def _limit(
+        self, session: RunSession, prompt: Prompt, *, spent: ModelUsage | None = None
+    ) -> IncompleteReason | None:
+        usage = session.run.usage if spent is None else session.run.usage.after_turn(spent)
+        reserve = self._reserve(session, prompt)
+        return session.limits.reached_by(usage, active_s=session.active_s, reserve=reserve)
+
+    def _reserve(self, session: RunSession, prompt: Prompt) -> Reserve:
+        """What a model call over the present context may take."""
+        tokens = session.window.estimate(fixed_bytes=prompt.fixed_bytes)
+        cost = None
+        if session.limits.max_cost_usd is not None:
+            call = ModelUsage(input_tokens=tokens, output_tokens=CLOSING_OUTPUT_TOKENS)
+            cost = self._prices.cost_usd(session.run.model, call)
+        return Reserve(tokens=tokens + CLOSING_OUTPUT_TOKENS, cost_usd=cost or Decimal(0))

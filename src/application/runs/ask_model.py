@@ -1,0 +1,159 @@
+"""One model call of a run: the composed request, its deltas published as they come, its price, its trace."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from application.models.ports import (
+    FallbackModels,
+    ModelError,
+    ModelReply,
+    ModelRequest,
+    ModelRetrying,
+    PriceTable,
+    TextDelta,
+    ToolChoice,
+)
+from application.runs.prepare_prompt import Prompt
+from application.runs.run_session import RunSession
+from application.system.ports import Clock
+from application.tracing.ports import GenerationRecord, Tracer
+from domain.ids import MessageId, message_id
+from domain.json_value import JsonObject
+from domain.runs.events import NewEvent, RunEventType
+from domain.runs.usage import ModelUsage
+from domain.threads.message import Message
+
+CLOSING_OUTPUT_TOKENS = 1_024
+"""Most tokens the closing turn may answer with where tokens or cost are limited, and what is reserved for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A complete, priced reply and the id its message will have (the one its deltas carried)."""
+
+    reply: ModelReply
+    message_id: MessageId
+
+
+class AskModel:
+    """Rules: no transaction is open while the model works; text of an attempt that fails is taken back with
+    `message.discarded`; a wait on the model ends at once when the run is stopped or its time is up."""
+
+    def __init__(self, *, models: FallbackModels, prices: PriceTable, tracer: Tracer, clock: Clock) -> None:
+        self._models = models
+        self._prices = prices
+        self._tracer = tracer
+        self._clock = clock
+
+    async def execute(
+        self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool = False
+    ) -> Answer:
+        """Raises ModelError, Interrupted, and TimeoutError when the run's time is up."""
+        request = self._request(session, prompt, messages, closing=closing)
+        timeout_s = session.limits.timeout_s - session.active_s if closing else session.work_time_left_s
+        publishing = _Publishing(session, self._clock, turn=request.turn, part="closing" if closing else "reply")
+        began = self._clock.now()
+        try:
+            async with session.stop.interruptible(max(timeout_s, 0)):
+                reply = await self._read(session, request, publishing)
+        except (ModelError, TimeoutError) as error:
+            code = error.code if isinstance(error, ModelError) else "run_timeout"
+            publishing.discard(code)
+            self._trace(session, request, None, code, began)
+            raise
+        reply = replace(reply, usage=self._priced(reply))
+        session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
+        self._trace(session, request, reply, None, began)
+        return Answer(reply=reply, message_id=publishing.message_id)
+
+    def _request(
+        self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool
+    ) -> ModelRequest:
+        limits = session.limits
+        capped = closing and (limits.max_tokens is not None or limits.max_cost_usd is not None)
+        return ModelRequest(
+            organization_id=session.run.organization_id,
+            run_id=session.run.id,
+            turn=session.run.usage.turns + 1,
+            model=session.run.model,
+            system=prompt.system,
+            messages=messages,
+            tools=prompt.toolset.tools,
+            tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
+            max_output_tokens=CLOSING_OUTPUT_TOKENS if capped else None,
+        )
+
+    async def _read(self, session: RunSession, request: ModelRequest, publishing: "_Publishing") -> ModelReply:
+        fallbacks = tuple(model for model in session.agent.config.fallback_models if model != request.model)
+        async for event in self._models.stream(request, fallbacks):
+            match event:
+                case TextDelta():
+                    publishing.delta(event.text)
+                case ModelRetrying():
+                    publishing.retrying(event)
+                case ModelReply():
+                    return event
+        raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
+
+    def _priced(self, reply: ModelReply) -> ModelUsage:
+        if reply.usage.cost_usd is not None:
+            return reply.usage
+        return replace(reply.usage, cost_usd=self._prices.cost_usd(reply.model, reply.usage))
+
+    def _trace(
+        self,
+        session: RunSession,
+        request: ModelRequest,
+        reply: ModelReply | None,
+        error_code: str | None,
+        began: datetime,
+    ) -> None:
+        self._tracer.generation(
+            GenerationRecord(
+                run=session.run,
+                agent=session.agent,
+                turn=request.turn,
+                request=request,
+                reply=reply,
+                error_code=error_code,
+                started_at=began,
+                finished_at=self._clock.now(),
+            )
+        )
+
+
+class _Publishing:
+    """The events of one model call. Each attempt at a reply has a message id of its own."""
+
+    def __init__(self, session: RunSession, clock: Clock, *, turn: int, part: str) -> None:
+        self._session = session
+        self._clock = clock
+        self._turn = turn
+        self._part = f"{part}.{session.run.attempt}"
+        self._attempt = 0
+        self._begun = False
+
+    @property
+    def message_id(self) -> MessageId:
+        """The id of the reply under way."""
+        return message_id(self._session.run.id, self._turn, self._part, self._attempt)
+
+    def delta(self, text: str) -> None:
+        """Publish a piece of text."""
+        self._begun = True
+        self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
+
+    def retrying(self, event: ModelRetrying) -> None:
+        """Take back what was published and tell of the new attempt."""
+        self.discard(event.reason)
+        self._add(RunEventType.MODEL_RETRYING, {"model": event.model, "attempt": event.attempt})
+
+    def discard(self, reason: str) -> None:
+        """Take back what was published of the reply under way, if anything was."""
+        if self._begun:
+            self._add(RunEventType.MESSAGE_DISCARDED, {"message_id": self.message_id, "reason": reason})
+        self._begun = False
+        self._attempt += 1
+
+    def _add(self, kind: RunEventType, data: JsonObject) -> None:
+        self._session.buffer.add(NewEvent(type=kind, at=self._clock.now(), data=data))

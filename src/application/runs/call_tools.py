@@ -1,0 +1,158 @@
+"""Executes the calls of one turn: side by side within a bound, each settled as it finishes, answers in the model's
+order."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from application.mcp.ports import McpProgress
+from application.runs.interruption import Interrupted, StopReason
+from application.runs.ports import Step
+from application.runs.run_events import tool_settled
+from application.runs.run_session import RunSession, settled_call
+from application.runs.turn_end import turn_end
+from application.system.ports import Clock
+from application.tools import failure_text
+from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand, progress_data
+from application.tools.toolset import Toolset
+from application.tracing.ports import ToolCallRecord, Tracer
+from domain.ids import ToolCallId
+from domain.runs.audit_trail import tool_call_audit
+from domain.runs.events import NewEvent, RunEventType
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
+
+IDEMPOTENCY_META = "dragoman/idempotency-key"
+"""Key under which a call's id travels in `_meta`, so that a server can recognize a repeated call."""
+_GRACE_S = 2.0
+"""How much longer than its own timeout a tool may take to stop before it is abandoned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallToolsSettings:
+    """`parallel_calls` bounds how many calls of a turn run at a time."""
+
+    parallel_calls: int = 8
+
+
+class CallTools:
+    """Rules: a call is executed only while the lease holds; one that was recorded before a crash is executed again
+    only if
+    it is repeatable, else its outcome is unknown; every outcome is stored when it is known; the turn's last
+    settlement also
+    stores the tool message and begins the next turn, or suspends the run for its client."""
+
+    def __init__(self, *, execute_tool: ExecuteTool, tracer: Tracer, clock: Clock, settings: CallToolsSettings) -> None:
+        self._execute_tool = execute_tool
+        self._tracer = tracer
+        self._clock = clock
+        self._settings = settings
+
+    async def execute(self, session: RunSession, toolset: Toolset) -> None:
+        """Bring the turn under way to its end. Raises Interrupted and LeaseLost."""
+        todo = [call for call in session.open_calls.values() if call.state is ToolCallState.RECORDED]
+        deadline = self._clock.monotonic() + min(session.limits.turn_tool_timeout_s, session.work_time_left_s)
+        if not todo:
+            await self._finish_turn(session)
+        elif len(todo) == 1:
+            await self._settle(session, toolset, todo[0], deadline)
+        else:
+            places = asyncio.Semaphore(self._settings.parallel_calls)
+
+            async def in_turn(call: ToolCall) -> None:
+                async with places:
+                    await self._settle(session, toolset, call, deadline)
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for call in sorted(todo, key=lambda entry: entry.index):
+                        group.create_task(in_turn(call))
+            except ExceptionGroup as failures:
+                raise failures.exceptions[0] from None
+        if session.stop.fired is not None:
+            raise Interrupted(session.stop.fired)
+
+    async def _finish_turn(self, session: RunSession) -> None:
+        """All calls were settled before (a resumed run): what is missing is the tool message."""
+
+        def build() -> Step:
+            end = turn_end(session.run, tuple(session.open_calls.values()), session.transcript, at=self._clock.now())
+            return end or Step(run=session.run)
+
+        await session.advance(build)
+
+    async def _settle(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> None:
+        tool = toolset.find(call.name)
+        began = self._clock.monotonic()
+        try:
+            result = await self._outcome(session, tool, call, deadline)
+        except Interrupted:
+            return  # whoever stopped the run also answers its open calls; `execute` raises it again
+        duration_s = self._clock.monotonic() - began
+        now = self._clock.now()
+        settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
+        await self._store(session, tool, call, settlement)
+        self._tracer.tool_call(
+            ToolCallRecord(
+                run=session.run,
+                call=call,
+                tool=tool,
+                text=result.text,
+                is_error=result.is_error,
+                started_at=now - timedelta(seconds=duration_s),
+                finished_at=now,
+            )
+        )
+
+    async def _outcome(self, session: RunSession, tool: Tool | None, call: ToolCall, deadline: float) -> ToolResult:
+        if call.id in session.recovered and not call.repeatable:
+            return failure_text.outcome_unknown()
+        if tool is None:
+            return failure_text.unknown_tool(call.name)
+        timeout_s = min(session.limits.tool_timeout_s, deadline - self._clock.monotonic())
+        if timeout_s <= 0:
+            return failure_text.limit_reached("turn_tool_timeout_s")
+        if not session.lease_holds:
+            session.stop.fire(StopReason.LEASE_LOST)
+        command = ExecuteToolCommand(
+            organization_id=session.run.organization_id,
+            thread_id=session.run.thread_id,
+            run_id=session.run.id,
+            tool_call_id=call.id,
+            tool=tool,
+            arguments=call.params,
+            timeout_s=timeout_s,
+            meta={IDEMPOTENCY_META: call.id, **self._tracer.trace_context(session.run, call.id)},
+            on_progress=lambda progress: self._progress(session, call.id, progress),
+        )
+        try:
+            async with session.stop.interruptible(timeout_s + _GRACE_S):
+                return await self._execute_tool.execute(command)
+        except TimeoutError:
+            return failure_text.native_timeout(timeout_s)
+
+    async def _store(self, session: RunSession, tool: Tool | None, call: ToolCall, settlement: Settlement) -> None:
+        server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None
+
+        def build() -> Step:
+            calls = {**session.open_calls, call.id: settled_call(call, settlement)}
+            end = turn_end(session.run, tuple(calls.values()), session.transcript, at=settlement.at)
+            end = end or Step(run=session.run)
+            return replace(
+                end,
+                events=(tool_settled(call, settlement, server=server), *end.events),
+                settled=(settlement,),
+                audit=(tool_call_audit(session.run, call, settlement), *end.audit),
+            )
+
+        await session.advance(build)
+
+    async def _progress(self, session: RunSession, call_id: ToolCallId, progress: McpProgress) -> None:
+        session.buffer.add(
+            NewEvent(
+                type=RunEventType.TOOL_PROGRESS,
+                at=self._clock.now(),
+                data={"tool_call_id": call_id, **progress_data(progress)},
+            )
+        )

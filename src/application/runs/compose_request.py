@@ -1,0 +1,45 @@
+"""Composes the model's request: the one place where instructions, servers, tools and messages come together.
+
+The system prompt and the tool definitions are the same bytes for every turn of a run, so that providers' prompt caches
+hit; the overview of servers is frozen at the run's start and stored with the run.
+"""
+
+from application.tools.toolset import ServerOverview, Toolset
+from domain.agents.agent import AgentConfig
+
+_DESCRIPTION_LIMIT = 120
+
+
+def servers_overview(toolset: Toolset) -> str:
+    """Markdown naming each server, its tools with a line each, what is unavailable, and the instructions of trusted
+    servers, delimited so that the model can tell them from ours. Empty without servers."""
+    if not toolset.servers:
+        return ""
+    lines = ["# MCP servers", "", "These servers provide tools to you:", ""]
+    for server in toolset.servers:
+        lines += _server_lines(server)
+    return "\n".join(lines).rstrip()
+
+
+def system_prompt(config: AgentConfig, overview: str) -> str:
+    """The agent's instructions, then the overview."""
+    return "\n\n".join(part for part in (config.instructions.strip(), overview) if part)
+
+
+def _server_lines(server: ServerOverview) -> list[str]:
+    lines = [f"## {server.slug}"]
+    if server.unavailable is not None:
+        lines.append(f"Unavailable in this run: {server.unavailable}")
+    lines += [f"- {tool.name}: {_one_line(tool.description)}" for tool in server.tools]
+    if server.instructions:
+        lines += [
+            f'<server_instructions server="{server.slug}">',
+            server.instructions.replace("</server_instructions>", ""),
+            "</server_instructions>",
+        ]
+    return [*lines, ""]
+
+
+def _one_line(description: str) -> str:
+    first = description.strip().split("\n", 1)[0].strip()
+    return first if len(first) <= _DESCRIPTION_LIMIT else first[: _DESCRIPTION_LIMIT - 1] + "…"

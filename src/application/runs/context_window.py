@@ -1,0 +1,96 @@
+"""Keeps a request within the token budget by leaving out the oldest whole turns.
+
+Tokens are estimated from bytes and corrected by what providers report. A cut goes down to 75 % of the budget, so
+that it
+is rare and the prompt's prefix stays stable (and cached) for many turns.
+"""
+
+from collections.abc import Sequence
+
+from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+
+TOKENS_PER_BYTE = 0.25
+CUT_TO = 0.75
+IMAGE_BYTES = 6_000
+"""What an image counts for: providers bill it by its dimensions, not by its bytes."""
+_OVERHEAD_BYTES = 16
+_CORRECTION_RANGE = (0.05, 1.0)
+
+
+class ContextWindow:
+    """One per claimed run; the transcript it is shown may only grow."""
+
+    def __init__(self, *, budget_tokens: int) -> None:
+        self._budget = budget_tokens
+        self._tokens_per_byte = TOKENS_PER_BYTE
+        self._sizes: list[int] = []
+        self._kept_bytes = 0
+        self._start = 0
+        self._pinned = -1
+
+    def fit(self, transcript: Sequence[Message], *, fixed_bytes: int) -> tuple[Message, ...]:
+        """The messages to send: the newest whole turns that fit beside `fixed_bytes` of instructions and tools, and
+        always
+        the newest user message and the turn under way."""
+        self._measure(transcript)
+        if self._tokens(self._kept_bytes + fixed_bytes) > self._budget:
+            self._cut(transcript, fixed_bytes)
+        if 0 <= self._pinned < self._start:
+            return (transcript[self._pinned], *transcript[self._start :])
+        return tuple(transcript[self._start :])
+
+    def estimate(self, *, fixed_bytes: int) -> int:
+        """Tokens of the next request as things stand."""
+        return self._tokens(self._kept_bytes + fixed_bytes)
+
+    def correct(self, *, fixed_bytes: int, reported_tokens: int) -> None:
+        """Learn from what the provider counted for the last request."""
+        sent = self._kept_bytes + fixed_bytes
+        if reported_tokens > 0 and sent > 0:
+            low, high = _CORRECTION_RANGE
+            self._tokens_per_byte = min(high, max(low, reported_tokens / sent))
+
+    def _tokens(self, size: int) -> int:
+        return int(size * self._tokens_per_byte) + 1
+
+    def _measure(self, transcript: Sequence[Message]) -> None:
+        for index in range(len(self._sizes), len(transcript)):
+            size = message_bytes(transcript[index])
+            self._sizes.append(size)
+            self._kept_bytes += size
+            if transcript[index].role is Role.USER:
+                self._pinned = index
+
+    def _cut(self, transcript: Sequence[Message], fixed_bytes: int) -> None:
+        goal = self._budget * CUT_TO
+        starts = [
+            index
+            for index in range(self._start + 1, len(transcript))
+            if transcript[index].role in (Role.USER, Role.ASSISTANT)
+        ]
+        for start in starts:
+            if self._tokens(self._kept_bytes + fixed_bytes) <= goal:
+                return
+            dropped = range(self._start, start)
+            self._kept_bytes -= sum(self._sizes[index] for index in dropped if index != self._pinned)
+            self._start = start
+        # The first message sent must be the user's: an assistant turn may only lead when the pinned message precedes it.
+        while self._start < self._pinned and transcript[self._start].role is not Role.USER:
+            self._kept_bytes -= self._sizes[self._start]
+            self._start += 1
+
+
+def message_bytes(message: Message) -> int:
+    """An estimate of a message's size on a provider's wire."""
+    size = _OVERHEAD_BYTES
+    for part in message.content:
+        match part:
+            case TextContent():
+                size += len(part.text.encode())
+            case ImageContent():
+                size += IMAGE_BYTES
+            case ToolUse():
+                size += len(part.name) + len(str(part.params)) + 2 * _OVERHEAD_BYTES
+            case ToolResultContent():
+                size += len(part.result.encode()) + IMAGE_BYTES * len(part.images) + 2 * _OVERHEAD_BYTES
+    return size

@@ -1,0 +1,184 @@
+"""Executes one run on this worker: claims it, works until it ends, waits or is stopped, and leaves it consistent."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from application.mcp.ports import ConnectionScope, McpConnections
+from application.models.ports import ModelError
+from application.runs.active_runs import ActiveRuns
+from application.runs.agent_loop import AgentLoop
+from application.runs.closing import cancelled_step, closing_step
+from application.runs.interruption import Interrupted, StopReason, StopSignal
+from application.runs.ports import (
+    Lease,
+    LeaseLost,
+    RunJournal,
+    RunLeases,
+    RunQueue,
+    Step,
+    Subscription,
+    Wakeups,
+    control_topic,
+)
+from application.runs.run_session import RunSession
+from application.system.ports import Clock, IdSource
+from application.tracing.ports import Tracer
+from domain.ids import RunId
+from domain.runs.run import RunError, RunStatus
+from domain.tools.result import ToolResult
+
+logger = logging.getLogger(__name__)
+
+CONTROL_REREAD_S = 5.0
+"""How often a cancel request is looked for even if nobody rang."""
+_FAILED = "The run failed before this call was finished."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteRunCommand:
+    """The doorbell rang for this run."""
+
+    run_id: RunId
+
+
+class ExecuteRun:
+    """Rules: claiming decides who executes; a stop from outside ends waits but no write; at every end each call has its
+    result; a fault of ours fails the run with a reference and never takes the worker down; a lost lease writes nothing;
+    connections of the run are released, and the thread's next run is rung for."""
+
+    def __init__(
+        self,
+        *,
+        leases: RunLeases,
+        journal: RunJournal,
+        queue: RunQueue,
+        wakeups: Wakeups,
+        loop: AgentLoop,
+        active_runs: ActiveRuns,
+        connections: McpConnections,
+        tracer: Tracer,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._leases = leases
+        self._journal = journal
+        self._queue = queue
+        self._wakeups = wakeups
+        self._loop = loop
+        self._active_runs = active_runs
+        self._connections = connections
+        self._tracer = tracer
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: ExecuteRunCommand) -> None:
+        """Returns when this worker is done with the run, or at once if the run is not to be had."""
+        async with self._wakeups.subscribe(control_topic(command.run_id)) as control:
+            began = self._clock.monotonic()
+            claimed = await self._leases.claim(
+                command.run_id,
+                self._active_runs.worker_id,
+                lease_s=self._active_runs.lease_s,
+                at=self._clock.now(),
+            )
+            if claimed is None:
+                return
+            stop = StopSignal()
+            holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
+            session = RunSession(
+                claimed=claimed, journal=self._journal, clock=self._clock, stop=stop, lease_holds=holds
+            )
+            watching = asyncio.create_task(self._watch_control(claimed.lease, control, stop))
+            try:
+                await self._work(session)
+            finally:
+                watching.cancel()
+                self._active_runs.remove(claimed.lease)
+        await self._leave(session)
+
+    async def _work(self, session: RunSession) -> None:
+        ids = _log_ids(session)
+        try:
+            await self._loop.run(session)
+            logger.info("run left the loop", extra={**ids, "status": session.run.status.value})
+        except LeaseLost:
+            logger.warning("lease lost, run left alone", extra=ids)
+        except Interrupted as stopped:
+            await self._stopped(session, stopped.reason)
+        except ModelError as error:
+            logger.warning("model failed", extra={**ids, "error_code": error.code})
+            await self._fail(session, RunError(code=error.code, detail=error.detail))
+        except Exception:
+            reference = self._ids.new("ref")
+            logger.exception("run failed unexpectedly", extra={**ids, "reference": reference})
+            detail = f"The run failed because of an internal error (reference {reference})."
+            await self._fail(session, RunError(code="internal_error", detail=detail))
+
+    async def _stopped(self, session: RunSession, reason: StopReason) -> None:
+        ids = _log_ids(session)
+        try:
+            if reason is StopReason.CANCELLED:
+                now = self._clock.now()
+                await session.advance(
+                    lambda: cancelled_step(session.run, tuple(session.open_calls.values()), at=now, actor="system")
+                )
+                logger.info("run cancelled", extra=ids)
+            elif reason is StopReason.SHUTDOWN:
+                await session.flush()
+                await self._leases.hand_back(session.lease, active_s=session.active_s, at=self._clock.now())
+                logger.info("run handed back", extra=ids)
+            else:
+                logger.warning("lease lost, run left alone", extra=ids)
+        except LeaseLost:
+            logger.warning("lease lost, run left alone", extra=ids)
+
+    async def _fail(self, session: RunSession, error: RunError) -> None:
+        """End the run as failed; if even that cannot be stored, the lease lapses and another worker takes the run up."""
+        if session.run.status is not RunStatus.IN_PROGRESS:
+            return
+        now = self._clock.now()
+
+        def build() -> Step:
+            ended = session.run.ended(RunStatus.FAILED, at=now, error=error)
+            return closing_step(
+                ended, tuple(session.open_calls.values()), result=ToolResult.failed("run_failed", _FAILED), at=now
+            )
+
+        try:
+            await session.advance(build)
+        except LeaseLost:
+            logger.warning("lease lost, run left alone", extra=_log_ids(session))
+        except Exception:
+            logger.exception("the run's failure could not be stored", extra=_log_ids(session))
+
+    async def _leave(self, session: RunSession) -> None:
+        run = session.run
+        await self._connections.release(
+            ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
+        )
+        if run.status.is_terminal:
+            self._tracer.run_finished(run, session.agent)
+        if session.promoted is not None:
+            await self._queue.submit(session.promoted)
+
+    async def _watch_control(self, lease: Lease, control: Subscription, stop: StopSignal) -> None:
+        """Stop the run when somebody asks for it; a failing look is repeated at the next ring."""
+        while stop.fired is None:
+            await control.wait(CONTROL_REREAD_S)
+            try:
+                if await self._journal.cancel_requested(lease):
+                    stop.fire(StopReason.CANCELLED)
+            except Exception:
+                logger.exception("cancel request could not be read", extra={"run_id": lease.run_id})
+
+
+def _log_ids(session: RunSession) -> dict[str, object]:
+    run = session.run
+    return {
+        "run_id": run.id,
+        "thread_id": run.thread_id,
+        "organization_id": run.organization_id,
+        "attempt": run.attempt,
+        "turns": run.usage.turns,
+    }

@@ -1,0 +1,72 @@
+"""Stopping a run from outside: waits on models and tools are cut short, writes never are."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    """Why a worker lets go of a run."""
+
+    CANCELLED = "cancelled"
+    SHUTDOWN = "shutdown"
+    LEASE_LOST = "lease_lost"
+
+
+class Interrupted(Exception):
+    """The run was asked to stop; raised at a wait, or between two steps."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+class StopSignal:
+    """One per claimed run. `fire` may come from any task of the loop; the first reason stands."""
+
+    def __init__(self) -> None:
+        self._reason: StopReason | None = None
+        self._draining = False
+        self._waits: set[asyncio.Timeout] = set()
+
+    def fire(self, reason: StopReason) -> None:
+        """End all waits now, and every later one at once."""
+        if self._reason is None:
+            self._reason = reason
+            for wait in self._waits:
+                wait.reschedule(asyncio.get_running_loop().time())
+
+    def drain(self) -> None:
+        """Let the step in hand finish, then stop for SHUTDOWN at the next `check`."""
+        self._draining = True
+
+    def check(self) -> None:
+        """Raise Interrupted if the run should not go on; called between two steps."""
+        if self._reason is not None:
+            raise Interrupted(self._reason)
+        if self._draining:
+            raise Interrupted(StopReason.SHUTDOWN)
+
+    @property
+    def fired(self) -> StopReason | None:
+        """The reason, once there is one."""
+        return self._reason
+
+    @asynccontextmanager
+    async def interruptible(self, timeout_s: float | None) -> AsyncIterator[None]:
+        """Wrap a wait (never a write): raises Interrupted when fired, TimeoutError after `timeout_s`."""
+        if self._reason is not None:
+            raise Interrupted(self._reason)
+        wait = asyncio.timeout(timeout_s)
+        try:
+            async with wait:
+                self._waits.add(wait)
+                try:
+                    yield
+                finally:
+                    self._waits.discard(wait)
+        except TimeoutError:
+            if wait.expired() and self._reason is not None:
+                raise Interrupted(self._reason) from None
+            raise

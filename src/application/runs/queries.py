@@ -1,0 +1,77 @@
+"""Reading runs: one, many, their messages, events and tool calls."""
+
+from application.runs.ports import RunFilter, RunStore
+from application.system.pages import Page, PageRequest
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId
+from domain.runs.events import RunEvent
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run
+from domain.threads.message import Message
+
+
+class GetRun:
+    """One run. Needs the role viewer."""
+
+    def __init__(self, *, runs: RunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, run_id: RunId) -> Run:
+        """Raises NOT_FOUND."""
+        principal.require(Role.VIEWER)
+        run = await self._runs.get(principal.organization_id, run_id)
+        if run is None:
+            raise not_found("run", run_id)
+        return run
+
+
+class ListRuns:
+    """Runs of the organization, newest first. Needs the role viewer."""
+
+    def __init__(self, *, runs: RunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> Page[Run]:
+        """A page of matching runs."""
+        principal.require(Role.VIEWER)
+        return await self._runs.page(principal.organization_id, wanted, request)
+
+
+class GetRunMessages:
+    """The messages a run wrote, in order. Needs the role viewer."""
+
+    def __init__(self, *, runs: RunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, run_id: RunId) -> tuple[Message, ...]:
+        """Empty for a run that does not exist."""
+        principal.require(Role.VIEWER)
+        return await self._runs.messages(principal.organization_id, run_id)
+
+
+class GetRunToolCalls:
+    """The ledger of a run, in order. Needs the role viewer."""
+
+    def __init__(self, *, runs: RunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, run_id: RunId) -> tuple[ToolCall, ...]:
+        """Empty for a run that does not exist."""
+        principal.require(Role.VIEWER)
+        return await self._runs.tool_calls(principal.organization_id, run_id)
+
+
+class GetRunEvents:
+    """Stored events of a run. Needs the role viewer."""
+
+    def __init__(self, *, runs: RunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, run_id: RunId, *, after_seq: int, limit: int) -> tuple[RunEvent, ...]:
+        """Events with a higher seq, in order. Raises NOT_FOUND."""
+        principal.require(Role.VIEWER)
+        if await self._runs.get(principal.organization_id, run_id) is None:
+            raise not_found("run", run_id)
+        return await self._runs.events(principal.organization_id, run_id, after_seq=after_seq, limit=limit)

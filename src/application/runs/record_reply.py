@@ -1,0 +1,178 @@
+"""Stores a reply of the model together with what was decided about each of its calls, before anything is executed."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from application.runs.ask_model import Answer
+from application.runs.ports import Step
+from application.runs.run_events import message_completed, run_ended, tool_settled, tool_started
+from application.runs.run_session import RunSession, settled_call
+from application.runs.turn_end import turn_end
+from application.system.ports import Clock
+from application.tools import failure_text
+from application.tools.check_tool_call import CheckToolCall
+from application.tools.toolset import Toolset
+from domain.ids import tool_call_id
+from domain.runs.audit_trail import run_ended_audit, tool_call_audit
+from domain.runs.events import NewEvent
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.limits import IncompleteReason
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Content, Message, Role, TextContent, ToolUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """A call and, if it is refused, its settlement."""
+
+    call: ToolCall
+    refused: Settlement | None
+
+
+class RecordReply:
+    """Rules: a reply without calls completes the run; a call the run may not make (no such tool, arguments that do not fit, a
+    limit) is settled here with a text for the model; displayable calls await the client; all others are recorded as
+    intended and executed after. Everything is one step."""
+
+    def __init__(self, *, check: CheckToolCall, clock: Clock) -> None:
+        self._check = check
+        self._clock = clock
+
+    async def execute(
+        self, session: RunSession, toolset: Toolset, answer: Answer, *, limit: IncompleteReason | None
+    ) -> IncompleteReason | None:
+        """Store the reply. `limit` forbids all of its calls. Returns the limit that forbade any of them. Raises LeaseLost."""
+        now = self._clock.now()
+        if not answer.reply.calls:
+            await session.advance(lambda: completed_step(session, answer, at=now))
+            return None
+        uses = self._uses(session, answer)
+        decided, reached = self._decide(session, toolset, uses, limit, now)
+        message = reply_message(session, answer, uses, at=now)
+        await session.advance(lambda: self._step(session, toolset, answer, message=message, decided=decided, now=now))
+        return reached
+
+    def _uses(self, session: RunSession, answer: Answer) -> tuple[ToolUse, ...]:
+        turn = session.run.usage.turns + 1
+        return tuple(
+            ToolUse(
+                id=tool_call_id(session.run.id, turn, index),
+                name=call.name,
+                params=call.arguments,
+                malformed=call.malformed,
+            )
+            for index, call in enumerate(answer.reply.calls)
+        )
+
+    def _decide(
+        self,
+        session: RunSession,
+        toolset: Toolset,
+        uses: tuple[ToolUse, ...],
+        limit: IncompleteReason | None,
+        now: datetime,
+    ) -> tuple[list[_Decided], IncompleteReason | None]:
+        left = session.limits.tool_calls_left(session.run.usage)
+        decided: list[_Decided] = []
+        for index, use in enumerate(uses):
+            refusal = self._check.refusal(use, toolset)
+            if refusal is None and limit is None and left is not None and left <= 0:
+                limit = IncompleteReason.MAX_TOOL_CALLS
+            if refusal is None and limit is not None:
+                refusal = failure_text.limit_reached(limit.value)
+            if refusal is None and left is not None:
+                left -= 1
+            tool = toolset.find(use.name)
+            waits = tool is not None and tool.is_displayable
+            call = ToolCall(
+                id=use.id,
+                run_id=session.run.id,
+                turn=session.run.usage.turns + 1,
+                index=index,
+                name=use.name,
+                type=None if tool is None else tool.type,
+                server_id=None if tool is None or tool.mcp is None else tool.mcp.server_id,
+                params=use.params,
+                repeatable=tool is not None and tool.repeatable,
+                state=ToolCallState.AWAITING_CLIENT if waits else ToolCallState.RECORDED,
+                recorded_at=now,
+            )
+            if refusal is None:
+                decided.append(_Decided(call=call, refused=None))
+            else:
+                settlement = Settlement(tool_call_id=call.id, result=refusal, duration_ms=0, at=now)
+                decided.append(_Decided(call=settled_call(call, settlement), refused=settlement))
+        return decided, limit
+
+    def _step(
+        self,
+        session: RunSession,
+        toolset: Toolset,
+        answer: Answer,
+        *,
+        message: Message,
+        decided: list[_Decided],
+        now: datetime,
+    ) -> Step:
+        executing = sum(entry.refused is None for entry in decided)
+        run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage).after_tool_calls(executing))
+        calls = tuple(entry.call for entry in decided)
+        end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
+        events: list[NewEvent] = [message_completed(message)]
+        for entry in decided:
+            if entry.refused is None:
+                events.append(tool_started(entry.call))
+            else:
+                events.append(tool_settled(entry.call, entry.refused, server=_server(toolset, entry.call)))
+        return Step(
+            run=end.run,
+            events=(*events, *end.events),
+            messages=(message, *end.messages),
+            recorded=calls,
+            audit=(
+                *(tool_call_audit(run, entry.call, entry.refused) for entry in decided if entry.refused is not None),
+                *end.audit,
+            ),
+        )
+
+
+def _server(toolset: Toolset, call: ToolCall) -> str | None:
+    tool = toolset.find(call.name)
+    return None if tool is None or tool.mcp is None else tool.mcp.server_slug
+
+
+def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...], *, at: datetime) -> Message:
+    """The assistant's message: its text, if any, then its calls."""
+    text: tuple[Content, ...] = (TextContent(text=answer.reply.text),) if answer.reply.text or not uses else ()
+    return Message(
+        id=answer.message_id,
+        thread_id=session.run.thread_id,
+        run_id=session.run.id,
+        role=Role.ASSISTANT,
+        content=(*text, *uses),
+        created_at=at,
+    )
+
+
+def completed_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
+    """The last step of a run whose model has answered."""
+    return answered_step(session, answer, at=at, limit=None)
+
+
+def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: IncompleteReason | None) -> Step:
+    """The last step of a run with its answer: completed, or incomplete where a `limit` cut it short. Calls the reply may
+    hold are dropped: the tool choice was none."""
+    message = reply_message(session, answer, (), at=at)
+    run: Run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage))
+    ended = run.ended(
+        RunStatus.COMPLETED if limit is None else RunStatus.INCOMPLETE,
+        at=at,
+        output=answer.reply.text,
+        incomplete_reason=limit,
+    )
+    return Step(
+        run=ended,
+        events=(message_completed(message), run_ended(ended, at=at)),
+        messages=(message,),
+        audit=(run_ended_audit(ended, at=at),),
+    )

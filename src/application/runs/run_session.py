@@ -1,0 +1,114 @@
+"""The working state of one claimed run: what is stored, mirrored in memory, and the only way to advance it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from application.runs.context_window import ContextWindow
+from application.runs.event_buffer import EventBuffer
+from application.runs.interruption import StopSignal
+from application.runs.ports import ClaimedRun, RunJournal, Step, StepOutcome
+from application.system.ports import Clock
+from domain.ids import RunId
+from domain.runs.events import NewEvent
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.limits import Limits
+from domain.threads.message import Role
+
+
+class RunSession:
+    """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn
+    under way
+    that no tool message answers yet, in the model's order; `promoted` is the thread's next run once this one has
+    ended."""
+
+    def __init__(
+        self,
+        *,
+        claimed: ClaimedRun,
+        journal: RunJournal,
+        clock: Clock,
+        stop: StopSignal,
+        lease_holds: Callable[[], bool],
+    ) -> None:
+        self.lease = claimed.lease
+        self.run = claimed.run
+        self.agent = claimed.agent
+        self.transcript = list(claimed.transcript)
+        self.open_calls = {call.id: call for call in claimed.open_calls}
+        self.recovered = frozenset(self.open_calls)
+        self.stop = stop
+        self.promoted: RunId | None = None
+        self.buffer = EventBuffer(self._append)
+        self._journal = journal
+        self._clock = clock
+        self._lease_holds = lease_holds
+        self._claimed_at = clock.monotonic()
+        self._active_before = claimed.run.active_s
+        self._writing = asyncio.Lock()
+        self.window = ContextWindow(budget_tokens=self.limits.context_tokens)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in force: the agent's, narrowed by the run's."""
+        return Limits.of(self.agent.config.limits.narrowed_by(self.run.limits))
+
+    @property
+    def active_s(self) -> float:
+        """Active time of the run over all attempts, in seconds."""
+        return self._active_before + self._clock.monotonic() - self._claimed_at
+
+    @property
+    def work_time_left_s(self) -> float:
+        """Active time left before the closing turn's share begins."""
+        limits = self.limits
+        return limits.timeout_s - limits.closing_time_s - self.active_s
+
+    @property
+    def lease_holds(self) -> bool:
+        """Whether the lease was renewed recently enough to act outside (checked before every send)."""
+        return self._lease_holds()
+
+    async def advance(self, build: Callable[[], Step]) -> StepOutcome:
+        """Store one step, buffered events first, and mirror it here. Raises LeaseLost.
+
+        `build` is called when it is this step's turn, so that it sees what the steps before it have changed.
+        """
+        async with self._writing:
+            waiting = await self.buffer.take()
+            step = build()
+            step = replace(step, run=replace(step.run, active_s=self.active_s), events=(*waiting, *step.events))
+            outcome = await self._journal.commit(self.lease, step)
+            self._mirror(step, outcome)
+            return outcome
+
+    async def flush(self) -> None:
+        """Write out what is buffered. Raises LeaseLost."""
+        waiting = await self.buffer.take()
+        if waiting:
+            await self._append(waiting)
+
+    def _mirror(self, step: Step, outcome: StepOutcome) -> None:
+        self.run = replace(step.run, last_seq=outcome.last_seq)
+        self.promoted = outcome.promoted or self.promoted
+        self.transcript.extend(step.messages)
+        self.open_calls.update((call.id, call) for call in step.recorded)
+        for settlement in step.settled:
+            call = self.open_calls[settlement.tool_call_id]
+            self.open_calls[call.id] = settled_call(call, settlement)
+        if any(message.role is Role.TOOL for message in step.messages):
+            self.open_calls.clear()
+
+    async def _append(self, events: tuple[NewEvent, ...]) -> None:
+        await self._journal.append(self.lease, events)
+
+
+def settled_call(call: ToolCall, settlement: Settlement) -> ToolCall:
+    """The ledger entry after its settlement."""
+    return replace(
+        call,
+        state=ToolCallState.SETTLED,
+        result=settlement.result,
+        duration_ms=settlement.duration_ms,
+        settled_at=settlement.at,
+    )

@@ -1,0 +1,136 @@
+"""Starts a run of an agent on a thread, new or existing; it is executed in the background."""
+
+from dataclasses import dataclass
+
+from application.agents.ports import AgentStore, ModelDirectory
+from application.runs.ports import (
+    IdempotencyKey,
+    NewRun,
+    RunQueue,
+    RunStore,
+    StartedRun,
+)
+from application.system.ports import Clock, IdSource
+from domain.agents.agent import Agent
+from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid, not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import AgentId, RunId, ThreadId
+from domain.json_value import JsonObject
+from domain.runs.limits import LimitSettings
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.threads.message import UserContent
+from domain.threads.thread import Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRunCommand:
+    """`agent` is an id or a name; without `thread_id` a thread is made. `limits` and `tool_allowlist` narrow the agent's.
+    `body_digest` tells bodies apart that come with the same idempotency key."""
+
+    principal: Principal
+    agent: str
+    input: tuple[UserContent, ...]
+    thread_id: ThreadId | None = None
+    strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
+    limits: LimitSettings = LimitSettings()
+    model: str | None = None
+    tool_allowlist: tuple[str, ...] | None = None
+    metadata: JsonObject | None = None
+    idempotency_key: str | None = None
+    body_digest: str = ""
+
+
+class StartRun:
+    """Rules: needs the role runner; the model must be the agent's or one of its fallbacks; a disabled agent starts nothing;
+    the same idempotency key with the same body gives the same run; what happens to an unfinished run of the thread is the
+    strategy's word, but a run that only waits for displayed tools is completed by the new message."""
+
+    def __init__(
+        self,
+        *,
+        runs: RunStore,
+        agents: AgentStore,
+        models: ModelDirectory,
+        queue: RunQueue,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._runs = runs
+        self._agents = agents
+        self._models = models
+        self._queue = queue
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: StartRunCommand) -> StartedRun:
+        """The stored run, QUEUED. Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
+        (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`)."""
+        command.principal.require(Role.RUNNER)
+        if not command.input:
+            raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
+        agent = await self._agent(command)
+        model = self._model(command, agent)
+        now = self._clock.now()
+        organization_id = command.principal.organization_id
+        new_thread = None
+        thread_id = command.thread_id
+        if thread_id is None:
+            thread_id = ThreadId(self._ids.new("thr"))
+            new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
+        run = Run(
+            id=RunId(self._ids.new("run")),
+            organization_id=organization_id,
+            thread_id=thread_id,
+            agent_id=agent.id,
+            agent_version=agent.version,
+            status=RunStatus.QUEUED,
+            input=command.input,
+            model=model,
+            limits=command.limits,
+            tool_allowlist=command.tool_allowlist,
+            metadata=command.metadata or {},
+            requested_by=command.principal.key_id,
+            created_at=now,
+        )
+        started = await self._runs.start(
+            NewRun(
+                run=run,
+                new_thread=new_thread,
+                strategy=command.strategy,
+                idempotency=None
+                if command.idempotency_key is None
+                else IdempotencyKey(key=command.idempotency_key, body_digest=command.body_digest),
+            )
+        )
+        if started.created:
+            await self._queue.submit(started.run.id)
+        return started
+
+    async def _agent(self, command: StartRunCommand) -> Agent:
+        organization_id = command.principal.organization_id
+        agent = (
+            await self._agents.get(organization_id, AgentId(command.agent))
+            if command.agent.startswith("agt_")
+            else await self._agents.find(organization_id, command.agent)
+        )
+        if agent is None:
+            raise not_found("agent", command.agent)
+        if not agent.config.enabled:
+            raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
+        return agent
+
+    def _model(self, command: StartRunCommand, agent: Agent) -> str:
+        model = command.model or agent.config.model
+        if model not in agent.config.models:
+            raise ServiceError(
+                "model_not_allowed",
+                ErrorKind.FORBIDDEN,
+                f"The model {model!r} is neither the agent's nor one of its fallbacks: {', '.join(agent.config.models)}.",
+            )
+        problem = self._models.problem_with(command.principal.organization_id, model)
+        if problem is not None:
+            raise invalid(
+                "model_unavailable", f"The model {model!r} cannot be used.", Violation(path="model", message=problem)
+            )
+        return model
