@@ -6,12 +6,13 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """One model call's tokens and price. `input_tokens` includes `cached_tokens`; `cost_usd` is None for unpriced
-    models."""
+    """One model call's tokens and price. `input_tokens` includes `cached_tokens` (read from the provider's prompt cache)
+    and `cache_write_tokens` (put there, which some providers charge extra); `cost_usd` is None for unpriced models."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     cost_usd: Decimal | None = None
 
 

@@ -1,0 +1,1 @@
+"""Adapters to language models: the wires of their providers, scripted models, retries, prices, routing."""

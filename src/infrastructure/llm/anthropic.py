@@ -1,0 +1,55 @@
+"""Anthropic's messages API, and servers that speak it, as a LanguageModel."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+
+from application.models.ports import ModelEvent, ModelRequest
+from infrastructure.llm.anthropic_reply import AnthropicReply
+from infrastructure.llm.anthropic_wire import AnthropicWire
+from infrastructure.llm.exchange import ModelExchange, Patience
+from infrastructure.llm.providers import ProviderConfig
+
+_API_VERSION = "2023-06-01"
+_DEFAULT_MAX_TOKENS = 8192
+
+
+class AnthropicModels:
+    """The models of one provider, by `POST {base_url}/v1/messages`. Streams unless told otherwise. Raises ModelError
+    only."""
+
+    def __init__(
+        self,
+        *,
+        provider: ProviderConfig,
+        http: httpx.AsyncClient,
+        streaming: bool = True,
+        default_max_tokens: int = _DEFAULT_MAX_TOKENS,
+        patience: Patience | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "anthropic-version": _API_VERSION,
+        }
+        if provider.api_key is not None:
+            headers["x-api-key"] = provider.api_key
+        base_url = provider.base_url.rstrip("/").removesuffix("/v1")
+        self._wire = AnthropicWire(
+            streaming=streaming, image_input=provider.image_input, default_max_tokens=default_max_tokens
+        )
+        self._exchange = ModelExchange(
+            http=http,
+            url=httpx.URL(f"{base_url}/v1/messages"),
+            headers=httpx.Headers(headers),
+            streaming=streaming,
+            patience=patience or Patience(),
+            monotonic=monotonic,
+        )
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """The reply of the model named after the colon of `request.model`."""
+        model_name = request.model.partition(":")[2]
+        return self._exchange.run(self._wire.body(model_name, request), AnthropicReply(request.model))

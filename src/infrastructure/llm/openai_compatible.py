@@ -1,0 +1,50 @@
+"""Any server that speaks OpenAI's chat completions, as a LanguageModel."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+
+from application.models.ports import ModelEvent, ModelRequest
+from infrastructure.llm.exchange import ModelExchange, Patience
+from infrastructure.llm.openai_reply import OpenAIReply
+from infrastructure.llm.openai_wire import OpenAIWire
+from infrastructure.llm.providers import ProviderConfig
+
+
+class OpenAICompatibleModels:
+    """The models of one provider, by `POST {base_url}/chat/completions`.
+
+    Streams unless told otherwise, and takes a whole answer where the server does not stream. Raises ModelError only.
+    """
+
+    def __init__(
+        self,
+        *,
+        provider: ProviderConfig,
+        http: httpx.AsyncClient,
+        streaming: bool = True,
+        patience: Patience | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        if provider.api_key is not None:
+            headers["authorization"] = f"Bearer {provider.api_key}"
+        self._wire = OpenAIWire(
+            streaming=streaming,
+            image_input=provider.image_input,
+            token_limit_field="max_completion_tokens" if provider.is_official else "max_tokens",
+        )
+        self._exchange = ModelExchange(
+            http=http,
+            url=httpx.URL(f"{provider.base_url.rstrip('/')}/chat/completions"),
+            headers=httpx.Headers(headers),
+            streaming=streaming,
+            patience=patience or Patience(),
+            monotonic=monotonic,
+        )
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """The reply of the model named after the colon of `request.model`."""
+        model_name = request.model.partition(":")[2]
+        return self._exchange.run(self._wire.body(model_name, request), OpenAIReply(request.model))

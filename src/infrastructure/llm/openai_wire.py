@@ -1,0 +1,144 @@
+"""Requests on the OpenAI chat-completions wire: messages and tools as JSON bytes, and the body joined from them.
+
+Format: https://platform.openai.com/docs/api-reference/chat/create.
+"""
+
+from typing import assert_never
+
+import msgspec
+
+from application.models.ports import ModelRequest, ToolChoice
+from domain.json_value import JsonObject, JsonValue
+from domain.threads.message import (
+    Content,
+    ImageContent,
+    Message,
+    Role,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
+from domain.tools.tool import Tool
+from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, MessageCache, ToolListCache
+from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+
+_encode = msgspec.json.Encoder().encode
+
+
+class OpenAIWire:
+    """Composes request bodies; each message is encoded once.
+
+    `token_limit_field`: OpenAI itself wants `max_completion_tokens`, most servers that speak its wire `max_tokens`.
+    """
+
+    def __init__(
+        self,
+        *,
+        streaming: bool,
+        image_input: bool,
+        token_limit_field: str,
+        cache_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self._streaming = streaming
+        self._image_input = image_input
+        self._token_limit_field = token_limit_field
+        self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
+        self._tools = ToolListCache(_encode_tools)
+
+    def body(self, model_name: str, request: ModelRequest) -> bytes:
+        """The body of the POST. What stays the same from turn to turn comes first, so that prompt caches hit."""
+        messages = self._messages.encoded(request.messages)
+        if request.system:
+            messages.insert(0, _encode({"role": "system", "content": request.system}))
+        parts = [b'{"model":', _encode(model_name)]
+        if request.tools:
+            parts += [b',"tools":', self._tools.encoded(request.tools)]
+            if request.tool_choice is ToolChoice.NONE:
+                parts.append(b',"tool_choice":"none"')
+        parts += [b',"messages":[', b",".join(messages), b"]"]
+        if request.max_output_tokens is not None:
+            parts.append(b',"%b":%d' % (self._token_limit_field.encode(), request.max_output_tokens))
+        if self._streaming:
+            parts.append(b',"stream":true,"stream_options":{"include_usage":true}')
+        parts.append(b"}")
+        return b"".join(parts)
+
+    def _encode_message(self, message: Message) -> bytes:
+        match message.role:
+            case Role.SYSTEM:
+                entries: list[JsonObject] = [{"role": "system", "content": message.text}]
+            case Role.USER:
+                entries = [{"role": "user", "content": self._user_content(message.content)}]
+            case Role.ASSISTANT:
+                entries = _assistant_entries(message)
+            case Role.TOOL:
+                entries = self._tool_entries(message.tool_results)
+            case _:
+                assert_never(message.role)
+        return b",".join([_encode(entry) for entry in entries])
+
+    def _user_content(self, content: tuple[Content, ...]) -> JsonValue:
+        if len(content) == 1 and isinstance(content[0], TextContent):
+            return content[0].text
+        parts: list[JsonValue] = []
+        for part in content:
+            if isinstance(part, TextContent):
+                parts.append({"type": "text", "text": part.text})
+            elif isinstance(part, ImageContent):
+                parts.append(self._image(part))
+        return parts
+
+    def _image(self, image: ImageContent) -> JsonValue:
+        if not self._image_input:
+            return {"type": "text", "text": described_image(image)}
+        url = image.url if image.url is not None else f"data:{image.media_type};base64,{image.data}"
+        return {"type": "image_url", "image_url": {"url": url}}
+
+    def _tool_entries(self, results: tuple[ToolResultContent, ...]) -> list[JsonObject]:
+        """One entry per result. A result may hold text only, so the images of all follow in a message of the user's,
+        each named after its tool."""
+        entries: list[JsonObject] = []
+        pictures: list[JsonValue] = []
+        for result in results:
+            text = result.result
+            if result.images and self._image_input:
+                pictures.append({"type": "text", "text": f"Images returned by {result.tool_name} ({result.tool_id}):"})
+                pictures += [self._image(image) for image in result.images]
+            else:
+                text = "\n".join([part for part in (text, *map(described_image, result.images)) if part])
+            entries.append({"role": "tool", "tool_call_id": result.tool_id, "content": text})
+        if pictures:
+            entries.append({"role": "user", "content": pictures})
+        return entries
+
+
+def _assistant_entries(message: Message) -> list[JsonObject]:
+    text = message.text
+    uses = message.tool_uses
+    if not text and not uses:
+        return []
+    entry: JsonObject = {"role": "assistant", "content": text or None}
+    if uses:
+        entry["tool_calls"] = [_tool_call(use) for use in uses]
+    return [entry]
+
+
+def _tool_call(use: ToolUse) -> JsonValue:
+    arguments = _encode(wire_params(use)).decode()
+    return {"id": use.id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
+
+
+def _encode_tools(tools: tuple[Tool, ...]) -> bytes:
+    return _encode(
+        [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": object_schema(tool.parameters),
+                },
+            }
+            for tool in tools
+        ]
+    )

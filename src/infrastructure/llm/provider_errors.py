@@ -1,0 +1,163 @@
+"""What providers and the way to them can do wrong, as ModelError: stable codes, our own sentences.
+
+A provider's message may quote the key or the prompt, so it is never repeated. Its short machine-readable code is, where
+it looks like one.
+"""
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import httpx
+import msgspec
+
+from application.models.ports import ModelError
+
+MAX_ERROR_BYTES = 64 * 1024
+
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_.]{0,47}")
+_KEY_LIKE = re.compile(r"sk[-_]|key[-_]?[0-9]|[0-9a-z]{24,}")
+_CONTEXT_WORDS = re.compile(
+    r"context[ _](?:length|window|size)|prompt is too long|too many (?:input )?tokens|exceeds? the maximum number of tokens"
+    r"|input length and `?max_tokens`? exceed",
+    re.IGNORECASE,
+)
+_NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+_STATUS_OF_TYPE = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "invalid_request_error": 400,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+class ProviderError(msgspec.Struct, frozen=True):
+    """The error object both wires use, in a body or in a stream; some servers give `code` as a number."""
+
+    type: str | None = None
+    code: str | int | None = None
+    message: str | None = None
+
+
+class _ErrorBody(msgspec.Struct):
+    error: ProviderError | str | None = None
+
+
+_decode_body = msgspec.json.Decoder(_ErrorBody).decode
+
+
+def error_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error an HTTP answer other than 200 means."""
+    try:
+        error = _decode_body(body).error
+    except msgspec.MsgspecError:
+        error = None
+    known = error if isinstance(error, ProviderError) else ProviderError(message=error)
+    return _error_of(status, known, _retry_after_s(headers))
+
+
+def error_in_stream(error: ProviderError | str) -> ModelError:
+    """The error a provider tells of inside a stream that began well."""
+    known = error if isinstance(error, ProviderError) else ProviderError(message=error)
+    if isinstance(known.code, int) and 400 <= known.code < 600:
+        status = known.code
+    else:
+        status = _STATUS_OF_TYPE.get(known.type or "") or _STATUS_OF_TYPE.get(str(known.code)) or 500
+    return _error_of(status, known, None)
+
+
+def error_of_transport(exc: httpx.HTTPError, *, streaming: bool) -> ModelError:
+    """The error a failed connection means; `streaming` once the answer has begun."""
+    # The transport reports every lost connection as ConnectTimeout, so only the other timeouts are silence.
+    if isinstance(exc, httpx.TimeoutException) and not isinstance(exc, httpx.ConnectTimeout):
+        return stalled() if streaming else timed_out()
+    if streaming:
+        return ModelError("model_unavailable", "The connection to the model broke off.", retryable=True)
+    return ModelError("model_unavailable", "The model provider could not be reached.", retryable=True)
+
+
+def stalled() -> ModelError:
+    """The stream has gone silent."""
+    return ModelError("model_stalled", "The model stopped sending in the middle of its reply.", retryable=True)
+
+
+def timed_out() -> ModelError:
+    """No answer began in time."""
+    return ModelError("model_timeout", "The model provider did not answer in time.", retryable=True)
+
+
+def invalid_reply(what: str) -> ModelError:
+    """The answer breaks the protocol; `what` continues the sentence "The model provider …"."""
+    return ModelError("model_invalid_reply", f"The model provider {what}.", retryable=True)
+
+
+def _error_of(status: int, error: ProviderError, retry_after_s: float | None) -> ModelError:
+    code = str(error.code or "")
+    note = _note(status, error)
+    if status in {401, 403}:
+        return ModelError("model_auth", f"The model provider refused the API key{note}.", retryable=False)
+    if status == 413 or (status in {400, 422} and _speaks_of_context(code, error.message or "")):
+        return ModelError(
+            "model_context_exceeded", f"The conversation is too long for the model{note}.", retryable=False
+        )
+    if status == 429 or code in _NO_QUOTA:
+        if code in _NO_QUOTA or error.type in _NO_QUOTA:
+            return ModelError("model_rate_limited", f"The model provider's quota is used up{note}.", retryable=False)
+        return ModelError(
+            "model_rate_limited",
+            f"The model provider limits the rate of requests{note}.",
+            retryable=True,
+            retry_after_s=retry_after_s,
+        )
+    if status == 408:
+        return ModelError(
+            "model_timeout", f"The model provider timed out{note}.", retryable=True, retry_after_s=retry_after_s
+        )
+    if status >= 500 or status == 409:
+        return ModelError(
+            "model_unavailable",
+            f"The model provider is {'overloaded' if status == 529 else 'unavailable'}{note}.",
+            retryable=True,
+            retry_after_s=retry_after_s,
+        )
+    return ModelError("model_rejected", f"The model provider rejected the request{note}.", retryable=False)
+
+
+def _speaks_of_context(code: str, message: str) -> bool:
+    return code == "context_length_exceeded" or _CONTEXT_WORDS.search(message) is not None
+
+
+def _note(status: int, error: ProviderError) -> str:
+    for word in (error.code, error.type):
+        if isinstance(word, str) and _IDENTIFIER.fullmatch(word) and not _KEY_LIKE.search(word):
+            return f" (HTTP {status}, {word})"
+    return f" (HTTP {status})"
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """`retry-after-ms` or `Retry-After` (RFC 9110 §10.2.3: seconds, or a date, read against the answer's own)."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, wait.total_seconds())
+
+
+def _number(value: str | None) -> float | None:
+    if value is None or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value.strip()):
+        return None
+    return float(value)

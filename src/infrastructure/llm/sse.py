@@ -1,0 +1,45 @@
+"""Server-sent events as bytes: the data of each event, whatever chunks it arrives in.
+
+Below: a chunked body. Above: the replies, which decode the data. Format: WHATWG HTML, "Server-sent events".
+"""
+
+MAX_EVENT_BYTES = 4 * 1024 * 1024
+
+
+class EventTooLargeError(Exception):
+    """An event is larger than `MAX_EVENT_BYTES`."""
+
+
+class EventStreamParser:
+    """Splits a byte stream into the data of its events; comments and every field but `data` are dropped.
+
+    Lines may end with LF or CRLF. An event still open when the stream ends is discarded, as the standard says.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of every event that `chunk` completes, in order. Raises EventTooLargeError."""
+        lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
+        self._rest = lines.pop()
+        events: list[bytes] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._take(line[6:] if line[5:6] == b" " else line[5:])
+            elif line in {b"", b"\r"} and self._data:
+                events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
+                self._data = []
+                self._size = 0
+        if self._size + len(self._rest) > MAX_EVENT_BYTES:
+            raise EventTooLargeError
+        return events
+
+    def _take(self, value: bytes) -> None:
+        value = value.removesuffix(b"\r")
+        self._data.append(value)
+        self._size += len(value)
+        if self._size > MAX_EVENT_BYTES:
+            raise EventTooLargeError
