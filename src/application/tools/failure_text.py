@@ -15,8 +15,9 @@ OUTCOME_UNKNOWN = (
 
 _OURS = {
     McpFailureKind.NOT_CONNECTED: "MCP server not connected.",
-    McpFailureKind.CONNECTION_LOST: "The connection to the MCP server was lost during the call; it may have taken
-    effect.",
+    McpFailureKind.CONNECTION_LOST: (
+        "The connection to the MCP server was lost during the call; it may have taken effect."
+    ),
     McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
     McpFailureKind.DISABLED: "MCP disabled.",
 }
@@ -107,6 +108,6 @@ def outcome_unknown() -> ToolResult:
 def limit_reached(limit: str) -> ToolResult:
     """A call that a limit of the run forbids; it was not executed."""
     return ToolResult.blocked(
-        "limit_reached", f"This call was not executed: the run has reached its limit {limit}. Answer with what you
-        have."
+        "limit_reached",
+        f"This call was not executed: the run has reached its limit {limit}. Answer with what you have.",
     )

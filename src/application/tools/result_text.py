@@ -8,7 +8,7 @@ from domain.threads.message import ImageContent
 
 TEXT_LIMIT_BYTES = 64 * 1024
 FAILURE_LIMIT_BYTES = 2 * 1024
-_CONTROL = {code: None for code in (*range(9), 11, 12, *range(14, 32), 127)}
+_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127))
 
 
 def value_text(value: JsonValue) -> str:

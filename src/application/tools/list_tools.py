@@ -1,0 +1,107 @@
+"""Lists the tools a key can see: native ones and those of the organization's MCP servers, with where they stand."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from application.agents.ports import AgentStore
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpServerStore
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.tools.tool_catalog import ToolCatalog, bound_tool
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import AgentId, OrganizationId
+from domain.mcp.server import McpServer
+from domain.tools.tool import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListToolsCommand:
+    """All tools of the organization, or with `agent` (id or name) those that agent has."""
+
+    principal: Principal
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolListing:
+    """A tool and where it stands. `health` is `available` for native tools, else the state of its server's connection in
+    this process; `as_of` is when the server's tools were last listed."""
+
+    tool: Tool
+    server: str | None
+    health: str
+    as_of: datetime | None
+
+
+class ListTools:
+    """Rules: needs the role viewer; tools come from the stored catalogs, no server is asked, except for an agent whose
+    server was never listed."""
+
+    def __init__(
+        self,
+        *,
+        catalog: ToolCatalog,
+        agents: AgentStore,
+        servers: McpServerStore,
+        catalogs: McpCatalogStore,
+        connections: McpConnections,
+    ) -> None:
+        self._catalog = catalog
+        self._agents = agents
+        self._servers = servers
+        self._catalogs = catalogs
+        self._connections = connections
+
+    async def execute(self, command: ListToolsCommand) -> tuple[ToolListing, ...]:
+        """In the order models see them: native kinds, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
+        command.principal.require(Role.VIEWER)
+        organization_id = command.principal.organization_id
+        wanted = None if command.agent is None else await self._tools_of_agent(organization_id, command.agent)
+        listings = [
+            ToolListing(tool=self._catalog.native_tool(kind), server=None, health="available", as_of=None)
+            for kind in self._catalog.native_types
+        ]
+        for server in await self._all_servers(organization_id):
+            listings += await self._tools_of(server)
+        return _in_order([listing for listing in listings if wanted is None or listing.tool.name in wanted])
+
+    async def _tools_of_agent(self, organization_id: OrganizationId, name: str) -> frozenset[str]:
+        agent = (
+            await self._agents.get(organization_id, AgentId(name))
+            if name.startswith("agt_")
+            else await self._agents.find(organization_id, name)
+        )
+        if agent is None:
+            raise not_found("agent", name)
+        toolset = await self._catalog.toolset(agent.config, ConnectionScope(organization_id=organization_id))
+        return frozenset(tool.name for tool in toolset.tools)
+
+    async def _all_servers(self, organization_id: OrganizationId) -> list[McpServer]:
+        found: list[McpServer] = []
+        request = PageRequest(limit=MAX_PAGE_SIZE)
+        while True:
+            page = await self._servers.page(organization_id, request)
+            found += page.items
+            if page.next_cursor is None:
+                return found
+            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
+
+    async def _tools_of(self, server: McpServer) -> list[ToolListing]:
+        catalog = await self._catalogs.load(server.organization_id, server.id)
+        if catalog is None:
+            return []
+        state = self._connections.status(server).state if server.config.enabled else "disabled"
+        return [
+            ToolListing(
+                tool=bound_tool(server, definition),
+                server=server.config.slug,
+                health=str(state),
+                as_of=catalog.taken_at,
+            )
+            for definition in catalog.tools
+        ]
+
+
+def _in_order(listings: list[ToolListing]) -> tuple[ToolListing, ...]:
+    return tuple(sorted(listings, key=lambda listing: (listing.server is not None, listing.tool.name)))
