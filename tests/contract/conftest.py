@@ -10,7 +10,8 @@ from typing import cast
 
 import pytest
 
-from tests.builders import ORG, OTHER_ORG, an_organization
+from domain.audit.event import AuditAction
+from tests.builders import ORG, OTHER_ORG, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.stores import InMemoryLeg, Leg, Stores
 
 LEGS: dict[str, Callable[[pytest.FixtureRequest], Leg]] = {
@@ -36,3 +37,11 @@ async def empty_stores(leg: Leg) -> AsyncIterator[Stores]:
     """The backend under test as a first start finds it."""
     async with leg.open() as opened:
         yield opened
+
+
+@pytest.fixture
+async def run_stores(stores: Stores) -> Stores:
+    """The backend under test with what a run needs: an agent and an empty thread of ORG."""
+    await stores.agents.add(an_agent(), an_audit_event(action=AuditAction.AGENT_CREATED))
+    await stores.threads.add(a_thread())
+    return stores
