@@ -25,8 +25,8 @@ _MAX_NESTING = 64
 _MAX_SUBSCHEMAS = 5_000
 _MAX_CHAIN = 128
 _MAX_STEPS = 100_000
-_MAX_DEPTH = 256
-"""Deeper values are refused by the validator itself."""
+MAX_VALUE_DEPTH = 128
+"""Deeper values are refused, whatever the schema."""
 
 _ENOUGH = 10**12
 """Costs are cut here: nothing of that size is ever allowed, and the numbers stay small."""
@@ -80,7 +80,7 @@ def cost_of(schema: JsonObject) -> SchemaCost:
         by_depth.append(here[id(schema)])
         if here == below:
             return SchemaCost(by_depth=tuple(by_depth), settled=True)
-        if by_depth[-1] >= _ENOUGH or len(by_depth) > min(_MAX_DEPTH, _MAX_STEPS // len(order)):
+        if by_depth[-1] >= _ENOUGH or len(by_depth) > min(MAX_VALUE_DEPTH, _MAX_STEPS // len(order)):
             return SchemaCost(by_depth=tuple(by_depth), settled=False)
         below = here
 

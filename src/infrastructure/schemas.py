@@ -6,7 +6,7 @@ Validation runs on the event loop, so every schema and value that could hold it 
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -15,7 +15,7 @@ import msgspec
 
 from domain.errors import invalid
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.schema_cost import SchemaCost, UnusableSchema, cost_of
+from infrastructure.schema_cost import MAX_VALUE_DEPTH, SchemaCost, UnusableSchema, cost_of
 
 MAX_VIOLATIONS = 10
 
@@ -62,6 +62,8 @@ class JsonSchemaValidator:
         compiled = self._compile(schema)
         if compiled.validator is None or compiled.cost is None:
             raise invalid("schema_invalid", f"The JSON Schema cannot be used: {compiled.problem}.")
+        if _is_deeper(value, MAX_VALUE_DEPTH):
+            return (_TOO_DEEP,)
         cost = compiled.cost
         if cost.most > _CHEAP:
             depth, size = _extent(value)
@@ -78,8 +80,6 @@ class JsonSchemaValidator:
             return tuple(dict.fromkeys(islice(sentences, MAX_VIOLATIONS)))
         except UnicodeEncodeError:
             return ("holds text that is not valid Unicode",)
-        except ValueError:  # the one it raises: the recursion limit
-            return (_TOO_DEEP,)
 
     def problem_with(self, schema: JsonObject) -> str | None:
         """Why a schema cannot describe a tool's arguments or results, as a clause without a full stop, or None."""
@@ -184,6 +184,15 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def _is_deeper(value: JsonValue, limit: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        if not level:
+            return False
+        level = [child for parent in level for child in _members(parent) if isinstance(child, dict | list)]
+    return bool(level)
+
+
 def _extent(value: JsonValue) -> tuple[int, int]:
     """How deep a value is nested (a scalar: 0), and of how many values it consists."""
     depth, size = 0, 0
@@ -195,8 +204,7 @@ def _extent(value: JsonValue) -> tuple[int, int]:
     return depth, size
 
 
-def _members(value: JsonValue) -> Iterator[JsonValue]:
+def _members(value: JsonValue) -> Iterable[JsonValue]:
     if isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
+        return value.values()
+    return value if isinstance(value, list) else ()
