@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore, ModelDirectory
 from application.runs.ports import (
     IdempotencyKey,
@@ -12,10 +13,10 @@ from application.runs.ports import (
 )
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent
-from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid, not_found
+from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import AgentId, RunId, ThreadId
+from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -108,14 +109,7 @@ class StartRun:
         return started
 
     async def _agent(self, command: StartRunCommand) -> Agent:
-        organization_id = command.principal.organization_id
-        agent = (
-            await self._agents.get(organization_id, AgentId(command.agent))
-            if command.agent.startswith("agt_")
-            else await self._agents.find(organization_id, command.agent)
-        )
-        if agent is None:
-            raise not_found("agent", command.agent)
+        agent = await existing_agent(self._agents, command.principal.organization_id, command.agent)
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpServerStore
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.tools.tool_catalog import ToolCatalog, bound_tool
-from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import AgentId, OrganizationId
+from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from domain.tools.tool import Tool
 
@@ -67,13 +67,7 @@ class ListTools:
         return _in_order([listing for listing in listings if wanted is None or listing.tool.name in wanted])
 
     async def _tools_of_agent(self, organization_id: OrganizationId, name: str) -> frozenset[str]:
-        agent = (
-            await self._agents.get(organization_id, AgentId(name))
-            if name.startswith("agt_")
-            else await self._agents.find(organization_id, name)
-        )
-        if agent is None:
-            raise not_found("agent", name)
+        agent = await existing_agent(self._agents, organization_id, name)
         toolset = await self._catalog.toolset(agent.config, ConnectionScope(organization_id=organization_id))
         return frozenset(tool.name for tool in toolset.tools)
 
