@@ -1,0 +1,98 @@
+"""HOME, the data directory: who owns it, and the files by which the CLI finds the service and its key."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from domain.errors import ErrorKind, ServiceError
+
+
+class Home:
+    """A data directory. It is made with mode 0700, the files in it with 0600."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file of the embedded set-up."""
+        return self.path / "dragoman.db"
+
+    @property
+    def admin_key_path(self) -> Path:
+        """The first key, written at first start."""
+        return self.path / "admin.key"
+
+    @property
+    def serve_path(self) -> Path:
+        """Where the running service says how it is reached."""
+        return self.path / "serve.json"
+
+    @property
+    def scripts_path(self) -> Path:
+        """The user's scripted models."""
+        return self.path / "scripted"
+
+    def create(self) -> None:
+        """Make the directory. Raises UNAVAILABLE `home_unusable` when that is not possible."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+        except OSError as exc:
+            reason = exc.strerror or "it cannot be created"
+            raise ServiceError(
+                "home_unusable", ErrorKind.UNAVAILABLE, f"The data directory {self.path} cannot be used: {reason}."
+            ) from exc
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold the lock that makes this process the only owner; it vanishes with the process, however that ends.
+        Raises CONFLICT `home_in_use`."""
+        self.create()
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as exc:
+                owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                raise ServiceError(
+                    "home_in_use",
+                    ErrorKind.CONFLICT,
+                    f"Another process (pid {owner}) owns the data directory {self.path}. "
+                    "Stop it, or set DRAGOMAN_HOME to another directory.",
+                ) from exc
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def write_admin_key(self, token: str) -> None:
+        """Keep the first key for the CLI, readable by the owner alone."""
+        self._write_private(self.admin_key_path, token + "\n")
+
+    def read_admin_key(self) -> str | None:
+        """The first key, or None if the file is gone."""
+        try:
+            return self.admin_key_path.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def announced(self, url: str) -> Iterator[None]:
+        """Say where the service is reached, as long as it is."""
+        self._write_private(self.serve_path, json.dumps({"url": url, "pid": os.getpid()}) + "\n")
+        try:
+            yield
+        finally:
+            self.serve_path.unlink(missing_ok=True)
+
+    def _write_private(self, path: Path, text: str) -> None:
+        temporary = path.with_suffix(".new")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
