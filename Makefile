@@ -87,7 +87,7 @@ endif
 
 .PHONY: demo
 demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real MCP and native tools
-	@$(BIN)/python demo/run.py
+	@$(BIN)/python -m demo.run
 
 .PHONY: test
 test: setup node ## all checks and all tests
