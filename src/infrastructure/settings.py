@@ -1,0 +1,240 @@
+"""The service's settings, read from the environment and checked at start. Nothing else reads the environment."""
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "DRAGOMAN_"
+
+_TEST_PREFIX = f"{PREFIX}TEST_"
+_MIN_SECRET_KEY = 16
+_LANGFUSE_CLOUD = "https://cloud.langfuse.com"
+_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG")
+"""What a stdio server may know of our environment; all else it is given by name (MCP SDK's default, and LANG)."""
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used. The message has a line for each, for the person who starts the service, and shows
+    no secret."""
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError("not an http or https URL")
+    return value.rstrip("/")
+
+
+def _database_url(value: str) -> str:
+    if not re.match(r"(sqlite(\+\w+)?:///.|postgres(ql)?(\+\w+)?://.)", value):
+        raise ValueError("not a database URL")
+    return value
+
+
+def _absolute(value: Path) -> Path:
+    return value.expanduser().absolute()
+
+
+def _secret_keys(value: SecretStr) -> SecretStr:
+    if any(len(key) < _MIN_SECRET_KEY for key in _split(value)):
+        raise ValueError("too short")
+    return value
+
+
+def _split(value: SecretStr) -> list[str]:
+    return [key.strip() for key in value.get_secret_value().split(",")]
+
+
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+
+
+class Settings(BaseSettings):
+    """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+
+    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+        default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
+    )
+    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(
+        default=None,
+        repr=False,
+        description="a URL that starts with postgresql:// or sqlite:///",
+        examples=["postgresql://dragoman@localhost/dragoman"],
+    )
+    host: str = Field(
+        default="127.0.0.1",
+        pattern=r"^[A-Za-z0-9.:_-]+$",
+        description="an address or host name",
+        examples=["0.0.0.0"],  # noqa: S104  # an example, for those who want it
+    )
+    port: int = Field(default=8321, ge=0, le=65535, description="a port from 0 to 65535", examples=["8321"])
+    secret_key: Annotated[SecretStr, AfterValidator(_secret_keys)] | None = Field(
+        default=None,
+        description=f"a text of at least {_MIN_SECRET_KEY} characters; several, newest first, with commas between them",
+        examples=["the-new-long-passphrase,the-old-long-passphrase"],
+    )
+    worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
+    mcp_enabled: bool = Field(default=True, description="true or false", examples=["true"])
+    public_url: HttpUrl | None = Field(
+        default=None, description="an http or https URL", examples=["https://agents.example.com"]
+    )
+    sqlite_synchronous: Annotated[Literal["normal", "full"], BeforeValidator(_lower)] = Field(
+        default="normal", description="normal or full", examples=["full"]
+    )
+    trace_content: Annotated[Literal["on", "off"], BeforeValidator(_lower)] = Field(
+        default="on", description="on or off", examples=["off"]
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
+        default="info", description="debug, info, warning or error", examples=["info"]
+    )
+    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
+        default="console", description="console or json", examples=["json"]
+    )
+    url: HttpUrl | None = Field(
+        default=None, description="the http or https URL of a running service", examples=["http://127.0.0.1:8321"]
+    )
+    api_key: SecretStr | None = Field(default=None, description="an API key", examples=["dgm_…"])
+
+    langfuse_public_key: str | None = Field(
+        default=None,
+        validation_alias="LANGFUSE_PUBLIC_KEY",
+        examples=["pk-lf-…"],
+    )
+    langfuse_secret_key: SecretStr | None = Field(
+        default=None,
+        validation_alias="LANGFUSE_SECRET_KEY",
+        examples=["sk-lf-…"],
+    )
+    langfuse_host: HttpUrl | None = Field(
+        default=None,
+        validation_alias="LANGFUSE_HOST",
+        description="an http or https URL",
+        examples=["https://langfuse.example.com"],
+    )
+    langfuse_base_url: HttpUrl | None = Field(
+        default=None,
+        validation_alias="LANGFUSE_BASE_URL",
+        description="an http or https URL",
+        examples=["https://langfuse.example.com"],
+    )
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: HttpUrl | None = Field(
+        default=None,
+        validation_alias="OPENAI_BASE_URL",
+        description="an http or https URL",
+        examples=["http://127.0.0.1:8000/v1"],
+    )
+    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: HttpUrl | None = Field(
+        default=None,
+        validation_alias="ANTHROPIC_BASE_URL",
+        description="an http or https URL",
+        examples=["https://api.anthropic.com"],
+    )
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
+        return () if self.secret_key is None else tuple(_split(self.secret_key))
+
+    @property
+    def traces_to_langfuse(self) -> bool:
+        """Whether Langfuse's keys are given."""
+        return self.langfuse_public_key is not None and self.langfuse_secret_key is not None
+
+    @property
+    def langfuse_url(self) -> str:
+        """Where traces go: LANGFUSE_BASE_URL, else LANGFUSE_HOST, else Langfuse's own cloud."""
+        return self.langfuse_base_url or self.langfuse_host or _LANGFUSE_CLOUD
+
+    @cached_property
+    def secret_values(self) -> tuple[str, ...]:
+        """Every secret among the settings, for redaction."""
+        given = (getattr(self, name) for name in type(self).model_fields)
+        found = {value.get_secret_value() for value in given if isinstance(value, SecretStr)} | set(self.secret_keys)
+        if self.database_url is not None:
+            found.add(urlsplit(self.database_url).password or "")
+        return tuple(sorted(found - {""}))
+
+
+def load_settings() -> Settings:
+    """The settings of this process. Raises SettingsError naming every wrong one."""
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        # From None: pydantic's own message repeats the values, secrets among them.
+        raise _settings_error([_complaint(detail) for detail in error.errors(include_url=False)]) from None
+    if (settings.langfuse_public_key is None) != (settings.langfuse_secret_key is None):
+        missing = "langfuse_secret_key" if settings.langfuse_public_key else "langfuse_public_key"
+        raise _settings_error([_line(missing, "is missing: Langfuse needs both of its keys")])
+    return settings
+
+
+def unknown_variables() -> tuple[str, ...]:
+    """A warning for each `DRAGOMAN_…` variable that is no setting, with the nearest name."""
+    names = {name.removeprefix(PREFIX) for name in map(variable_name, Settings.model_fields) if name.startswith(PREFIX)}
+    unknown = sorted(
+        name
+        for name in os.environ
+        if name.upper().startswith(PREFIX)
+        and not name.startswith(_TEST_PREFIX)
+        and name.upper().removeprefix(PREFIX) not in names
+    )
+    warnings = []
+    for name in unknown:
+        nearest = difflib.get_close_matches(name.upper().removeprefix(PREFIX), names, n=1)
+        hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else " and has no effect."
+        warnings.append(f"{name} is not a setting{hint}")
+    return tuple(warnings)
+
+
+def base_process_environment() -> dict[str, str]:
+    """The part of our environment that a started server inherits; nothing of it is secret."""
+    # A value that begins with "()" is an exported shell function.
+    return {
+        name: value for name in _INHERITED if (value := os.environ.get(name)) is not None and not value.startswith("()")
+    }
+
+
+def variable_name(field: str) -> str:
+    """The environment variable of a field."""
+    alias = Settings.model_fields[field].validation_alias
+    return alias if isinstance(alias, str) else f"{PREFIX}{field.upper()}"
+
+
+def _settings_error(lines: list[str]) -> SettingsError:
+    head = "A setting is wrong:" if len(lines) == 1 else f"{len(lines)} settings are wrong:"
+    return SettingsError("\n".join([head, *(f"  {line}" for line in lines)]))
+
+
+def _complaint(detail: ErrorDetails) -> str:
+    named = str(detail["loc"][0])
+    by_variable: Mapping[str, str] = {variable_name(field): field for field in Settings.model_fields}
+    field = by_variable.get(named, named)
+    return _line(field, f"must be {Settings.model_fields[field].description}{_not_this(field, detail['input'])}")
+
+
+def _line(field: str, complaint: str) -> str:
+    name = variable_name(field)
+    example = (Settings.model_fields[field].examples or [""])[0]
+    return f"{name} {complaint}. Example: {name}={example}"
+
+
+def _not_this(field: str, value: object) -> str:
+    """The wrong value, unless it may be (or hold) a secret."""
+    holds_secret = not Settings.model_fields[field].repr or "key" in field or not isinstance(value, str)
+    return "" if holds_secret or "@" in str(value) else f", not {str(value)[:80]!r}"

@@ -1,0 +1,157 @@
+"""Settings from the environment: defaults, errors a person can act on, hints for typing mistakes."""
+
+from pathlib import Path
+
+import pytest
+
+from infrastructure.settings import SettingsError, base_process_environment, load_settings, unknown_variables
+
+
+def test_everything_has_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    settings = load_settings()
+
+    assert settings.home == tmp_path / ".dragoman"
+    assert (settings.host, settings.port) == ("127.0.0.1", 8321)
+    assert (settings.database_url, settings.secret_keys) == (None, ())
+    assert settings.mcp_enabled
+    assert not settings.traces_to_langfuse
+    assert settings.secret_values == ()
+
+
+def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = {
+        "DRAGOMAN_HOME": str(tmp_path / "data"),
+        "DRAGOMAN_DATABASE_URL": "postgresql://me:db-password@db/dragoman",
+        "DRAGOMAN_PORT": "9000",
+        "DRAGOMAN_SECRET_KEY": "the newest long passphrase, the oldest long passphrase",
+        "DRAGOMAN_MCP_ENABLED": "false",
+        "DRAGOMAN_PUBLIC_URL": "https://agents.example.com/",
+        "DRAGOMAN_TRACE_CONTENT": "OFF",
+        "DRAGOMAN_LOG_LEVEL": "DEBUG",
+        "DRAGOMAN_URL": "http://127.0.0.1:9000",
+        "DRAGOMAN_API_KEY": "dgm_key-of-the-cli",
+        "LANGFUSE_PUBLIC_KEY": "pk-lf-1",
+        "LANGFUSE_SECRET_KEY": "sk-lf-2",
+        "OPENAI_API_KEY": "sk-openai",
+        "OPENAI_BASE_URL": "http://127.0.0.1:8000/v1/",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+
+    settings = load_settings()
+
+    assert settings.home == tmp_path / "data"
+    assert settings.port == 9000
+    assert settings.secret_keys == ("the newest long passphrase", "the oldest long passphrase")
+    assert not settings.mcp_enabled
+    assert settings.public_url == "https://agents.example.com"
+    assert (settings.trace_content, settings.log_level) == ("off", "debug")
+    assert settings.openai_base_url == "http://127.0.0.1:8000/v1"
+    assert settings.traces_to_langfuse
+    assert settings.langfuse_url == "https://cloud.langfuse.com"
+    assert unknown_variables() == ()
+    assert set(settings.secret_values) >= {
+        *("db-password", "the newest long passphrase", "the oldest long passphrase"),
+        *("dgm_key-of-the-cli", "sk-lf-2", "sk-openai"),
+    }
+
+
+@pytest.mark.parametrize("variable", ["LANGFUSE_HOST", "LANGFUSE_BASE_URL"])
+def test_langfuse_is_found_under_either_of_its_names(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:3000/")
+
+    assert load_settings().langfuse_url == "http://127.0.0.1:3000"
+
+
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_PORT", "")
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+
+    assert load_settings().port == 8321
+    assert load_settings().openai_api_key is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        (
+            "DRAGOMAN_PORT",
+            "abc",
+            "DRAGOMAN_PORT must be a port from 0 to 65535, not 'abc'. Example: DRAGOMAN_PORT=8321",
+        ),
+        ("DRAGOMAN_PORT", "65536", "not '65536'"),
+        ("DRAGOMAN_HOST", "not a host", "must be an address or host name"),
+        ("DRAGOMAN_WORKER_CONCURRENCY", "0", "must be a number from 1 to 1000, not '0'"),
+        ("DRAGOMAN_MCP_ENABLED", "perhaps", "must be true or false, not 'perhaps'"),
+        ("DRAGOMAN_PUBLIC_URL", "agents.example.com", "Example: DRAGOMAN_PUBLIC_URL=https://agents.example.com"),
+        ("DRAGOMAN_SQLITE_SYNCHRONOUS", "off", "must be normal or full"),
+        ("DRAGOMAN_TRACE_CONTENT", "some", "must be on or off"),
+        ("DRAGOMAN_LOG_LEVEL", "loud", "must be debug, info, warning or error"),
+        ("DRAGOMAN_LOG_FORMAT", "xml", "must be console or json"),
+        ("DRAGOMAN_DATABASE_URL", "mysql://db/x", "postgresql://"),
+        ("LANGFUSE_HOST", "langfuse", "LANGFUSE_HOST must be an http or https URL"),
+        ("OPENAI_BASE_URL", "ftp://models", "OPENAI_BASE_URL must be an http or https URL"),
+        ("LANGFUSE_PUBLIC_KEY", "pk-lf-1", "LANGFUSE_SECRET_KEY is missing"),
+        ("LANGFUSE_SECRET_KEY", "sk-lf-1", "LANGFUSE_PUBLIC_KEY is missing"),
+    ],
+)
+def test_a_wrong_value_fails_with_its_name_the_fault_and_an_example(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+
+    assert expected in str(caught.value)
+    assert "Example: " in str(caught.value)
+
+
+def test_every_wrong_value_is_named_at_once_and_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_PORT", "abc")
+    monkeypatch.setenv("DRAGOMAN_SECRET_KEY", "hunter2")
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "mysql://me:hunter2@db/x")
+    monkeypatch.setenv("OPENAI_BASE_URL", "me:hunter2@models")
+
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "4 settings are wrong:"
+    assert len(lines) == 5
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_settings_show_no_secret_when_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SECRET_KEY", "a long enough hunter2 passphrase")
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "postgresql://me:hunter2@db/x")
+
+    assert "hunter2" not in repr(load_settings())
+
+
+def test_unknown_variables_are_told_with_the_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DRAGOMAN_PROT", "DRAGOMAN_XYZZY", "DRAGOMAN_TEST_POSTGRES_URL", "DRAGOMAN_PORT"):
+        monkeypatch.setenv(name, "1")
+
+    typo, strange = unknown_variables()
+
+    assert typo == "DRAGOMAN_PROT is not a setting; did you mean DRAGOMAN_PORT?"
+    assert strange == "DRAGOMAN_XYZZY is not a setting and has no effect."
+
+
+@pytest.mark.requirement("B12")
+def test_started_processes_inherit_a_fixed_list_of_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.setenv("TERM", "() { :; }; echo shell function")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
+    monkeypatch.setenv("DRAGOMAN_SECRET_KEY", "a long enough passphrase")
+
+    environment = base_process_environment()
+
+    assert environment.items() >= {"PATH": "/usr/bin", "LANG": "C.UTF-8"}.items()
+    assert environment.keys() <= {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG"}
