@@ -1,0 +1,75 @@
+"""Keeps secrets out of what leaves the process for people to read: logs and traces."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from urllib.parse import quote
+
+REDACTED = "[redacted]"
+
+_MIN_SECRET = 6
+"""Shorter values are words: hiding them would garble everything and protect nothing."""
+
+_MAX_DEPTH = 32
+_WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_SECRET_WORDS = frozenset(
+    {"authorization", "apikey", "cookie", "credential", "credentials", "passphrase", "passwd", "password", "secret"}
+    | {"secrets", "token"}
+)
+_SECRET_PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("set", "cookie")})
+# Tokens that nobody registered: ours, the widespread `sk-…`, and whatever follows an authorization scheme.
+_TOKENS = re.compile(r"\b(?:dgm_|sk-)[A-Za-z0-9_-]{16,}|(?<=\bBearer )[^\s\"',;]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}")
+
+
+class Redactor:
+    """Replaces registered secret values, tokens that look like one, and the values of keys named like a secret.
+
+    Registered values are found as they are, percent-encoded and inside JSON strings.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: tuple[str, ...] = ()
+        self.register(*secrets)
+
+    def register(self, *secrets: str) -> None:
+        """Hide these values from now on; those shorter than six characters are not hidden."""
+        found = set(self._secrets)
+        for secret in secrets:
+            if len(secret) >= _MIN_SECRET:
+                found.update((secret, quote(secret, safe="")))
+                found.update(json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
+        # Longest first: a secret that contains another one is hidden whole. A new tuple: readers never see half of it.
+        self._secrets = tuple(sorted(found, key=len, reverse=True))
+
+    def redact(self, text: str) -> str:
+        """The text without secrets."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, REDACTED)
+        return _TOKENS.sub(REDACTED, text)
+
+    def redact_value(self, value: object, key: str = "", *, depth: int = 0) -> object:
+        """A structure of mappings and sequences without secrets; `key` is the name it stands under.
+
+        Numbers, booleans and None stay as they are, whatever their key (`max_tokens` is no secret).
+        """
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if key and is_secret_name(key):
+            return REDACTED
+        if isinstance(value, str):
+            return self.redact(value)
+        if depth >= _MAX_DEPTH:
+            return REDACTED
+        if isinstance(value, Mapping):
+            return {name: self.redact_value(inner, str(name), depth=depth + 1) for name, inner in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self.redact_value(inner, depth=depth + 1) for inner in value]
+        return self.redact(value.decode(errors="replace") if isinstance(value, bytes) else str(value))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a key's name says that its value is a secret: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASSWORD`."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words))
