@@ -87,11 +87,11 @@ class ModelExchange:
                         break
             elif text := reader.read_whole(await self._read_reply(response)):
                 yield TextDelta(text=text)
-            yield reader.reply()
         except httpx.HTTPError as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         finally:
             await response.aclose()
+        yield reader.reply()  # after the connection is given back, since a caller may never ask for more
 
     def _request(self, body: bytes) -> httpx.Request:
         # Not client.build_request: merging URL, headers and cookies anew costs as much as sending.
