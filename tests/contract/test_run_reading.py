@@ -1,0 +1,156 @@
+"""The contract of the reading half of `RunStore`."""
+
+from functools import partial
+
+import pytest
+
+from application.runs.ports import RunFilter
+from application.system.pages import PageRequest
+from domain.audit.event import AuditAction
+from domain.ids import AgentId
+from domain.runs.limits import LimitSettings
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import ImageContent, TextContent
+from tests.builders import (
+    AGENT,
+    KEY,
+    ORG,
+    OTHER_ORG,
+    RUN,
+    THREAD,
+    a_message,
+    a_run,
+    a_run_id,
+    a_thread,
+    a_thread_id,
+    a_tool_call,
+    after,
+    an_agent,
+    an_audit_event,
+    numbered,
+)
+from tests.contract.paging import all_of, pages_of
+from tests.contract.run_steps import finish_step, reply_step, run_number, start, start_and_claim, stored
+from tests.contract.stores import Stores
+
+
+@pytest.mark.requirement("A1")
+async def test_a_run_with_every_field_set_is_read_back_as_it_was(run_stores: Stores) -> None:
+    run = a_run(
+        input=(TextContent(text="Was ist das? 🙂"), ImageContent(media_type="image/png", data="iVBORw0KGgo=")),
+        limits=LimitSettings(max_turns=2, timeout_s=0.5),
+        tool_allowlist=(),
+        metadata={"ticket": 7, "nested": [None, {"a": 1.5}]},
+        requested_by=KEY,
+        created_at=after(0.123456),
+    )
+    started = await start(run_stores, run)
+    read = await stored(run_stores, RUN)
+    assert read == started.run
+    assert (read.input, read.limits, read.tool_allowlist, read.metadata, read.requested_by, read.created_at) == (
+        run.input,
+        run.limits,
+        run.tool_allowlist,
+        run.metadata,
+        run.requested_by,
+        run.created_at,
+    )
+
+
+async def test_an_unknown_run_is_none_and_has_nothing(run_stores: Stores) -> None:
+    assert await run_stores.runs.get(ORG, RUN) is None
+    assert await run_stores.runs.messages(ORG, RUN) == ()
+    assert await run_stores.runs.tool_calls(ORG, RUN) == ()
+    assert await run_stores.runs.events(ORG, RUN, after_seq=0, limit=10) == ()
+
+
+@pytest.fixture
+async def several(run_stores: Stores) -> Stores:
+    """Run 1 completed on the thread, run 2 queued there, run 3 in progress on another, by another agent."""
+    other_agent = an_agent(AgentId(numbered("agt", 2)), name="writer")
+    await run_stores.agents.add(other_agent, an_audit_event(2, action=AuditAction.AGENT_CREATED))
+    await run_stores.threads.add(a_thread(a_thread_id(2)))
+    claimed = await start_and_claim(run_stores, run_number(1))
+    await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    await start(run_stores, run_number(2))
+    third = a_run(a_run_id(3), thread_id=a_thread_id(2), agent_id=other_agent.id, created_at=after(3))
+    await start_and_claim(run_stores, third)
+    return run_stores
+
+
+@pytest.mark.parametrize(
+    ("wanted", "numbers"),
+    [
+        (RunFilter(), [3, 2, 1]),
+        (RunFilter(thread_id=THREAD), [2, 1]),
+        (RunFilter(agent_id=AGENT), [2, 1]),
+        (RunFilter(status=RunStatus.COMPLETED), [1]),
+        (RunFilter(status=RunStatus.FAILED), []),
+        (RunFilter(thread_id=THREAD, status=RunStatus.QUEUED), [2]),
+        (RunFilter(thread_id=a_thread_id(2), agent_id=AGENT), []),
+    ],
+    ids=repr,
+)
+async def test_a_filter_keeps_what_meets_all_its_conditions_newest_first(
+    several: Stores, wanted: RunFilter, numbers: list[int]
+) -> None:
+    runs = await all_of(partial(several.runs.page, ORG, wanted))
+    assert [run.id for run in runs] == [a_run_id(number) for number in numbers]
+
+
+async def test_runs_are_listed_as_they_stand_over_several_pages_that_do_not_shift(several: Stores) -> None:
+    first = await several.runs.page(ORG, RunFilter(), PageRequest(limit=2))
+    await start(several, run_number(4))
+    second = await several.runs.page(ORG, RunFilter(), PageRequest(limit=2, cursor=first.next_cursor))
+    listed: list[Run] = [*first.items, *second.items]
+    assert listed == [await stored(several, a_run_id(number)) for number in (3, 2, 1)]
+    assert second.next_cursor is None
+    assert [len(page) for page in await pages_of(partial(several.runs.page, ORG, RunFilter()), limit=2)] == [2, 2]
+
+
+@pytest.mark.requirement("A1")
+async def test_a_runs_messages_are_its_own_only(run_stores: Stores) -> None:
+    await run_stores.threads.append(ORG, a_message(text="before"))
+    claimed = await start_and_claim(run_stores)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run))
+    await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    await run_stores.threads.append(ORG, a_message(2, text="after"))
+    assert [message.text for message in await run_stores.runs.messages(ORG, RUN)] == [
+        "What time is it?",
+        "Let me see.",
+    ]
+    assert len(await all_of(partial(run_stores.threads.messages, ORG, THREAD))) == 4
+
+
+@pytest.mark.requirement("E2")
+async def test_events_are_read_from_any_seq_on_and_in_pieces(run_stores: Stores) -> None:
+    claimed = await start_and_claim(run_stores)
+    await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    events = await run_stores.runs.events(ORG, RUN, after_seq=0, limit=100)
+    assert [event.type.value for event in events] == [
+        "run.queued",
+        "run.started",
+        "message.completed",
+        "turn.started",
+        "run.completed",
+    ]
+    assert [event.seq for event in events] == [1, 2, 3, 4, 5]
+    for after_seq in range(7):
+        assert await run_stores.runs.events(ORG, RUN, after_seq=after_seq, limit=2) == events[after_seq : after_seq + 2]
+
+
+@pytest.mark.requirement("C6")
+async def test_another_organizations_run_does_not_exist(run_stores: Stores) -> None:
+    claimed = await start_and_claim(run_stores)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, a_tool_call()))
+    before = await stored(run_stores, RUN)
+
+    runs = run_stores.runs
+    assert await runs.get(OTHER_ORG, RUN) is None
+    assert await all_of(partial(runs.page, OTHER_ORG, RunFilter())) == ()
+    assert await all_of(partial(runs.page, OTHER_ORG, RunFilter(thread_id=THREAD))) == ()
+    assert await runs.messages(OTHER_ORG, RUN) == ()
+    assert await runs.tool_calls(OTHER_ORG, RUN) == ()
+    assert await runs.events(OTHER_ORG, RUN, after_seq=0, limit=10) == ()
+    assert await runs.request_cancel(OTHER_ORG, RUN, actor=KEY, at=after(1)) is None
+    assert await stored(run_stores, RUN) == before
