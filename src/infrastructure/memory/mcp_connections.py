@@ -21,7 +21,7 @@ from application.mcp.ports import (
 from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
-from domain.mcp.server import McpServer
+from domain.mcp.server import Isolation, McpServer
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
 
 _INVALID_PARAMS = -32602
@@ -158,11 +158,14 @@ class InMemoryMcpConnections:
         )
 
     async def release(self, scope: ConnectionScope) -> None:
-        """Drops the memory of the run's and the thread's own connections."""
+        """Drops the memory of the run's own connections, or of the thread's if the scope names no run."""
         self.released.append(scope)
-        own = {scope_id for scope_id in (scope.run_id, scope.thread_id) if scope_id is not None}
-        for key in [key for key in self._memories if key.scope_id in own]:
-            if key.organization_id == scope.organization_id:
+        isolation, scope_id = (
+            (Isolation.RUN, scope.run_id) if scope.run_id is not None else (Isolation.THREAD, scope.thread_id)
+        )
+        for key in list(self._memories):
+            own = (key.organization_id, key.isolation, key.scope_id) == (scope.organization_id, isolation, scope_id)
+            if own and scope_id is not None:
                 del self._memories[key]
 
     def status(self, server: McpServer) -> ServerStatus:

@@ -1,0 +1,109 @@
+"""What a server offers, off the wire (MCP server/tools): all pages, in a fixed order, bad entries set aside. Pure but for
+the `list_page` it is given."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from domain.json_value import JsonObject
+from domain.mcp.catalog import McpToolDefinition, SkippedTool
+from domain.tools.names import is_legal_mcp_name
+from infrastructure.mcp.text import capped, clean
+
+MAX_TOOLS = 10_000
+_MAX_PAGES = 1_000
+_MAX_SHOWN_NAME = 128
+
+HeaderMap = Mapping[tuple[str, ...], str]
+ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolListing:
+    """Tools and skipped entries by name; `header_maps` says, by tool, which arguments go into HTTP headers as well
+    (2026-07-28, basic/transports)."""
+
+    tools: tuple[McpToolDefinition, ...]
+    skipped: tuple[SkippedTool, ...]
+    header_maps: Mapping[str, HeaderMap]
+
+
+async def read_listing(list_page: ListPage) -> ToolListing:
+    """Read every page; `list_page` takes the cursor. Raises what that raises, and McpFailure INVALID_REPLY for pages
+    without an end or without tools."""
+    tools: dict[str, McpToolDefinition] = {}
+    skipped: list[SkippedTool] = []
+    header_maps: dict[str, HeaderMap] = {}
+    cursor: str | None = None
+    cursors: set[str] = set()
+    while True:
+        page = await list_page(cursor)
+        entries = page.get("tools")
+        if not isinstance(entries, list):
+            raise _invalid("The server's list of tools is not valid.")
+        for entry in entries:
+            definition = _read_tool(entry)
+            if isinstance(definition, SkippedTool):
+                skipped.append(definition)
+            elif definition.name in tools:
+                skipped.append(SkippedTool(name=definition.name, reason="another tool of the server has this name"))
+            else:
+                tools[definition.name] = definition
+                if header_map := x_mcp_header_map(definition.input_schema):
+                    header_maps[definition.name] = header_map
+        cursor = page.get("nextCursor")
+        if not cursor:
+            break
+        if not isinstance(cursor, str) or cursor in cursors or len(cursors) >= _MAX_PAGES or len(tools) > MAX_TOOLS:
+            raise _invalid("The server's list of tools does not end.")
+        cursors.add(cursor)
+    return ToolListing(
+        tools=tuple(tools[name] for name in sorted(tools)),
+        skipped=tuple(sorted(skipped, key=lambda one: (one.name, one.reason))),
+        header_maps=header_maps,
+    )
+
+
+def _invalid(detail: str) -> McpFailure:
+    return McpFailure(McpFailureKind.INVALID_REPLY, detail)
+
+
+def _read_tool(entry: object) -> McpToolDefinition | SkippedTool:
+    if not isinstance(entry, dict) or not isinstance(name := entry.get("name"), str):
+        return SkippedTool(name="", reason="it has no name")
+    if not is_legal_mcp_name(name):
+        shown = capped(clean(name), _MAX_SHOWN_NAME)
+        return SkippedTool(name=shown, reason="its name is not 1 to 128 characters of A-Z a-z 0-9 _ . -")
+    schema = entry.get("inputSchema")
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        return SkippedTool(name=name, reason="its input schema does not describe an object")
+    if find_invalid_x_mcp_header(schema) is not None:
+        return SkippedTool(name=name, reason="its input schema has an invalid x-mcp-header")
+    output_schema = entry.get("outputSchema")
+    if output_schema is not None and not isinstance(output_schema, dict):
+        return SkippedTool(name=name, reason="its output schema is not an object")
+    description = entry.get("description")
+    hints = entry.get("annotations")
+    return McpToolDefinition(
+        name=name,
+        description=clean(description) if isinstance(description, str) else "",
+        input_schema=_with_type(schema),
+        output_schema=output_schema,
+        **_hints(hints if isinstance(hints, dict) else {}),
+    )
+
+
+def _with_type(schema: JsonObject) -> JsonObject:
+    return schema if "type" in schema else {"type": "object", **schema}
+
+
+def _hints(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    destructive = annotations.get("destructiveHint")
+    return {
+        "read_only_hint": annotations.get("readOnlyHint") is True,
+        "idempotent_hint": annotations.get("idempotentHint") is True,
+        "destructive_hint": destructive if isinstance(destructive, bool) else None,
+    }

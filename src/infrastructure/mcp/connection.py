@@ -1,0 +1,253 @@
+"""One live connection to a server: connected, served and closed by one task, since the SDK's scopes may not cross tasks.
+
+Above: the pool (`connections.py`), whose calls come from any task. Below: the session on a transport.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from mcp import ClientSession
+from mcp.client.session import IncomingMessage
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.shared.exceptions import MCPError
+from mcp.types import Implementation, ToolListChangedNotification
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from application.mcp.ports import McpFailure
+from infrastructure.mcp.faults import TransportFailedError, connect_failure, fault_in
+from infrastructure.mcp.negotiation import Negotiate
+from infrastructure.mcp.server_session import ObservedDispatcher, ServerFacts, ServerSession
+from infrastructure.mcp.transports import ServerTransport
+
+logger = logging.getLogger(__name__)
+
+_LAST_COURTESY_S = 0.5
+
+
+class ConnectionEvents(Protocol):
+    """Who is told what becomes of a connection, on the event loop, in this order; must not raise."""
+
+    def connected(self, facts: ServerFacts) -> None:
+        """It is open."""
+        ...
+
+    def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
+        """It could not be opened."""
+        ...
+
+    def lost(self, detail: str) -> None:
+        """It ended by itself after it had been open."""
+        ...
+
+    def ended(self) -> None:
+        """Nothing of it is left. Always called, last."""
+        ...
+
+
+class McpConnection:
+    """A connection from its beginning, which the constructor is, to its end.
+
+    `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`.
+    """
+
+    def __init__(
+        self,
+        *,
+        transport: ServerTransport,
+        negotiate: Negotiate,
+        client: Implementation,
+        events: ConnectionEvents,
+        connect_timeout_s: float,
+        idle_timeout_s: float,
+        on_tools_changed: Callable[[], None] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._negotiate = negotiate
+        self._client = client
+        self._events = events
+        self._connect_timeout_s = connect_timeout_s
+        self._idle_timeout_s = idle_timeout_s
+        self._on_tools_changed = on_tools_changed
+        self._loop = asyncio.get_running_loop()
+        self._settled = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._failure: McpFailure | None = None
+        self._session: ServerSession | None = None
+        self._uses = 0
+        self._is_retired = False
+        self._last_used = self._loop.time()
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._owner = asyncio.create_task(self._own(), name="mcp-connection")
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can be given to a new use: it is open, or may still become so."""
+        return (
+            not self._is_retired
+            and not self._stopping.is_set()
+            and self._failure is None
+            and not (self._session is not None and self._session.is_over)
+        )
+
+    def enter(self) -> None:
+        """A use begins: the connection is not idle."""
+        self._uses += 1
+
+    def leave(self) -> None:
+        """A use ends."""
+        self._uses -= 1
+        self._last_used = self._loop.time()
+        if self._uses:
+            return
+        if self._is_retired:
+            self.stop()
+        elif self._idle_timer is None and self.is_usable:
+            self._idle_timer = self._loop.call_later(self._idle_timeout_s, self._end_if_idle)
+
+    async def session(self, deadline: float) -> ServerSession:
+        """Waits until the connection is open. Raises McpFailure NOT_CONNECTED, also when it takes beyond `deadline`."""
+        if self._session is None and not self._settled.is_set():
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._settled.wait()
+            except TimeoutError:
+                raise self._unanswered() from None
+        if self._session is None:
+            failure = self._failure or connect_failure("The connection was closed.")
+            raise McpFailure(failure.kind, failure.detail, stderr=failure.stderr)
+        return self._session
+
+    def retire(self) -> None:
+        """No new uses: it ends when the present ones have."""
+        self._is_retired = True
+        if not self._uses:
+            self.stop()
+
+    def stop(self) -> None:
+        """Ends it now; uses in flight fail."""
+        self._stopping.set()
+        if not self._settled.is_set():
+            self._owner.cancel()
+
+    async def closed(self, timeout_s: float) -> bool:
+        """Waits for the end after `stop`, which is hurried when it takes too long; False if it is still not over."""
+        done, _ = await asyncio.wait([self._owner], timeout=timeout_s)
+        if not done:
+            self._owner.cancel()
+            done, _ = await asyncio.wait([self._owner], timeout=timeout_s)
+        return bool(done)
+
+    def _end_if_idle(self) -> None:
+        self._idle_timer = None
+        if self._uses:
+            return
+        left = self._last_used + self._idle_timeout_s - self._loop.time()
+        if left <= 0:
+            self.stop()
+        else:
+            self._idle_timer = self._loop.call_later(left, self._end_if_idle)
+
+    async def _own(self) -> None:
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout(self._connect_timeout_s):
+                        session, dispatcher = await self._connect(stack)
+                except Exception as exc:  # noqa: BLE001 (whatever it is, it is why there is no connection)
+                    self._fail(exc)
+                    return
+                self._session = session
+                self._settled.set()
+                self._events.connected(session.facts)
+                await self._first_of(self._stopping, dispatcher.ended)
+                if not self._stopping.is_set():
+                    self._events.lost(self._transport.describe_end() or "The connection was lost.")
+                await session.drain(_LAST_COURTESY_S)
+        except Exception:
+            # Everyone concerned was told already; what remains is the SDK's clean-up, in a group or alone.
+            logger.debug("closing an MCP connection", exc_info=True)
+        finally:
+            self._stopping.set()
+            self._settled.set()
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+            self._events.ended()
+
+    async def _first_of(self, *events: asyncio.Event) -> None:
+        waits = [asyncio.create_task(event.wait()) for event in events]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _connect(self, stack: contextlib.AsyncExitStack) -> tuple[ServerSession, ObservedDispatcher]:
+        reader, writer = await stack.enter_async_context(self._transport)
+        dispatcher = ObservedDispatcher(reader, writer)
+        client = ClientSession(dispatcher=dispatcher, client_info=self._client, message_handler=self._on_message)
+        await stack.enter_async_context(client)
+        await self._negotiate(client)
+        session = ServerSession(session=client, dispatcher=dispatcher, transport=self._transport, client=self._client)
+        is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if self._on_tools_changed is not None and session.facts.announces_tool_changes and is_modern:
+            listener = asyncio.create_task(self._listen(client), name="mcp-listen")
+            stack.push_async_callback(_ended, listener)
+        return session, dispatcher
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification) and self._on_tools_changed is not None:
+            self._on_tools_changed()
+
+    async def _listen(self, client: ClientSession) -> None:
+        """Waits for changes of the tools, which a modern server announces to those who ask; until it ends the stream."""
+        assert self._on_tools_changed is not None
+        try:
+            async with listen(client, tools_list_changed=True) as subscription:
+                async for _ in subscription:
+                    self._on_tools_changed()
+        except (MCPError, ListenNotSupportedError, SubscriptionLost):
+            logger.debug("no more news of changed tools", exc_info=True)
+
+    def _fail(self, error: Exception) -> None:
+        fault = fault_in(error) if isinstance(error, MCPError) else None
+        if isinstance(error, TransportFailedError):
+            fault = error.fault
+        self._failure = self._failure_of(error, fault.detail if fault else None)
+        self._settled.set()
+        self._events.failed(self._failure, needs_auth=bool(fault and fault.needs_auth))
+
+    def _failure_of(self, error: Exception, fault_detail: str | None) -> McpFailure:
+        stderr = self._transport.stderr()
+        if isinstance(error, TimeoutError):
+            return self._unanswered()
+        if (end := self._transport.describe_end()) is not None:
+            return connect_failure(end, stderr)
+        match error:
+            case _ if fault_detail is not None:
+                detail = fault_detail
+            case MCPError():
+                detail = f"The server refused the connection (MCP error {error.code})."
+            case RuntimeError():
+                detail = "The server speaks no version of MCP that Dragoman knows."
+            case ValidationError():
+                detail = "The server's answer to the handshake is not valid MCP."
+            case OSError():
+                detail = "The server's process cannot be started."
+            case _:
+                logger.warning("connecting to an MCP server failed unexpectedly", exc_info=error)
+                detail = "The connection cannot be opened."
+        return connect_failure(detail, stderr)
+
+    def _unanswered(self) -> McpFailure:
+        noise = self._transport.describe_noise()
+        detail = "The server did not answer in time." + (f" {noise}" if noise else "")
+        return connect_failure(detail, self._transport.stderr())
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])

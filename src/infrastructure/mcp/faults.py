@@ -1,0 +1,139 @@
+"""What goes wrong between us and a server, as `McpFailure`: the one place that words it.
+
+Transports report faults as JSON-RPC errors carrying a `TransportFault`, so that a fault fails the call it belongs to and
+nothing else; servers cannot forge one, since it never comes off the wire.
+"""
+
+from dataclasses import dataclass
+
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp.types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, JSONRPCError
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from infrastructure.mcp.stdio_framing import REPLY_TOO_LARGE, REPLY_UNREADABLE
+from infrastructure.mcp.text import clean
+
+_STDERR_LINES = 20
+_NOT_FOUND_STATUS = 127
+_NOT_RUNNABLE_STATUS = 126
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportFault:
+    """A fault of ours or of the network. `not_executed`: the server certainly did nothing; `over`: the connection is of
+    no more use; `needs_auth`: it wants (other) credentials."""
+
+    kind: McpFailureKind
+    detail: str
+    not_executed: bool = False
+    over: bool = False
+    needs_auth: bool = False
+
+
+class TransportFailedError(Exception):
+    """A transport could not be opened."""
+
+    def __init__(self, fault: TransportFault) -> None:
+        super().__init__(fault.detail)
+        self.fault = fault
+
+
+UNREACHABLE = TransportFault(
+    kind=McpFailureKind.NOT_CONNECTED, detail="The server cannot be reached.", not_executed=True, over=True
+)
+BROKEN = TransportFault(
+    kind=McpFailureKind.CONNECTION_LOST, detail="The connection to the server broke before it answered.", over=True
+)
+UNANSWERED = TransportFault(
+    kind=McpFailureKind.CONNECTION_LOST, detail="The server ended its reply before it had answered."
+)
+SESSION_GONE = TransportFault(
+    kind=McpFailureKind.CONNECTION_LOST, detail="The server ended the session.", not_executed=True, over=True
+)
+ENCODED = TransportFault(
+    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is compressed although that was not asked for."
+)
+NOT_JSON_RPC = TransportFault(
+    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is not a valid JSON-RPC message."
+)
+REDIRECTED = TransportFault(
+    kind=McpFailureKind.NOT_CONNECTED,
+    detail="The server redirects to another origin, which is not followed.",
+    not_executed=True,
+)
+_CLIENT_ERROR, _SERVER_ERROR = range(400, 500), range(500, 600)
+
+
+def http_status_fault(status: int) -> TransportFault:
+    """A reply that is an HTTP error and nothing more. What a gateway answers for a server may come after the fact."""
+    if status in (401, 403):
+        detail = f"The server refused access (HTTP status {status})."
+        return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True, needs_auth=True)
+    if status in _CLIENT_ERROR:
+        detail = f"The server refused the request (HTTP status {status})."
+        return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True)
+    kind = McpFailureKind.CONNECTION_LOST if status in _SERVER_ERROR else McpFailureKind.INVALID_REPLY
+    return TransportFault(kind=kind, detail=f"The server answered with HTTP status {status}.")
+
+
+def content_type_fault(content_type: str) -> TransportFault:
+    """A reply that is neither JSON nor an event stream."""
+    shown = clean(content_type.partition(";")[0])[:64] or "none"
+    detail = f"The server's reply is not MCP (content type {shown})."
+    return TransportFault(kind=McpFailureKind.INVALID_REPLY, detail=detail)
+
+
+def too_large_fault(size: int, limit: int) -> TransportFault:
+    """A reply over the limit, both in bytes."""
+    detail = f"The server's reply of {size} bytes exceeds the limit of {limit} bytes."
+    return TransportFault(kind=McpFailureKind.TOO_LARGE, detail=detail)
+
+
+def fault_reply(request_id: int | str, fault: TransportFault) -> SessionMessage:
+    """The fault as the answer to one request."""
+    error = ErrorData(code=INTERNAL_ERROR, message=fault.detail, data=fault)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+
+def fault_in(error: MCPError) -> TransportFault | None:
+    """The fault behind an error the SDK raised, if it is one of a transport."""
+    data = error.error.data
+    if isinstance(data, TransportFault):
+        return data
+    if error.code == REPLY_TOO_LARGE:
+        match data:
+            case {"size": int(size), "limit": int(limit)}:
+                return too_large_fault(size, limit)
+            case _:
+                return None
+    return NOT_JSON_RPC if error.code == REPLY_UNREADABLE else None
+
+
+def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailure:
+    """What a failed call means. `is_over`: the connection has ended; `end`: how, in a sentence, if known."""
+    fault = fault_in(error)
+    if fault is not None:
+        return McpFailure(fault.kind, fault.detail)
+    if error.code == CONNECTION_CLOSED and is_over:
+        return McpFailure(McpFailureKind.CONNECTION_LOST, end or BROKEN.detail)
+    return McpFailure(McpFailureKind.SERVER_ERROR, clean(error.message), rpc_code=error.code)
+
+
+def connect_failure(detail: str, stderr: str = "") -> McpFailure:
+    """The connection cannot be opened."""
+    return McpFailure(McpFailureKind.NOT_CONNECTED, detail, stderr=stderr)
+
+
+def exit_detail(exit_status: int, description: str) -> str:
+    """How a started server ended."""
+    if exit_status == _NOT_FOUND_STATUS:
+        return "The command was not found."
+    if exit_status == _NOT_RUNNABLE_STATUS:
+        return "The command cannot be run."
+    return f"The server's process {description} before it answered."
+
+
+def stderr_tail(log_tail: str) -> str:
+    """The last lines of the error output, for the operator."""
+    return clean("\n".join(log_tail.splitlines()[-_STDERR_LINES:]))

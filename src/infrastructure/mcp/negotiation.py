@@ -1,0 +1,98 @@
+"""Which generation of MCP a server speaks: the modern one is tried first, then the handshake of the older ones.
+
+The rules are those of the specification (MCP 2026-07-28, basic/versioning): only evidence of the other generation
+decides, so what says nothing about the generation (no answer over HTTP, refused credentials) ends the attempt.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from mcp import ClientSession
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    UNSUPPORTED_PROTOCOL_VERSION,
+    DiscoverResult,
+    UnsupportedProtocolVersionErrorData,
+)
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from application.mcp.ports import McpFailureKind
+from infrastructure.mcp.faults import fault_in
+
+PROBE_TIMEOUT_S = 10.0
+
+Negotiate = Callable[[ClientSession], Awaitable[None]]
+
+
+async def negotiate_any(session: ClientSession) -> None:
+    """Settle the session on the newest version both sides speak.
+
+    Raises MCPError (the server's refusal, or the transport's), RuntimeError (no common version), ValidationError (the
+    answer to the handshake is not MCP). The caller bounds the time.
+    """
+    if await _probe(session, LATEST_MODERN_VERSION):
+        return
+    try:
+        await session.initialize()
+    except MCPError as exc:
+        # A slow server may have taken the late probe for the choice of generation; it names its versions then.
+        version = _mutual_modern(exc)
+        if version is None or not await _probe(session, version, is_last=True):
+            raise
+
+
+async def negotiate_handshake(session: ClientSession) -> None:
+    """Settle the session by the handshake, which all versions before 2026-07-28 begin with. Raises as above."""
+    await session.initialize()
+
+
+async def _probe(session: ClientSession, version: str, *, is_last: bool = False) -> bool:
+    """Whether the server turned out to be modern; False is for the handshake to decide. A version that the server names
+    instead is tried unless this is the last attempt."""
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            raw = await session.send_discover(version)
+    except TimeoutError:
+        return False
+    except MCPError as exc:
+        if _says_nothing(exc):
+            raise
+        other = _mutual_modern(exc)
+        if other is not None and not is_last:
+            return await _probe(session, other, is_last=True)
+        if exc.code == UNSUPPORTED_PROTOCOL_VERSION and not _offers_handshake(exc):
+            raise
+        return False
+    try:
+        result = DiscoverResult.model_validate(raw)
+    except ValidationError:
+        return False
+    if not set(result.supported_versions) & set(MODERN_PROTOCOL_VERSIONS):
+        return False
+    session.adopt(result)
+    return True
+
+
+def _says_nothing(error: MCPError) -> bool:
+    fault = fault_in(error)
+    return fault is not None and (fault.needs_auth or (fault.over and fault.kind is McpFailureKind.NOT_CONNECTED))
+
+
+def _supported(error: MCPError) -> list[str] | None:
+    if error.code != UNSUPPORTED_PROTOCOL_VERSION:
+        return None
+    try:
+        return UnsupportedProtocolVersionErrorData.model_validate(error.error.data).supported
+    except ValidationError:
+        return None
+
+
+def _mutual_modern(error: MCPError) -> str | None:
+    supported = _supported(error) or []
+    return next((version for version in reversed(MODERN_PROTOCOL_VERSIONS) if version in supported), None)
+
+
+def _offers_handshake(error: MCPError) -> bool:
+    supported = _supported(error)
+    return supported is None or any(version in HANDSHAKE_PROTOCOL_VERSIONS for version in supported)

@@ -1,0 +1,266 @@
+"""Requests to a server on an open connection: tool calls and listings, with their deadlines and cancellation.
+
+They go to the SDK's dispatcher as they stand, past its session: that one checks every result against an output schema,
+lists tools behind a call's back to have it, and costs twice the CPU. Replies are read in `content.py` and `catalog.py`.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.abc
+from mcp import ClientSession
+from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    encode_header_value,
+    mcp_param_headers,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    HEADER_MISMATCH,
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION_META_KEY,
+    Implementation,
+)
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpProgress, McpReply, ProgressCallback
+from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
+from infrastructure.mcp.content import read_reply
+from infrastructure.mcp.faults import BROKEN, call_failure, fault_in
+from infrastructure.mcp.message_sink import MessageSink
+from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
+from infrastructure.mcp.text import capped, clean
+from infrastructure.mcp.transports import ServerTransport
+
+logger = logging.getLogger(__name__)
+
+_MAX_INSTRUCTIONS = 16 * 1024
+_MAX_NAME = 128
+_COURTESY_TIMEOUT_S = 5.0
+
+
+class ObservedDispatcher(JSONRPCDispatcher):
+    """The SDK's dispatcher, whose end can be seen."""
+
+    def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter) -> None:
+        super().__init__(reader, writer)
+        self.ended = asyncio.Event()
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """As the SDK's; `ended` is set when the connection is of no more use, however it ended."""
+        try:
+            await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
+        finally:
+            self.ended.set()
+
+
+class UnusableConnectionError(Exception):
+    """The call failed, and the connection serves no other. `failure` is for the caller; the call may be sent again on a
+    new connection if `not_executed`."""
+
+    def __init__(self, failure: McpFailure, *, not_executed: bool, needs_auth: bool) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+        self.not_executed = not_executed
+        self.needs_auth = needs_auth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What a server says about itself, cleaned."""
+
+    protocol_version: str
+    name: str
+    instructions: str | None
+    announces_tool_changes: bool
+
+
+class ServerSession:
+    """A negotiated connection. Several calls may run at once; each is cancelled for itself."""
+
+    def __init__(
+        self,
+        *,
+        session: ClientSession,
+        dispatcher: ObservedDispatcher,
+        transport: ServerTransport,
+        client: Implementation,
+    ) -> None:
+        assert session.protocol_version is not None  # negotiated
+        self.facts = _read_facts(session, session.protocol_version)
+        self._dispatcher = dispatcher
+        self._transport = transport
+        self._is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self._headers = {MCP_PROTOCOL_VERSION_HEADER: session.protocol_version}
+        self._meta: dict[str, Any] = {}
+        if self._is_modern:
+            self._meta = {
+                PROTOCOL_VERSION_META_KEY: session.protocol_version,
+                CLIENT_INFO_META_KEY: client.model_dump(by_alias=True, mode="json", exclude_none=True),
+                CLIENT_CAPABILITIES_META_KEY: {},
+            }
+        self._header_maps: Mapping[str, HeaderMap] | None = None
+        self._ids = itertools.count(1)
+        self._courtesies: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the connection has ended."""
+        return self._dispatcher.ended.is_set()
+
+    async def call_tool(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
+        """One call, answered by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
+        try:
+            return read_reply(await self._call(call, deadline, on_progress))
+        except McpFailure as exc:
+            if exc.rpc_code != HEADER_MISMATCH or not self._is_modern or self._header_maps is not None:
+                raise
+        # The server wants arguments in headers and did not run the call: its list of tools says which ones.
+        await self.list_tools(deadline)
+        return read_reply(await self._call(call, deadline, on_progress))
+
+    async def list_tools(self, deadline: float) -> ToolListing:
+        """All tools, by `deadline`. A server that has no such method has no tools. Raises McpFailure,
+        UnusableConnectionError."""
+
+        async def list_page(cursor: str | None) -> Mapping[str, Any]:
+            params = {} if cursor is None else {"cursor": cursor}
+            try:
+                return await self._request("tools/list", params, deadline)
+            except McpFailure as exc:
+                if exc.rpc_code == METHOD_NOT_FOUND and cursor is None:
+                    return {"tools": []}
+                raise
+
+        listing = await read_listing(list_page)
+        self._header_maps = listing.header_maps
+        return listing
+
+    async def drain(self, timeout_s: float) -> None:
+        """Waits until the cancellations on their way are sent, as long as allowed."""
+        if self._courtesies:
+            await asyncio.wait(self._courtesies, timeout=timeout_s)
+        for task in self._courtesies:
+            task.cancel()
+
+    async def _call(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> dict[str, Any]:
+        params: dict[str, Any] = {"name": call.tool_name, "arguments": call.arguments}
+        if call.meta:
+            params["_meta"] = dict(call.meta)
+        headers: dict[str, str] = {}
+        if self._is_modern:
+            headers[MCP_NAME_HEADER] = encode_header_value(call.tool_name)
+            header_map = (self._header_maps or {}).get(call.tool_name)
+            if header_map:
+                headers |= mcp_param_headers(header_map, call.arguments)
+        return await self._request("tools/call", params, deadline, headers=headers, on_progress=on_progress)
+
+    async def _request(
+        self,
+        method: str,
+        params: dict[str, Any],
+        deadline: float,
+        *,
+        headers: Mapping[str, str] | None = None,
+        on_progress: ProgressCallback | None = None,
+    ) -> dict[str, Any]:
+        if self._is_modern:
+            params["_meta"] = {**params.get("_meta", {}), **self._meta}
+        # The SDK's own courtesy on giving up would hold the caller while it writes; ours is sent beside.
+        options: CallOptions = {"request_id": f"call-{next(self._ids)}", "cancel_on_abandon": False}
+        options["headers"] = {**self._headers, **(headers or {})}
+        if self._is_modern:
+            options["headers"][MCP_METHOD_HEADER] = method
+        relay = None
+        if on_progress is not None:
+            relay = ProgressRelay(on_progress)
+            options["on_progress"] = relay
+        try:
+            async with asyncio.timeout_at(deadline):
+                result = await self._dispatcher.send_raw_request(method, params, options)
+                if relay is not None:
+                    await asyncio.sleep(0)  # progress that came with the answer is delivered by tasks, begun by now
+                return result
+        except TimeoutError as exc:
+            self._abandon(options["request_id"], "timed out")
+            raise McpFailure(McpFailureKind.TIMEOUT, "The server did not answer in time.") from exc
+        except asyncio.CancelledError:
+            self._abandon(options["request_id"], "cancelled")
+            raise
+        except MCPError as exc:
+            raise self._failure(exc) from exc
+        finally:
+            if relay is not None:
+                relay.is_over = True
+
+    def _failure(self, error: MCPError) -> McpFailure | UnusableConnectionError:
+        failure = call_failure(error, is_over=self.is_over, end=self._transport.describe_end())
+        failure.stderr = self._transport.stderr() if self.is_over else ""
+        fault = fault_in(error) or (BROKEN if self.is_over else None)
+        if fault is None or not (fault.over or fault.needs_auth):
+            return failure
+        return UnusableConnectionError(failure, not_executed=fault.not_executed, needs_auth=fault.needs_auth)
+
+    def _abandon(self, request_id: int | str, reason: str) -> None:
+        """Tells the server, without waiting for it, that nobody waits for it (MCP utilities/cancellation)."""
+        if self.is_over or (self._is_modern and self._transport.disconnect_cancels):
+            return
+        task = asyncio.create_task(self._send_cancelled(request_id, reason), name="mcp-cancel")
+        self._courtesies.add(task)
+        task.add_done_callback(self._courtesies.discard)
+
+    async def _send_cancelled(self, request_id: int | str, reason: str) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_COURTESY_TIMEOUT_S):
+                params: dict[str, Any] = {"requestId": request_id, "reason": reason}
+                if self._is_modern:
+                    params["_meta"] = self._meta
+                await self._dispatcher.notify("notifications/cancelled", params)
+
+
+class ProgressRelay(ProgressFnT):
+    """Hands progress on while the call lasts; what comes late is dropped, what the listener raises is logged."""
+
+    def __init__(self, on_progress: ProgressCallback) -> None:
+        self._on_progress = on_progress
+        self.is_over = False
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """One notification."""
+        if self.is_over:
+            return
+        said = None if message is None else clean(message)
+        try:
+            await self._on_progress(McpProgress(progress=progress, total=total, message=said))
+        except Exception:
+            logger.exception("a listener to progress failed")
+
+
+def _read_facts(session: ClientSession, protocol_version: str) -> ServerFacts:
+    capabilities = session.server_capabilities
+    tools = capabilities.tools if capabilities else None
+    instructions = clean(session.instructions or "").strip()
+    return ServerFacts(
+        protocol_version=protocol_version,
+        name=capped(clean(session.server_info.name), _MAX_NAME) if session.server_info else "",
+        instructions=capped(instructions, _MAX_INSTRUCTIONS) or None,
+        announces_tool_changes=bool(tools and tools.list_changed),
+    )

@@ -1,0 +1,124 @@
+"""How each kind of server is reached: the transport for one connection to it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from domain.mcp.server import McpServer, McpServerKind
+from infrastructure.mcp.faults import connect_failure, exit_detail, stderr_tail
+from infrastructure.mcp.legacy_sse import LegacySseTransport
+from infrastructure.mcp.message_sink import MessageSink
+from infrastructure.mcp.remote import Endpoint, RemoteClient
+from infrastructure.mcp.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
+from infrastructure.mcp.stdio_process import StdioCommand
+from infrastructure.mcp.streamable_http import StreamableHttpTransport
+
+_OWN_LOG_BYTES = 8 * 1024
+
+
+class ServerTransport(Protocol):
+    """One life of a connection, entered and left by its owner task. Entering may raise TransportFailedError, OSError,
+    ValueError; leaving is bounded and completes under cancellation."""
+
+    disconnect_cancels: bool
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageSink | MessageWriter]: ...
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    def describe_end(self) -> str | None:
+        """How the connection ended, in a sentence; None if it has not, or there is no more to say than that."""
+        ...
+
+    def describe_noise(self) -> str | None:
+        """What the server said besides MCP, in a sentence, if it did."""
+        ...
+
+    def stderr(self) -> str:
+        """The last lines of the server's error output, for the operator."""
+        ...
+
+
+class OpenTransport(Protocol):
+    """Makes the transport for a new connection; `log` outlives it."""
+
+    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+        """Raises McpFailure NOT_CONNECTED if the server cannot be reached as it is configured."""
+        ...
+
+
+class ServerTransports:
+    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it."""
+
+    def __init__(
+        self, *, remote: RemoteClient, environment: Mapping[str, str], working_directory: Path | None = None
+    ) -> None:
+        self._remote = remote
+        self._environment = environment
+        self._working_directory = working_directory
+
+    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+        """As `OpenTransport`."""
+        config = server.config
+        if config.kind.is_remote:
+            assert config.url is not None  # the configuration was validated
+            endpoint = Endpoint(self._remote, config.url, config.headers, config.max_response_bytes)
+            is_legacy = config.kind is McpServerKind.SSE
+            return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+        if config.command is None:
+            raise connect_failure("The server is not installed.")
+        try:
+            command = StdioCommand(
+                command=config.command, args=config.args, env=config.env, cwd=self._working_directory
+            )
+        except ValueError as exc:
+            raise connect_failure("The server's command, arguments or environment are not valid.") from exc
+        return StdioServerTransport(command, self._environment, log, config.max_response_bytes)
+
+
+class StdioServerTransport:
+    """A started server. Its error output goes to its own log, for failures, and to the server's, which outlives it."""
+
+    disconnect_cancels = False
+
+    def __init__(
+        self, command: StdioCommand, environment: Mapping[str, str], log: StderrLog, max_line_bytes: int
+    ) -> None:
+        self._log = _CopyingLog(log)
+        self._transport = StdioTransport(command, environment=environment, log=self._log, max_line_bytes=max_line_bytes)
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:
+        return await self._transport.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._transport.__aexit__(exc_type, exc, traceback)
+
+    def describe_end(self) -> str | None:
+        """How the process ended."""
+        status, description = self._transport.exit_status, self._transport.describe_exit()
+        return None if status is None or description is None else exit_detail(status, description)
+
+    def describe_noise(self) -> str | None:
+        """Lines on stdout that are none of the protocol's."""
+        lines = self._transport.unreadable_lines
+        return f"Lines of its standard output that are not MCP messages: {lines}." if lines else None
+
+    def stderr(self) -> str:
+        """The last lines of this process."""
+        return stderr_tail(self._log.text())
+
+
+class _CopyingLog(StderrLog):
+    def __init__(self, also: StderrLog) -> None:
+        super().__init__(_OWN_LOG_BYTES)
+        self._also = also
+
+    def append(self, data: bytes) -> None:
+        super().append(data)
+        self._also.append(data)
