@@ -1,0 +1,111 @@
+"""The other ends of a measured run, as cheap as possible: a model that asks for tools, and an MCP server that answers.
+
+Run as a process of its own: `python -m benchmarks.counterparts model|mcp` prints its port; `mcp-stdio` speaks on stdio.
+"""
+
+import asyncio
+import json
+import sys
+
+from benchmarks.raw_http import Answer, response, serve
+
+TOOL = "mcp__bench__echo"
+_CALL = json.dumps({"text": "hello"})
+
+
+def model_answers() -> tuple[bytes, bytes]:
+    """The streamed answers of a chat-completions endpoint: one that calls the tool, one that ends."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+
+    def stream(delta: dict[str, object], reason: str) -> bytes:
+        first = {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "model": "bench",
+            "choices": [{"index": 0, "delta": delta}],
+        }
+        last = {"id": "c", "object": "chat.completion.chunk", "model": "bench"}
+        end = {**last, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+        total = {**last, "choices": [], "usage": usage}
+        lines = b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in (first, end, total))
+        return response(lines + b"data: [DONE]\n\n", "text/event-stream")
+
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": TOOL, "arguments": _CALL}}
+    return stream({"role": "assistant", "tool_calls": [call]}, "tool_calls"), stream(
+        {"role": "assistant", "content": "done"}, "stop"
+    )
+
+
+async def run_model(tool_calls: int) -> None:
+    """Asks for the tool until the conversation holds `tool_calls` results."""
+    calling, done = model_answers()
+
+    def answer(_: bytes, body: bytes) -> bytes:
+        return done if body.count(b'"role":"tool"') >= tool_calls else calling
+
+    await _announce(answer)
+
+
+def mcp_reply(body: bytes) -> bytes | None:
+    """The JSON-RPC answer to one message; None for a notification."""
+    request = json.loads(body)
+    if "id" not in request:
+        return None
+    method = request["method"]
+    if method == "tools/call":
+        text = request["params"]["arguments"]["text"]
+        result: dict[str, object] = {"content": [{"type": "text", "text": text}], "isError": False}
+    elif method == "initialize":
+        result = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "bench", "version": "1"},
+        }
+    elif method == "tools/list":
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        result = {"tools": [{"name": "echo", "description": "Says it again.", "inputSchema": schema}]}
+    elif method == "ping":
+        result = {}
+    else:
+        error = {"code": -32601, "message": "Method not found"}
+        return json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}).encode()
+    return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode()
+
+
+async def run_mcp() -> None:
+    """Streamable HTTP with plain JSON answers, handshake generation, no session."""
+
+    def answer(head: bytes, body: bytes) -> bytes:
+        if not head.startswith(b"POST"):
+            return response(b"", status="405 Method Not Allowed")
+        reply = mcp_reply(body)
+        return response(b"", status="202 Accepted") if reply is None else response(reply)
+
+    await _announce(answer)
+
+
+def run_mcp_stdio() -> None:
+    """The same over stdio."""
+    for line in sys.stdin.buffer:
+        reply = mcp_reply(line)
+        if reply is not None:
+            sys.stdout.buffer.write(reply + b"\n")
+            sys.stdout.buffer.flush()
+
+
+async def _announce(answer: Answer) -> None:
+    server = await serve(answer)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    match sys.argv[1]:
+        case "model":
+            asyncio.run(run_model(int(sys.argv[2])))
+        case "mcp":
+            asyncio.run(run_mcp())
+        case "mcp-stdio":
+            run_mcp_stdio()
+        case other:
+            raise SystemExit(f"unknown counterpart {other!r}")

@@ -1,0 +1,93 @@
+"""A measured `dragoman serve`: its own process and data directory, its CPU and memory as the kernel counts them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+READY_DEADLINE_S = 30.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A running service."""
+
+    pid: int
+    url: str
+    key: str
+    ready_s: float
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rsplit(":", 1)[1])
+
+    def cpu_s(self) -> float:
+        """User and system time of the process so far, its children not counted."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def resident_mb(self) -> float:
+        """Resident memory."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def post(self, path: str, body: Mapping[str, object]) -> dict[str, object]:
+        """One request of the set-up. Raises HTTPError."""
+        request = Request(
+            f"{self.url}/v1{path}",
+            data=json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"},
+        )
+        with urlopen(request, timeout=60) as response:
+            return dict(json.load(response))
+
+
+@contextmanager
+def running_service(extra: Mapping[str, str]) -> Iterator[Service]:
+    """Start the service and stop it at the end."""
+    with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
+        home = Path(folder)
+        environment = {
+            **os.environ,
+            "DRAGOMAN_HOME": folder,
+            "DRAGOMAN_PORT": "0",
+            "DRAGOMAN_LOG_LEVEL": "error",
+            **extra,
+        }
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "interfaces.cli", "serve"], env=environment, stdout=subprocess.DEVNULL
+        )
+        try:
+            url = _announced(home, process)
+            yield Service(
+                pid=process.pid,
+                url=url,
+                key=(home / "admin.key").read_text(encoding="utf-8").strip(),
+                ready_s=time.perf_counter() - began,
+            )
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+
+
+def _announced(home: Path, process: "subprocess.Popen[bytes]") -> str:
+    deadline = time.monotonic() + READY_DEADLINE_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SystemExit(f"the service ended with exit status {process.returncode}")
+        try:
+            return str(json.loads((home / "serve.json").read_text(encoding="utf-8"))["url"])
+        except (FileNotFoundError, json.JSONDecodeError):
+            time.sleep(0.01)
+    raise SystemExit("the service did not become ready")
