@@ -1,0 +1,83 @@
+"""Agents and their versions to rows and back."""
+
+from typing import Any, cast
+
+from sqlalchemy import Connection, Select, bindparam, select
+
+from domain.agents.agent import Agent, AgentConfig
+from domain.ids import AgentId, OrganizationId
+from domain.json_value import JsonObject, JsonValue
+from domain.tools.capabilities import ToolType
+from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
+from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.tables import agent, agent_version
+
+select_version: Select[Any] = select(
+    agent.c.id,
+    agent.c.organization_id,
+    agent.c.created_at,
+    agent_version.c.version,
+    agent_version.c.config,
+    agent_version.c.updated_at,
+).join_from(agent, agent_version, agent_version.c.agent_id == agent.c.id)
+
+select_newest = select_version.where(agent_version.c.version == agent.c.version)
+_newest_of_any = select_newest.where(agent.c.id == bindparam("agent_id"))
+
+
+def newest_version(connection: Connection, agent_id: AgentId) -> Agent:
+    """The agent at its newest version, even if it was deleted. Raises NoResultFound if it never was."""
+    return agent_of(connection.execute(_newest_of_any, {"agent_id": agent_id}).one())
+
+
+def version_row(stored: Agent) -> dict[str, object]:
+    """Columns of `agent_version`."""
+    return {
+        "agent_id": stored.id,
+        "version": stored.version,
+        "organization_id": stored.organization_id,
+        "config": _config_to_json(stored.config),
+        "updated_at": stored.updated_at,
+    }
+
+
+def agent_of(row: AnyRow) -> Agent:
+    """From a row of `select_version`."""
+    return Agent(
+        id=AgentId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        version=row.version,
+        config=_config_from_json(row.config),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _config_to_json(config: AgentConfig) -> JsonObject:
+    return {
+        "name": config.name,
+        "model": config.model,
+        "fallback_models": list(config.fallback_models),
+        "instructions": config.instructions,
+        "tools": [kind.value for kind in config.tools],
+        "mcp_servers": list(config.mcp_servers),
+        "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
+        "limits": limits_to_json(config.limits),
+        "enabled": config.enabled,
+    }
+
+
+def _config_from_json(stored: JsonValue) -> AgentConfig:
+    config = cast("dict[str, Any]", stored)
+    allowlist = config["tool_allowlist"]
+    return AgentConfig(
+        name=config["name"],
+        model=config["model"],
+        fallback_models=tuple(config["fallback_models"]),
+        instructions=config["instructions"],
+        tools=tuple(ToolType(kind) for kind in config["tools"]),
+        mcp_servers=tuple(config["mcp_servers"]),
+        tool_allowlist=None if allowlist is None else tuple(allowlist),
+        limits=limits_from_json(config["limits"]),
+        enabled=config["enabled"],
+    )

@@ -1,0 +1,65 @@
+"""The audit trail in SQL."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, select
+
+from application.audit.ports import AuditFilter
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.ids import OrganizationId
+from infrastructure.persistence.audit_rows import audit_event_of, record
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.paging import newest_first
+from infrastructure.persistence.tables import audit_event
+
+
+class SqlAuditLog:
+    """The `AuditLog` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
+    ) -> Page[AuditEvent]:
+        """Matching entries, newest first."""
+        statement = _matching(organization_id, wanted)
+
+        def unit(connection: Connection) -> Page[AuditEvent]:
+            return newest_first(
+                connection,
+                statement,
+                request,
+                moment=audit_event.c.at,
+                identifier=audit_event.c.id,
+                convert=audit_event_of,
+            )
+
+        return await self._database.read(unit)
+
+    async def record(self, audit: AuditEvent) -> None:
+        """Store an entry that describes no stored change."""
+        await self._database.write(lambda connection: record(connection, audit))
+
+
+def _matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[Any]:
+    columns = audit_event.c
+    statement = select(audit_event).where(columns.organization_id == organization_id)
+    if wanted.action is not None and wanted.action.endswith(".*"):
+        statement = statement.where(columns.action.startswith(wanted.action[:-1], autoescape=True))
+    elif wanted.action is not None:
+        statement = statement.where(columns.action == wanted.action)
+    for column, value in (
+        (columns.actor, wanted.actor),
+        (columns.resource, wanted.resource),
+        (columns.run_id, wanted.run_id),
+        (columns.tool, wanted.tool),
+    ):
+        if value is not None:
+            statement = statement.where(column == value)
+    if wanted.since is not None:
+        statement = statement.where(columns.at >= wanted.since)
+    if wanted.until is not None:
+        statement = statement.where(columns.at < wanted.until)
+    return statement

@@ -1,0 +1,152 @@
+"""What the stores need of a database: units of work, each a transaction, written once for both databases."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar, cast
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from domain.errors import ErrorKind, ServiceError
+
+_UNIQUE_VIOLATION = "23505"
+"""PostgreSQL, Appendix A: unique_violation."""
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Unit = Callable[[Connection], T]
+"""A unit of work: synchronous, nothing but statements on its connection, so that it may run in any thread, and be run
+again when the database asks for that. Raising undoes all it did."""
+
+
+class Database(Protocol):
+    """Runs units of work.
+
+    A caller that is cancelled while it waits changes nothing: its unit was withdrawn before it began, or it commits.
+    Raises what the unit raises, IntegrityError where the commit does, and UNAVAILABLE `storage_unavailable`.
+    """
+
+    async def start(self) -> None:
+        """Open connections. Raises UNAVAILABLE `storage_unavailable`."""
+        ...
+
+    async def stop(self) -> None:
+        """Finish the units that wait, then close. Later units are refused."""
+        ...
+
+    async def write(self, unit: Unit[T], *, after_commit: Callable[[T], None] | None = None) -> T:
+        """Run a unit in a transaction of its own. `after_commit` is called on the event loop with its result once
+        that is durable, even if the caller has gone."""
+        ...
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Run a unit that only reads, beside the writers."""
+        ...
+
+
+class Job(Generic[T]):
+    """A unit on its way through a thread, and the future its caller waits on. Made on the event loop."""
+
+    __slots__ = ("_after_commit", "_error", "_executed", "_future", "_loop", "_result", "_unit")
+
+    def __init__(self, unit: Unit[T], after_commit: Callable[[T], None] | None = None) -> None:
+        self._unit = unit
+        self._executed = False
+        self._after_commit = after_commit
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[T] = self._loop.create_future()
+        self._result: T | None = None
+        self._error: Exception | None = None
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether the caller gave up waiting. Read by threads, so true only of what has not begun yet."""
+        return self._future.cancelled()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the unit raised."""
+        return self._error is not None
+
+    async def wait(self) -> T:
+        """The unit's result, on the event loop."""
+        return await self._future
+
+    def execute(self, connection: Connection) -> None:
+        """Run the unit in the calling thread. Raises what it raises."""
+        self._result = self._unit(connection)
+        self._executed = True
+
+    def fail(self, error: Exception) -> None:
+        """The unit had no effect, and why."""
+        self._error = error
+
+    def resolve(self) -> None:
+        """Tell the caller; on the event loop, once the outcome is final."""
+        if self._error is not None:
+            if not self._future.done():
+                self._future.set_exception(translated(self._error))
+            return
+        if not self._executed:
+            return
+        result = cast(T, self._result)
+        if self._after_commit is not None:
+            try:
+                self._after_commit(result)
+            except Exception:
+                logger.exception("a callback after a commit failed")
+        if not self._future.done():
+            self._future.set_result(result)
+
+    def post(self) -> None:
+        """Resolve from a thread."""
+        resolve_all(self._loop, [self])
+
+
+class Resolvable(Protocol):
+    """A job whose outcome is final."""
+
+    def resolve(self) -> None:
+        """Tell the caller."""
+        ...
+
+
+def resolve_all(loop: asyncio.AbstractEventLoop, jobs: Sequence[Resolvable]) -> None:
+    """Resolve jobs from a thread, with one wake-up of the event loop. A loop that has ended has no callers left."""
+
+    def resolve() -> None:
+        for job in jobs:
+            job.resolve()
+
+    try:
+        loop.call_soon_threadsafe(resolve)
+    except RuntimeError:
+        logger.warning("the event loop ended before %d database units were answered", len(jobs))
+
+
+def translated(error: Exception) -> Exception:
+    """What callers see: driver errors as UNAVAILABLE, except for violated constraints, which the stores read."""
+    if isinstance(error, IntegrityError) or not isinstance(error, DBAPIError | PoolTimeoutError):
+        return error
+    logger.error("a database unit failed", exc_info=error)
+    unavailable = ServiceError(
+        "storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot do this at the moment."
+    )
+    unavailable.__cause__ = error
+    return unavailable
+
+
+def stopped() -> ServiceError:
+    """The database was stopped, or never started."""
+    return ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database is not open.")
+
+
+def is_duplicate(error: IntegrityError) -> bool:
+    """Whether the violated constraint is a uniqueness one (and not, say, a missing parent row)."""
+    if isinstance(error.orig, sqlite3.Error):
+        return error.orig.sqlite_errorcode in {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
+    return getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION

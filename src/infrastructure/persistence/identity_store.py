@@ -1,0 +1,121 @@
+"""Organizations and API keys in SQL."""
+
+from sqlalchemy import Connection, bindparam, select, text, update
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.identity.api_key import ApiKey
+from domain.identity.organization import Organization
+from domain.identity.role import Role
+from domain.ids import ApiKeyId, OrganizationId
+from infrastructure.persistence.audit_rows import record
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.paging import AnyRow, newest_first
+from infrastructure.persistence.tables import api_key, organization
+
+_any_organization = select(organization.c.id).limit(1)
+_by_hash = select(api_key).where(api_key.c.token_hash == bindparam("token_hash"))
+_revoke = (
+    update(api_key)
+    .where(
+        api_key.c.organization_id == bindparam("of_organization"),
+        api_key.c.id == bindparam("key_id"),
+        api_key.c.revoked_at.is_(None),
+    )
+    .values(revoked_at=bindparam("moment"))
+)
+_insert_organization = organization.insert()
+_insert_key = api_key.insert()
+# Of several processes that start at once on an empty database, one makes the first organization.
+_one_bootstrap_at_a_time = text("LOCK TABLE organization IN SHARE ROW EXCLUSIVE MODE")
+
+
+class SqlIdentityStore:
+    """The `IdentityStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def bootstrap(self, first: Organization, key: ApiKey) -> bool:
+        """Store the first organization with its key."""
+
+        def unit(connection: Connection) -> bool:
+            if connection.dialect.name != "sqlite":
+                connection.execute(_one_bootstrap_at_a_time)
+            if connection.execute(_any_organization).first() is not None:
+                return False
+            add_organization(connection, first)
+            connection.execute(_insert_key, _key_row(key))
+            return True
+
+        return await self._database.write(unit)
+
+    async def add_key(self, key: ApiKey, audit: AuditEvent) -> None:
+        """Store a key."""
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_insert_key, _key_row(key))
+            record(connection, audit)
+
+        await self._database.write(unit)
+
+    async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
+        """Revoke at `audit.at`."""
+        wanted = {"of_organization": organization_id, "key_id": key_id, "moment": audit.at}
+
+        def unit(connection: Connection) -> bool:
+            if connection.execute(_revoke, wanted).rowcount == 0:
+                return False
+            record(connection, audit)
+            return True
+
+        return await self._database.write(unit)
+
+    async def key_by_hash(self, token_hash: str) -> ApiKey | None:
+        """The key of that token, revoked or not."""
+
+        def unit(connection: Connection) -> ApiKey | None:
+            row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
+            return None if row is None else _key_of(row)
+
+        return await self._database.read(unit)
+
+    async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
+        """Keys, newest first."""
+        statement = select(api_key).where(api_key.c.organization_id == organization_id)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection, statement, request, moment=api_key.c.created_at, identifier=api_key.c.id, convert=_key_of
+            )
+        )
+
+
+def add_organization(connection: Connection, new: Organization) -> None:
+    """Store an organization within a larger transaction."""
+    connection.execute(_insert_organization, {"id": new.id, "name": new.name, "created_at": new.created_at})
+
+
+def _key_row(key: ApiKey) -> dict[str, object]:
+    return {
+        "id": key.id,
+        "organization_id": key.organization_id,
+        "name": key.name,
+        "role": key.role.value,
+        "platform": key.platform,
+        "token_hash": key.token_hash,
+        "created_at": key.created_at,
+        "revoked_at": key.revoked_at,
+    }
+
+
+def _key_of(row: AnyRow) -> ApiKey:
+    return ApiKey(
+        id=ApiKeyId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        name=row.name,
+        role=Role(row.role),
+        platform=row.platform,
+        token_hash=row.token_hash,
+        created_at=row.created_at,
+        revoked_at=row.revoked_at,
+    )

@@ -1,0 +1,186 @@
+"""Tool calls to rows and back. A result stands in the ledger until a message carries it, then in the message only."""
+
+from collections.abc import Iterable
+from typing import cast
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from domain.ids import McpServerId, MessageId, OrganizationId, RunId, ToolCallId
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.threads.message import ImageContent, Message, ToolResultContent
+from domain.threads.message_json import content_from_json, content_to_json
+from domain.tools.capabilities import ToolType
+from domain.tools.result import ToolOutcome, ToolResult
+from infrastructure.persistence.message_rows import content_of
+from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.tables import message, tool_call
+
+_insert = tool_call.insert()
+_settle = (
+    update(tool_call)
+    .where(
+        tool_call.c.id == bindparam("call_id"),
+        tool_call.c.run_id == bindparam("of_run"),
+        tool_call.c.state != ToolCallState.SETTLED.value,
+    )
+    .values(
+        state=ToolCallState.SETTLED.value,
+        outcome=bindparam("new_outcome"),
+        error_code=bindparam("new_error_code"),
+        result=bindparam("new_result"),
+        duration_ms=bindparam("new_duration_ms"),
+        settled_at=bindparam("new_settled_at"),
+        message_id=bindparam("new_message_id"),
+    )
+)
+_answer = (
+    update(tool_call)
+    .where(tool_call.c.id == bindparam("call_id"), tool_call.c.run_id == bindparam("of_run"))
+    .values(result=None, message_id=bindparam("new_message_id"))
+)
+_of_run = (
+    select(tool_call)
+    .where(
+        tool_call.c.organization_id == bindparam("organization_id"),
+        tool_call.c.run_id == bindparam("run_id"),
+    )
+    .order_by(tool_call.c.turn, tool_call.c.position)
+)
+_open = (
+    select(tool_call)
+    .where(tool_call.c.run_id == bindparam("run_id"), tool_call.c.message_id.is_(None))
+    .order_by(tool_call.c.turn, tool_call.c.position)
+)
+_contents = select(message.c.content).where(message.c.id.in_(bindparam("ids", expanding=True)))
+
+
+def add_calls(connection: Connection, organization_id: OrganizationId, calls: tuple[ToolCall, ...]) -> None:
+    """Store new entries."""
+    if calls:
+        rows = [_row(organization_id, call) for call in calls]
+        connection.execute(_insert, rows if len(rows) > 1 else rows[0])
+
+
+def settle_calls(
+    connection: Connection, run_id: RunId, settlements: tuple[Settlement, ...], messages: tuple[Message, ...]
+) -> None:
+    """Store outcomes, and which of `messages` (stored in the same step) carry results.
+
+    Raises ValueError for a call that is not recorded or settled already.
+    """
+    answered = {result.tool_id: entry.id for entry in messages for result in entry.tool_results}
+    if settlements:
+        rows = [_settlement_row(run_id, settlement, answered) for settlement in settlements]
+        found = connection.execute(_settle, rows if len(rows) > 1 else rows[0])
+        if found.rowcount != len(rows):
+            raise ValueError(
+                f"run {run_id} has not all of these calls to be settled: {[row['call_id'] for row in rows]}"
+            )
+        for settlement in settlements:
+            answered.pop(settlement.tool_call_id, None)
+    if answered:
+        connection.execute(
+            _answer,
+            [{"call_id": call_id, "of_run": run_id, "new_message_id": id_} for call_id, id_ in answered.items()],
+        )
+
+
+def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:
+    """The run's calls that no message answers, in order."""
+    return tuple(_call_of(row, {}) for row in connection.execute(_open, {"run_id": run_id}))
+
+
+def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
+    """The run's ledger, in order, with results from wherever they stand."""
+    rows = connection.execute(_of_run, {"organization_id": organization_id, "run_id": run_id}).all()
+    carried = _carried_results(connection, rows)
+    return tuple(_call_of(row, carried) for row in rows)
+
+
+def _carried_results(connection: Connection, rows: Iterable[AnyRow]) -> dict[ToolCallId, ToolResultContent]:
+    ids = sorted({row.message_id for row in rows if row.message_id is not None})
+    if not ids:
+        return {}
+    contents = connection.execute(_contents, {"ids": ids}).scalars()
+    return {
+        part.tool_id: part
+        for content in contents
+        for part in content_of(content)
+        if isinstance(part, ToolResultContent)
+    }
+
+
+def _row(organization_id: OrganizationId, call: ToolCall) -> dict[str, object]:
+    result = call.result
+    return {
+        "id": call.id,
+        "organization_id": organization_id,
+        "run_id": call.run_id,
+        "turn": call.turn,
+        "position": call.index,
+        "call": {"name": call.name, "params": call.params},
+        "type": None if call.type is None else call.type.value,
+        "server_id": call.server_id,
+        "repeatable": call.repeatable,
+        "state": call.state.value,
+        "recorded_at": call.recorded_at,
+        "outcome": None if result is None else result.outcome.value,
+        "error_code": None if result is None else result.error_code,
+        "result": None if result is None else _result_json(result),
+        "duration_ms": call.duration_ms,
+        "settled_at": call.settled_at,
+        "message_id": None,
+    }
+
+
+def _settlement_row(run_id: RunId, settlement: Settlement, answered: dict[ToolCallId, MessageId]) -> dict[str, object]:
+    message_id = answered.get(settlement.tool_call_id)
+    result = settlement.result
+    return {
+        "call_id": settlement.tool_call_id,
+        "of_run": run_id,
+        "new_outcome": result.outcome.value,
+        "new_error_code": result.error_code,
+        "new_result": _result_json(result) if message_id is None else None,
+        "new_duration_ms": settlement.duration_ms,
+        "new_settled_at": settlement.at,
+        "new_message_id": message_id,
+    }
+
+
+def _call_of(row: AnyRow, carried: dict[ToolCallId, ToolResultContent]) -> ToolCall:
+    call = cast(JsonObject, row.call)
+    call_id = ToolCallId(row.id)
+    return ToolCall(
+        id=call_id,
+        run_id=RunId(row.run_id),
+        turn=row.turn,
+        index=row.position,
+        name=cast(str, call["name"]),
+        type=None if row.type is None else ToolType(row.type),
+        server_id=None if row.server_id is None else McpServerId(row.server_id),
+        params=cast(JsonObject, call["params"]),
+        repeatable=row.repeatable,
+        state=ToolCallState(row.state),
+        recorded_at=row.recorded_at,
+        result=None if row.outcome is None else _result_of(row, carried.get(call_id)),
+        duration_ms=row.duration_ms,
+        settled_at=row.settled_at,
+    )
+
+
+def _result_json(result: ToolResult) -> JsonValue:
+    return {"text": result.text, "images": [content_to_json(image) for image in result.images]}
+
+
+def _result_of(row: AnyRow, carried: ToolResultContent | None) -> ToolResult:
+    if carried is not None:
+        text, images = carried.result, carried.images
+    else:
+        stored = cast(JsonObject, row.result)
+        text = cast(str, stored["text"])
+        images = tuple(
+            cast(ImageContent, content_from_json(image)) for image in cast("list[JsonObject]", stored["images"])
+        )
+    return ToolResult(outcome=ToolOutcome(row.outcome), text=text, images=images, error_code=row.error_code)

@@ -1,0 +1,163 @@
+"""MCP servers and catalogs to rows and back."""
+
+from typing import Any, Protocol, cast
+
+from domain.ids import McpServerId, OrganizationId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
+from infrastructure.persistence.json_text import decode, encode
+from infrastructure.persistence.paging import AnyRow
+
+
+class SecretBox(Protocol):
+    """Encrypts what must not be readable in the database or its backups."""
+
+    def encrypt(self, plain: bytes) -> bytes:
+        """The sealed form, which `decrypt` opens."""
+        ...
+
+    def decrypt(self, sealed: bytes) -> bytes:
+        """The inverse of `encrypt`."""
+        ...
+
+
+def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
+    """Columns of `mcp_server`."""
+    config = server.config
+    secrets: JsonObject = {"env": dict(config.env), "headers": dict(config.headers)}
+    return {
+        "id": server.id,
+        "organization_id": server.organization_id,
+        "created_at": server.created_at,
+        "slug": config.slug,
+        "version": server.version,
+        "config": _config_to_json(config),
+        "secrets": box.encrypt(encode(secrets).encode()),
+        "updated_at": server.updated_at,
+    }
+
+
+def server_of(row: AnyRow, box: SecretBox) -> McpServer:
+    """From a row of `mcp_server`."""
+    return McpServer(
+        id=McpServerId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        version=row.version,
+        config=_config_from_json(row.config, decode(box.decrypt(row.secrets).decode())),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str, object]:
+    """Columns of `mcp_server_state`."""
+    skipped: list[JsonValue] = [{"name": tool.name, "reason": tool.reason} for tool in catalog.skipped]
+    description: JsonObject = {
+        "protocol_version": catalog.protocol_version,
+        "server_name": catalog.server_name,
+        "instructions": catalog.instructions,
+        "skipped": skipped,
+    }
+    return {
+        "server_id": catalog.server_id,
+        "organization_id": organization_id,
+        "server_version": catalog.server_version,
+        "description": description,
+        "taken_at": catalog.taken_at,
+    }
+
+
+def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> list[dict[str, object]]:
+    """Columns of `mcp_tool_definition`, one row for each tool."""
+    return [
+        {
+            "server_id": catalog.server_id,
+            "position": position,
+            "organization_id": organization_id,
+            "name": tool.name,
+            "definition": _definition_to_json(tool),
+        }
+        for position, tool in enumerate(catalog.tools)
+    ]
+
+
+def catalog_of(state: AnyRow, definitions: "list[JsonValue]") -> McpCatalog:
+    """From a row of `mcp_server_state` and the definitions of its tools, in order."""
+    description = cast("dict[str, Any]", state.description)
+    return McpCatalog(
+        server_id=McpServerId(state.server_id),
+        server_version=state.server_version,
+        protocol_version=description["protocol_version"],
+        server_name=description["server_name"],
+        instructions=description["instructions"],
+        tools=tuple(_definition_from_json(definition) for definition in definitions),
+        skipped=tuple(SkippedTool(name=tool["name"], reason=tool["reason"]) for tool in description["skipped"]),
+        taken_at=state.taken_at,
+    )
+
+
+def _config_to_json(config: McpServerConfig) -> JsonObject:
+    """Everything but `env` and `headers`."""
+    return {
+        "slug": config.slug,
+        "kind": config.kind.value,
+        "command": config.command,
+        "args": list(config.args),
+        "url": config.url,
+        "trusted": config.trusted,
+        "isolation": config.isolation.value,
+        "output_validation": config.output_validation.value,
+        "timeout_s": config.timeout_s,
+        "idle_timeout_s": config.idle_timeout_s,
+        "max_response_bytes": config.max_response_bytes,
+        "max_concurrency": config.max_concurrency,
+        "enabled": config.enabled,
+    }
+
+
+def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
+    config = cast("dict[str, Any]", stored)
+    secret = cast("dict[str, dict[str, str]]", secrets)
+    return McpServerConfig(
+        slug=config["slug"],
+        kind=McpServerKind(config["kind"]),
+        command=config["command"],
+        args=tuple(config["args"]),
+        env=secret["env"],
+        url=config["url"],
+        headers=secret["headers"],
+        trusted=config["trusted"],
+        isolation=Isolation(config["isolation"]),
+        output_validation=OutputValidation(config["output_validation"]),
+        timeout_s=config["timeout_s"],
+        idle_timeout_s=config["idle_timeout_s"],
+        max_response_bytes=config["max_response_bytes"],
+        max_concurrency=config["max_concurrency"],
+        enabled=config["enabled"],
+    )
+
+
+def _definition_to_json(tool: McpToolDefinition) -> JsonObject:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "read_only_hint": tool.read_only_hint,
+        "idempotent_hint": tool.idempotent_hint,
+        "destructive_hint": tool.destructive_hint,
+    }
+
+
+def _definition_from_json(stored: JsonValue) -> McpToolDefinition:
+    definition = cast("dict[str, Any]", stored)
+    return McpToolDefinition(
+        name=definition["name"],
+        description=definition["description"],
+        input_schema=definition["input_schema"],
+        output_schema=definition["output_schema"],
+        read_only_hint=definition["read_only_hint"],
+        idempotent_hint=definition["idempotent_hint"],
+        destructive_hint=definition["destructive_hint"],
+    )

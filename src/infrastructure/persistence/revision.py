@@ -1,0 +1,46 @@
+"""Which revision a database stands at: one query, so that a start on a current database need not import Alembic."""
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from infrastructure.persistence.database import translated
+from infrastructure.persistence.postgres import driver_url
+
+HEAD = "0001"
+"""The revision that tables.py describes."""
+
+_stored = text("SELECT version_num FROM alembic_version")
+_POSTGRES = ("postgres:", "postgresql:", "postgresql+psycopg:")
+
+
+def is_current(database_url: str) -> bool:
+    """Whether the schema is as this code expects it. Raises UNAVAILABLE `storage_unavailable`."""
+    engine = plain_engine(database_url)
+    try:
+        with engine.connect() as connection:
+            if not engine.dialect.has_table(connection, "alembic_version"):
+                return False
+            return list(connection.execute(_stored).scalars()) == [HEAD]
+    except DBAPIError as error:
+        raise translated(error) from error
+    finally:
+        engine.dispose()
+
+
+def plain_engine(database_url: str) -> Engine:
+    """An engine without a pool, for one-time work; its transactions cover schema changes on SQLite too."""
+    if database_url.startswith(_POSTGRES):
+        return create_engine(driver_url(database_url), poolclass=NullPool)
+    engine = create_engine(database_url, poolclass=NullPool)
+
+    @event.listens_for(engine, "connect")
+    def no_implicit_transactions(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

@@ -1,0 +1,56 @@
+"""Writing into a claimed run, in SQL."""
+
+from sqlalchemy import Connection, bindparam, select
+
+from application.runs.ports import Lease, Step, StepOutcome, Wakeups
+from domain.runs.events import NewEvent
+from domain.runs.run import Run, RunStatus
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, waker
+from infrastructure.persistence.tables import run
+from infrastructure.persistence.thread_queue import lock_thread_of
+
+_cancel_requested = select(run.c.cancel_requested).where(
+    run.c.id == bindparam("run_id"),
+    run.c.epoch == bindparam("lease_epoch"),
+    run.c.status == RunStatus.IN_PROGRESS.value,
+)
+
+
+class SqlRunJournal:
+    """The `RunJournal` port."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+        self._database = database
+        self._wakeups = wakeups
+
+    async def commit(self, lease: Lease, step: Step) -> StepOutcome:
+        """Store a step."""
+        leaves = step.run.status is not RunStatus.IN_PROGRESS
+
+        def unit(connection: Connection) -> tuple[StepOutcome, Run]:
+            if leaves:
+                # Whoever starts or claims a run of the thread meanwhile either sees this step or is seen by it.
+                lock_thread_of(connection, lease.run_id)
+            return commit_step(connection, lease, step)
+
+        def wake(stored: tuple[StepOutcome, Run]) -> None:
+            follow_up(self._wakeups, stored[1])
+
+        outcome, _ = await self._database.write(unit, after_commit=wake)
+        return outcome
+
+    async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
+        """Store events alone."""
+        await self._database.write(
+            lambda connection: append_events(connection, lease, events),
+            after_commit=waker(self._wakeups, lease.run_id),
+        )
+
+    async def cancel_requested(self, lease: Lease) -> bool:
+        """Whether the worker should stop."""
+        wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch}
+        requested = await self._database.read(
+            lambda connection: connection.execute(_cancel_requested, wanted).scalar_one_or_none()
+        )
+        return requested is not False

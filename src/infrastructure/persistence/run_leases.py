@@ -1,0 +1,192 @@
+"""Who executes a run, in SQL."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from application.runs.claiming import claiming_step
+from application.runs.closing import cancelled_step
+from application.runs.ports import ClaimedRun, Lease, Wakeups
+from domain.agents.agent import Agent
+from domain.ids import RunId, ThreadId, WorkerId
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Message
+from infrastructure.persistence.agent_rows import newest_version
+from infrastructure.persistence.database import Database, is_duplicate
+from infrastructure.persistence.ledger_rows import open_calls
+from infrastructure.persistence.message_rows import message_of
+from infrastructure.persistence.run_rows import run_of, select_run
+from infrastructure.persistence.run_steps import change_run, claim_run, follow_up
+from infrastructure.persistence.tables import message, run
+from infrastructure.persistence.thread_queue import is_unfinished, lock_thread_of, next_run, queue_order
+
+_in_progress = run.c.status == RunStatus.IN_PROGRESS.value
+_put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
+
+_get = select_run.where(run.c.id == bindparam("run_id"))
+_transcript = (
+    select(message)
+    .where(message.c.thread_id == bindparam("thread_id"), message.c.superseded.is_(False))
+    .order_by(message.c.position)
+)
+_renew = (
+    update(run)
+    .where(run.c.id.in_(bindparam("run_ids", expanding=True)), run.c.worker_id == bindparam("of_worker"), _in_progress)
+    .values(lease_expires_at=bindparam("new_expiry"))
+    .returning(run.c.id, run.c.epoch)
+)
+_hand_back = (
+    update(run)
+    .where(run.c.id == bindparam("run_id"), run.c.epoch == bindparam("lease_epoch"), _in_progress)
+    .values(active_s=bindparam("new_active_s"), **_put_back)
+)
+_lapsed = (
+    select(run.c.id)
+    .where(_in_progress, run.c.lease_expires_at <= bindparam("moment"))
+    .order_by(run.c.created_at, run.c.id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+_recover = (
+    update(run)
+    .where(run.c.id.in_(bindparam("run_ids", expanding=True)), _in_progress)
+    .values(**_put_back)
+    .returning(run.c.id)
+)
+_places = (
+    select(
+        run.c.id,
+        run.c.status,
+        run.c.created_at,
+        func.row_number().over(partition_by=run.c.thread_id, order_by=queue_order).label("place"),
+    )
+    .where(is_unfinished)
+    .subquery()
+)
+_claimable = (
+    select(_places.c.id)
+    .where(
+        _places.c.place == 1,
+        _places.c.status == RunStatus.QUEUED.value,
+        _places.c.id.not_in(bindparam("but", expanding=True)),
+    )
+    .order_by(_places.c.created_at, _places.c.id)
+    .limit(bindparam("limit"))
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """What a claiming transaction did: took the run for `agent`, or cancelled it (then `agent` is None)."""
+
+    run: Run
+    agent: Agent | None = None
+    open_calls: tuple[ToolCall, ...] = ()
+
+
+class SqlRunLeases:
+    """The `RunLeases` port."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+        self._database = database
+        self._wakeups = wakeups
+
+    async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
+        """Take a run that may be executed now."""
+        lease = {"new_worker_id": worker_id, "new_lease_expires_at": at + timedelta(seconds=lease_s)}
+
+        def wake(claim: _Claim | None) -> None:
+            if claim is not None:
+                follow_up(self._wakeups, claim.run)
+
+        try:
+            claim = await self._database.write(
+                lambda connection: _claim(connection, run_id, lease, at), after_commit=wake
+            )
+        except IntegrityError as error:
+            # The unique index on active runs is the last word: somebody else was quicker on this thread.
+            if is_duplicate(error):
+                return None
+            raise
+        if claim is None or claim.agent is None:
+            return None
+        # The thread is this worker's now, so its messages can be read outside the claiming transaction.
+        thread_id = claim.run.thread_id
+        return ClaimedRun(
+            lease=Lease(
+                run_id=run_id,
+                organization_id=claim.run.organization_id,
+                thread_id=thread_id,
+                epoch=claim.run.epoch,
+            ),
+            run=claim.run,
+            agent=claim.agent,
+            transcript=await self._database.read(lambda connection: _read_transcript(connection, thread_id)),
+            open_calls=claim.open_calls,
+        )
+
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[RunId]:
+        """Extend all leases; returns the runs whose lease is lost."""
+        if not leases:
+            return frozenset()
+        wanted = {
+            "run_ids": sorted({lease.run_id for lease in leases}),
+            "of_worker": worker_id,
+            "new_expiry": at + timedelta(seconds=lease_s),
+        }
+
+        def unit(connection: Connection) -> set[tuple[str, int]]:
+            return {(row.id, row.epoch) for row in connection.execute(_renew, wanted)}
+
+        held = await self._database.write(unit)
+        return frozenset(lease.run_id for lease in leases if (lease.run_id, lease.epoch) not in held)
+
+    async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
+        """Return the run to QUEUED for another worker."""
+        wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "new_active_s": active_s}
+
+        def unit(connection: Connection) -> bool:
+            lock_thread_of(connection, lease.run_id)
+            return connection.execute(_hand_back, wanted).rowcount == 1
+
+        return await self._database.write(unit)
+
+    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
+        """Runs to submit again."""
+
+        def unit(connection: Connection) -> tuple[RunId, ...]:
+            lapsed = list(connection.execute(_lapsed, {"moment": at, "limit": limit}).scalars())
+            if lapsed:
+                connection.execute(_recover, {"run_ids": lapsed}).all()
+            left = {"but": lapsed, "limit": limit - len(lapsed)}
+            return tuple(RunId(run_id) for run_id in (*lapsed, *connection.execute(_claimable, left).scalars()))
+
+        return await self._database.write(unit)
+
+
+def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime) -> _Claim | None:
+    lock_thread_of(connection, run_id)
+    row = connection.execute(_get, {"run_id": run_id}).first()
+    if row is None or row.status != RunStatus.QUEUED.value or next_run(connection, ThreadId(row.thread_id)) != run_id:
+        return None
+    stored = run_of(row)
+    calls = open_calls(connection, run_id)
+    if stored.cancel_requested:
+        stopped = cancelled_step(stored, calls, at=at, actor="system")
+        change_run(connection, stopped, seen=RunStatus.QUEUED)
+        return _Claim(run=stopped.run)
+    agent = newest_version(connection, stored.agent_id)
+    step = claiming_step(replace(stored.claimed(at=at), agent_version=agent.version), calls, at=at)
+    outcome = claim_run(connection, step, lease)
+    if outcome is None:
+        return None
+    return _Claim(run=replace(step.run, last_seq=outcome.last_seq), agent=agent, open_calls=calls)
+
+
+def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:
+    return tuple(message_of(row) for row in connection.execute(_transcript, {"thread_id": thread_id}))

@@ -1,0 +1,130 @@
+"""The transaction that starts a run: idempotency, the thread's unfinished runs, the run and its first event."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql
+
+from application.runs.closing import displayed_step
+from application.runs.ports import NewRun, StartedRun
+from application.runs.run_events import run_queued
+from domain.errors import Violation, invalid, not_found
+from domain.ids import RunId
+from domain.runs.ledger import ToolCall, ToolCallState
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.tools.capabilities import ToolCapability, capability_of
+from infrastructure.persistence.event_rows import add_events
+from infrastructure.persistence.ledger_rows import open_calls
+from infrastructure.persistence.run_rows import new_run_row, run_of, run_request_row, select_run
+from infrastructure.persistence.run_steps import change_run
+from infrastructure.persistence.run_stopping import stop_run
+from infrastructure.persistence.tables import idempotency_key, run, run_request
+from infrastructure.persistence.thread_queue import lock_thread, thread_busy, unfinished_runs
+from infrastructure.persistence.thread_rows import add_thread
+
+KEY_LIFETIME = timedelta(hours=24)
+
+_expire_keys = delete(idempotency_key).where(
+    idempotency_key.c.organization_id == bindparam("organization_id"),
+    idempotency_key.c.created_at <= bindparam("expired"),
+)
+# Waits for another transaction that is using the same key, then stores nothing.
+_take_key = postgresql.insert(idempotency_key).on_conflict_do_nothing(index_elements=["organization_id", "key"])
+_key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id).where(
+    idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
+)
+_get = select_run.where(run.c.id == bindparam("run_id"))
+_roll_back = update(run).where(run.c.id == bindparam("run_id")).values(rolled_back=bindparam("wanted"))
+_insert_run = run.insert()
+_insert_request = run_request.insert()
+
+
+def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Run, ...]]:
+    """What was started, and every run that was written to, as it stands then. Raises as `RunStore.start` says."""
+    earlier = _earlier_run(connection, new)
+    if earlier is not None:
+        return StartedRun(run=earlier, created=False), ()
+    started = new.run
+    touched: list[Run] = []
+    if new.new_thread is not None:
+        add_thread(connection, new.new_thread)
+    elif lock_thread(connection, started.organization_id, started.thread_id):
+        touched = _make_room(connection, new)
+    else:
+        raise not_found("thread", started.thread_id)
+    queued = run_queued(started, at=started.created_at)
+    connection.execute(_insert_run, new_run_row(started, last_seq=1))
+    connection.execute(_insert_request, run_request_row(started))
+    add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
+    started = replace(started, last_seq=1)
+    interrupted = tuple(changed.id for changed in touched if changed.status is not RunStatus.COMPLETED)
+    return StartedRun(run=started, created=True, interrupted=interrupted), (*touched, started)
+
+
+def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
+    """The run that the idempotency key named before; None takes the key for the new run."""
+    if new.idempotency is None:
+        return None
+    organization_id, at = new.run.organization_id, new.run.created_at
+    connection.execute(_expire_keys, {"organization_id": organization_id, "expired": at - KEY_LIFETIME})
+    taken = connection.execute(
+        _take_key,
+        {
+            "organization_id": organization_id,
+            "key": new.idempotency.key,
+            "body_digest": new.idempotency.body_digest,
+            "run_id": new.run.id,
+            "created_at": at,
+        },
+    )
+    if taken.rowcount == 1:
+        return None
+    used = connection.execute(_key, {"organization_id": organization_id, "key": new.idempotency.key}).one()
+    if used.body_digest != new.idempotency.body_digest:
+        raise invalid(
+            "idempotency_key_reused",
+            "The idempotency key was used for another request.",
+            Violation(path="Idempotency-Key", message="was used with another body"),
+        )
+    return _load(connection, RunId(used.run_id))
+
+
+def _make_room(connection: Connection, new: NewRun) -> list[Run]:
+    """Settle the run that waits for display only, then stop the others if the strategy says so. Returns all changed
+    runs."""
+    at = new.run.created_at
+    changed: list[Run] = []
+    remaining = []
+    for row in unfinished_runs(connection, new.run.thread_id):
+        calls = open_calls(connection, RunId(row.id)) if row.status == RunStatus.REQUIRES_ACTION.value else ()
+        if row.status == RunStatus.REQUIRES_ACTION.value and _display_only(calls):
+            step = displayed_step(_load(connection, RunId(row.id)), calls, at=at)
+            change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
+            changed.append(step.run)
+        else:
+            remaining.append(row)
+    if remaining and new.strategy is MultitaskStrategy.REJECT:
+        raise thread_busy(remaining[0])
+    if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
+        return changed
+    for row in remaining:
+        rolled_back = new.strategy is MultitaskStrategy.ROLLBACK
+        connection.execute(_roll_back, {"run_id": row.id, "wanted": rolled_back})
+        stopped = stop_run(connection, _load(connection, RunId(row.id)), actor=new.run.requested_by or "system", at=at)
+        changed.append(stopped.run)
+    return changed
+
+
+def _display_only(calls: Iterable[ToolCall]) -> bool:
+    """Whether the client's next message settles everything the run waits for (D5)."""
+    return all(
+        call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE
+        for call in calls
+        if call.state is ToolCallState.AWAITING_CLIENT
+    )
+
+
+def _load(connection: Connection, run_id: RunId) -> Run:
+    return run_of(connection.execute(_get, {"run_id": run_id}).one())

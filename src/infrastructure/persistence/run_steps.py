@@ -1,0 +1,171 @@
+"""Storing a step of a run: the run's row first, which gives the event numbers, then what the step adds around it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import BindParameter, Connection, Update, bindparam, select, update
+
+from application.runs.closing import cancelled_step
+from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups, events_topic, status_topic
+from domain.ids import RunId
+from domain.runs.events import NewEvent
+from domain.runs.run import Run, RunStatus
+from infrastructure.persistence.audit_rows import record
+from infrastructure.persistence.event_rows import add_events
+from infrastructure.persistence.ledger_rows import add_calls, open_calls, settle_calls
+from infrastructure.persistence.message_rows import add_messages
+from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.run_rows import state_row
+from infrastructure.persistence.tables import message, run, run_request
+from infrastructure.persistence.thread_queue import next_run
+
+_state: dict[str, BindParameter[Any]] = {
+    name: bindparam(f"new_{name}")
+    for name in (
+        "agent_version",
+        "status",
+        "input_tokens",
+        "output_tokens",
+        "cached_tokens",
+        "cost_nano_usd",
+        "turns",
+        "tool_calls",
+        "active_s",
+        "pending",
+        "output",
+        "error_code",
+        "error_detail",
+        "incomplete_reason",
+        "finished_at",
+    )
+}
+_counted = run.c.last_seq + bindparam("event_count")
+_held = (
+    run.c.id == bindparam("run_id"),
+    run.c.epoch == bindparam("lease_epoch"),
+    run.c.status == RunStatus.IN_PROGRESS.value,
+)
+_without_overview = (
+    select(run_request.c.overview.is_(None))
+    .where(run_request.c.run_id == bindparam("run_id", type_=run.c.id.type))
+    .scalar_subquery()
+    .label("without_overview")
+)
+
+
+def _returning(statement: Update) -> Update:
+    return statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested, _without_overview)
+
+
+# The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
+_advance = _returning(update(run).where(*_held).values(last_seq=_counted, **_state))
+_count_events = update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
+# Without a worker; the caller holds the thread's lock and has seen the status.
+_change = _returning(
+    update(run)
+    .where(run.c.id == bindparam("run_id"), run.c.status == bindparam("seen_status"))
+    .values(last_seq=_counted, **_state)
+)
+_claim = _returning(
+    update(run)
+    .where(
+        run.c.id == bindparam("run_id"),
+        run.c.status == RunStatus.QUEUED.value,
+        run.c.epoch == bindparam("new_epoch") - 1,
+    )
+    .values(
+        last_seq=_counted,
+        epoch=bindparam("new_epoch"),
+        attempt=bindparam("new_attempt"),
+        started_at=bindparam("new_started_at"),
+        worker_id=bindparam("new_worker_id"),
+        lease_expires_at=bindparam("new_lease_expires_at"),
+        **_state,
+    )
+)
+_set_overview = (
+    update(run_request).where(run_request.c.run_id == bindparam("of_run")).values(overview=bindparam("new_overview"))
+)
+_supersede = update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True)
+
+
+def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepOutcome, Run]:
+    """Store a worker's step, and give the run as it stands then. Raises LeaseLost, or ValueError for settlements that
+    do not fit."""
+    row = connection.execute(_advance, {**_parameters(step), "lease_epoch": lease.epoch}).first()
+    if row is None:
+        raise LeaseLost(lease.run_id)
+    outcome = _store_rest(connection, step, row)
+    if step.run.status is RunStatus.REQUIRES_ACTION and row.cancel_requested:
+        # Asked to stop while it was about to wait: no worker will see to it any more.
+        calls = open_calls(connection, lease.run_id)
+        stopped = cancelled_step(step.run, calls, at=step.events[-1].at, actor="system")
+        return change_run(connection, stopped, seen=RunStatus.REQUIRES_ACTION), stopped.run
+    return outcome, step.run
+
+
+def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> None:
+    """Store events alone. Raises LeaseLost."""
+    counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
+    row = connection.execute(_count_events, counting).first()
+    if row is None:
+        raise LeaseLost(lease.run_id)
+    add_events(connection, row.organization_id, lease.run_id, events, last_seq=row.last_seq)
+
+
+def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
+    """Store a step of a run nobody executes, under the thread's lock."""
+    row = connection.execute(_change, {**_parameters(step), "seen_status": seen.value}).first()
+    if row is None:
+        raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
+    return _store_rest(connection, step, row)
+
+
+def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> StepOutcome | None:
+    """Store the claiming step with the lease (`new_worker_id`, `new_lease_expires_at`); None if it came too late."""
+    taken = step.run
+    claiming = {
+        "new_epoch": taken.epoch,
+        "new_attempt": taken.attempt,
+        "new_started_at": taken.started_at,
+        **lease,
+        **_parameters(step),
+    }
+    row = connection.execute(_claim, claiming).first()
+    return None if row is None else _store_rest(connection, step, row)
+
+
+def follow_up(wakeups: Wakeups, changed: Run) -> None:
+    """Wake those who follow a run that was written to."""
+    wakeups.wake(events_topic(changed.id))
+    if changed.status.is_terminal or changed.status is RunStatus.REQUIRES_ACTION:
+        wakeups.wake(status_topic(changed.id))
+
+
+def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
+    """Wakes the run's events topic, whatever the unit's result is."""
+    topic = events_topic(run_id)
+    return lambda _: wakeups.wake(topic)
+
+
+def _parameters(step: Step) -> dict[str, Any]:
+    state = {f"new_{name}": value for name, value in state_row(step.run).items()}
+    return {"run_id": step.run.id, "event_count": len(step.events), **state}
+
+
+def _store_rest(connection: Connection, step: Step, row: AnyRow) -> StepOutcome:
+    after = step.run
+    organization_id, run_id = after.organization_id, after.id
+    add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
+    add_messages(connection, organization_id, step.messages)
+    add_calls(connection, organization_id, step.recorded)
+    settle_calls(connection, run_id, step.settled, step.messages)
+    record(connection, *step.audit)
+    if after.overview is not None and row.without_overview:
+        connection.execute(_set_overview, {"of_run": run_id, "new_overview": after.overview})
+    promoted = None
+    if after.status.is_terminal:
+        if row.rolled_back:
+            connection.execute(_supersede, {"of_run": run_id})
+        promoted = next_run(connection, after.thread_id)
+    return StepOutcome(last_seq=row.last_seq, promoted=promoted)

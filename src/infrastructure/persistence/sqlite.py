@@ -1,0 +1,233 @@
+"""SQLite in threads: one that writes, in batches, and a few that read. See ADR 0002."""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from infrastructure.persistence.database import Job, Unit, resolve_all, stopped, translated
+
+T = TypeVar("T")
+Synchronous = Literal["normal", "full"]
+
+_BUSY_TIMEOUT_MS = 5_000
+_PAGE_CACHE_KIB = 16 * 1024
+
+_Jobs = queue.SimpleQueue["Job[object] | None"]
+_Serve = Callable[[Connection, sqlite3.Connection, "list[Job[object]]"], None]
+
+
+class SqliteDatabase:
+    """The `Database` interface over one SQLite file in WAL mode.
+
+    `synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of reading threads,
+    `max_batch` the most units one transaction may hold.
+    """
+
+    def __init__(
+        self, path: Path, *, synchronous: Synchronous = "normal", readers: int = 2, max_batch: int = 256
+    ) -> None:
+        self._path = path
+        self._synchronous = synchronous
+        self._readers = readers
+        self._max_batch = max_batch
+        self._writes: _Jobs = queue.SimpleQueue()
+        self._reads: _Jobs = queue.SimpleQueue()
+        self._threads: list[_ServingThread] = []
+        self._open = False
+        self.commits = 0
+        """Transactions committed by the writer so far."""
+
+    async def start(self) -> None:
+        """Open the file, creating it if needed, and start the threads."""
+        writer = _ServingThread(
+            name="sqlite-writer",
+            jobs=self._writes,
+            serve=self._commit,
+            engine=_engine(self._path, mode="rwc"),
+            pragmas=(
+                "journal_mode = WAL",
+                f"synchronous = {self._synchronous.upper()}",
+                "foreign_keys = ON",
+            ),
+            max_batch=self._max_batch,
+        )
+        # The writer comes first: it creates the file that the readers open read-only.
+        await self._started(writer)
+        for number in range(self._readers):
+            await self._started(
+                _ServingThread(
+                    name=f"sqlite-reader-{number + 1}",
+                    jobs=self._reads,
+                    serve=_read,
+                    engine=_engine(self._path, mode="ro"),
+                    pragmas=("query_only = ON",),
+                    max_batch=1,
+                )
+            )
+        self._open = True
+
+    async def stop(self) -> None:
+        """Commit what waits, then close the file."""
+        self._open = False
+        self._writes.put(None)
+        for _ in range(self._readers):
+            self._reads.put(None)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+        self._threads.clear()
+
+    async def write(self, unit: Unit[T], *, after_commit: Callable[[T], None] | None = None) -> T:
+        """Run a unit in the next batch."""
+        return await self._submitted(self._writes, Job(unit, after_commit))
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Run a unit on a snapshot of what is committed."""
+        return await self._submitted(self._reads, Job(unit))
+
+    async def _submitted(self, jobs: _Jobs, job: Job[T]) -> T:
+        if not self._open:
+            raise stopped()
+        jobs.put(job)  # type: ignore[arg-type]  # a queue of jobs of any result
+        return await job.wait()
+
+    async def _started(self, thread: "_ServingThread") -> None:
+        thread.start()
+        try:
+            await thread.wait_ready()
+        except Exception as error:
+            await self.stop()
+            raise translated(error) from error
+        self._threads.append(thread)
+
+    def _commit(self, connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
+        """One transaction for the whole batch, a savepoint for each unit: a unit fails alone, a commit for all."""
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                if not job.withdrawn:
+                    _execute_in_savepoint(job, connection, raw)
+            raw.execute("COMMIT")
+        except sqlite3.Error as error:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+            for job in batch:
+                if not job.failed:
+                    job.fail(_wrapped(error))
+        else:
+            self.commits += 1
+
+
+class _ServingThread(threading.Thread):
+    """A thread with a connection that serves jobs from a queue, in batches, until it finds None there."""
+
+    def __init__(
+        self, *, name: str, jobs: _Jobs, serve: _Serve, engine: Engine, pragmas: tuple[str, ...], max_batch: int
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self._jobs = jobs
+        self._serve = serve
+        self._engine = engine
+        self._pragmas = pragmas
+        self._max_batch = max_batch
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = self._loop.create_future()
+
+    async def wait_ready(self) -> None:
+        """Until the connection is open. Raises what opening it raised."""
+        await self._ready
+
+    def run(self) -> None:
+        """Serve. Not to be called: `start` does."""
+        try:
+            connection = self._engine.connect()
+        except Exception as error:  # noqa: BLE001  # whatever it is, whoever starts us is told
+            self._loop.call_soon_threadsafe(self._ready.set_exception, error)
+            return
+        with connection:
+            raw = _raw(connection)
+            try:
+                for pragma in (*self._pragmas, f"cache_size = -{_PAGE_CACHE_KIB}", "temp_store = MEMORY"):
+                    raw.execute(f"PRAGMA {pragma}").close()
+            except sqlite3.Error as error:
+                self._loop.call_soon_threadsafe(self._ready.set_exception, _wrapped(error))
+                return
+            self._loop.call_soon_threadsafe(self._ready.set_result, None)
+            more = True
+            while more:
+                batch, more = self._next_batch()
+                if batch:
+                    self._serve(connection, raw, batch)
+                    resolve_all(self._loop, batch)
+        self._engine.dispose()
+
+    def _next_batch(self) -> "tuple[list[Job[object]], bool]":
+        """What waits, at least one job, and whether more may come."""
+        batch: list[Job[object]] = []
+        job = self._jobs.get()
+        while job is not None:
+            batch.append(job)
+            if len(batch) >= self._max_batch:
+                return batch, True
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return batch, True
+        return batch, False
+
+
+def _execute_in_savepoint(job: Job[object], connection: Connection, raw: sqlite3.Connection) -> None:
+    raw.execute("SAVEPOINT unit")
+    try:
+        job.execute(connection)
+    except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
+        job.fail(error)
+        # After some errors (disk full) SQLite has undone the whole transaction: this raises, and the batch has failed.
+        raw.execute("ROLLBACK TO unit")
+    raw.execute("RELEASE unit")
+
+
+def _read(connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
+    """Each unit on one snapshot."""
+    for job in batch:
+        if job.withdrawn:
+            continue
+        raw.execute("BEGIN")
+        try:
+            job.execute(connection)
+        except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
+            job.fail(error)
+        finally:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+
+
+def _engine(path: Path, *, mode: str) -> Engine:
+    """Transactions are ours alone: the driver begins none (AUTOCOMMIT), so BEGIN IMMEDIATE and savepoints hold."""
+    url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": mode, "uri": "true"})
+    return create_engine(
+        url,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000},
+    )
+
+
+def _raw(connection: Connection) -> sqlite3.Connection:
+    raw = connection.connection.driver_connection
+    if not isinstance(raw, sqlite3.Connection):
+        raise TypeError(f"{raw!r} is not a connection to SQLite")
+    return raw
+
+
+def _wrapped(error: sqlite3.Error) -> Exception:
+    """As SQLAlchemy would raise it, so that callers meet one family of errors."""
+    family = IntegrityError if isinstance(error, sqlite3.IntegrityError) else OperationalError
+    return family(None, None, error)

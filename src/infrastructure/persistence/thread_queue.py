@@ -1,0 +1,77 @@
+"""The unfinished runs of a thread, and the lock that lets one transaction at a time decide about them."""
+
+from sqlalchemy import Connection, bindparam, case, select
+
+from domain.errors import conflict
+from domain.ids import OrganizationId, RunId, ThreadId
+from domain.runs.run import RunStatus
+from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.tables import run, thread
+
+UNFINISHED = (RunStatus.QUEUED.value, RunStatus.IN_PROGRESS.value, RunStatus.REQUIRES_ACTION.value)
+is_unfinished = run.c.status.in_(UNFINISHED)
+
+queue_order = (
+    case((run.c.status == RunStatus.QUEUED.value, 1), else_=0),
+    case((run.c.attempt == 0, 1), else_=0),
+    run.c.created_at,
+    run.c.id,
+)
+"""The active run, then queued ones as they are to be claimed: those begun before, then by age."""
+
+# NO KEY UPDATE, so that workers may still insert messages, whose foreign key locks the thread's key.
+_lock = (
+    select(thread.c.id)
+    .where(thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id"))
+    .with_for_update(key_share=True)
+)
+_lock_of_run = (
+    select(thread.c.id)
+    .where(thread.c.id == select(run.c.thread_id).where(run.c.id == bindparam("run_id")).scalar_subquery())
+    .with_for_update(key_share=True)
+)
+_unfinished = (
+    select(run.c.id, run.c.status)
+    .where(run.c.thread_id == bindparam("thread_id"), is_unfinished)
+    .order_by(*queue_order)
+)
+_first = _unfinished.limit(1)
+
+
+def lock_thread(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+    """Keep other transactions from starting, claiming or ending runs of the thread; False without the thread.
+
+    Always taken before any run is touched, so that no two transactions wait for each other. SQLite has one writer
+    anyway, and only looks the thread up.
+    """
+    wanted = {"organization_id": organization_id, "thread_id": thread_id}
+    return connection.execute(_lock, wanted).first() is not None
+
+
+def lock_thread_of(connection: Connection, run_id: RunId) -> None:
+    """The same by one of the thread's runs; costs nothing on SQLite."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(_lock_of_run, {"run_id": run_id})
+
+
+def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]:
+    """`id, status` of the thread's unfinished runs in the order of the queue."""
+    return list(connection.execute(_unfinished, {"thread_id": thread_id}))
+
+
+def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
+    """The queued run that may be claimed on this thread, if any."""
+    row = connection.execute(_first, {"thread_id": thread_id}).first()
+    return RunId(row.id) if row is not None and row.status == RunStatus.QUEUED.value else None
+
+
+def refuse_if_busy(connection: Connection, thread_id: ThreadId) -> None:
+    """Raise CONFLICT `thread_busy` while a run of the thread is unfinished."""
+    row = connection.execute(_first, {"thread_id": thread_id}).first()
+    if row is not None:
+        raise thread_busy(row)
+
+
+def thread_busy(row: AnyRow) -> Exception:
+    """What a thread's unfinished run answers to those who want the thread for themselves."""
+    return conflict("thread_busy", f"Run {row.id} on this thread is {row.status}.", run_id=row.id)

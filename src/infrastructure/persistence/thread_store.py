@@ -1,0 +1,106 @@
+"""Threads and their messages in SQL."""
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from application.system.pages import Page, PageRequest
+from domain.errors import not_found
+from domain.ids import OrganizationId, ThreadId
+from domain.threads.message import Message
+from domain.threads.thread import Thread
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.message_rows import add_messages, message_of
+from infrastructure.persistence.paging import decode_cursor, encode_cursor, newest_first, page_of
+from infrastructure.persistence.tables import message, thread
+from infrastructure.persistence.thread_queue import lock_thread, refuse_if_busy
+from infrastructure.persistence.thread_rows import add_thread, thread_of
+
+_get = select(thread).where(
+    thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id")
+)
+_messages = (
+    select(message)
+    .where(
+        message.c.organization_id == bindparam("organization_id"),
+        message.c.thread_id == bindparam("thread_id"),
+        message.c.superseded.is_(False),
+        message.c.position > bindparam("after"),
+    )
+    .order_by(message.c.position)
+    .limit(bindparam("limit"))
+)
+_delete = delete(thread).where(thread.c.id == bindparam("thread_id"))
+
+
+class SqlThreadStore:
+    """The `ThreadStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def add(self, new: Thread) -> None:
+        """Store a new thread."""
+        await self._database.write(lambda connection: add_thread(connection, new))
+
+    async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
+        """The thread, or None."""
+
+        def unit(connection: Connection) -> Thread | None:
+            row = connection.execute(_get, {"organization_id": organization_id, "thread_id": thread_id}).first()
+            return None if row is None else thread_of(row)
+
+        return await self._database.read(unit)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
+        """Threads, newest first."""
+        statement = select(thread).where(thread.c.organization_id == organization_id)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection, statement, request, moment=thread.c.created_at, identifier=thread.c.id, convert=thread_of
+            )
+        )
+
+    async def append(self, organization_id: OrganizationId, new: Message) -> None:
+        """Add a message at the end."""
+
+        def unit(connection: Connection) -> None:
+            if not lock_thread(connection, organization_id, new.thread_id):
+                raise not_found("thread", new.thread_id)
+            refuse_if_busy(connection, new.thread_id)
+            add_messages(connection, organization_id, (new,))
+
+        await self._database.write(unit)
+
+    async def messages(
+        self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
+    ) -> Page[Message]:
+        """Messages in order, oldest first, without superseded ones."""
+        after = 0 if request.cursor is None else decode_cursor(request.cursor)[0]
+        wanted = {
+            "organization_id": organization_id,
+            "thread_id": thread_id,
+            "after": after,
+            "limit": request.limit + 1,
+        }
+
+        def unit(connection: Connection) -> Page[Message]:
+            rows = connection.execute(_messages, wanted).all()
+            return page_of(
+                rows[: request.limit],
+                message_of,
+                more=len(rows) > request.limit,
+                cursor=lambda row: encode_cursor(row.position),
+            )
+
+        return await self._database.read(unit)
+
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+        """Remove the thread with everything in it except its audit."""
+
+        def unit(connection: Connection) -> bool:
+            if not lock_thread(connection, organization_id, thread_id):
+                return False
+            refuse_if_busy(connection, thread_id)
+            connection.execute(_delete, {"thread_id": thread_id})
+            return True
+
+        return await self._database.write(unit)

@@ -1,0 +1,40 @@
+"""Bringing a database to the newest revision. Imports Alembic, so whoever starts asks revision.py first."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from infrastructure.persistence.database import translated
+from infrastructure.persistence.revision import is_current, plain_engine
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_LOCK = 0x64726D6E
+"""Key of the advisory lock under which one of several starting processes migrates."""
+
+
+def upgrade(database_url: str) -> bool:
+    """Apply what is missing, in one transaction. False if nothing was. Raises UNAVAILABLE `storage_unavailable`."""
+    if is_current(database_url):
+        return False
+    engine = plain_engine(database_url)
+    try:
+        with engine.begin() as connection:
+            if connection.dialect.name != "sqlite":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            command.upgrade(configuration(connection), "head")
+    except DBAPIError as error:
+        raise translated(error) from error
+    finally:
+        engine.dispose()
+    return True
+
+
+def configuration(connection: Connection) -> Config:
+    """Alembic's configuration over an open connection; there is no ini file."""
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
