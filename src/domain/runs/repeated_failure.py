@@ -1,0 +1,34 @@
+"""Notices an agent that runs into the same wall: one tool, the same error, turn after turn."""
+
+import re
+from collections.abc import Sequence
+
+from domain.ids import RunId
+from domain.threads.message import Message, Role
+
+TURNS_IN_A_ROW = 3
+_REFERENCE = re.compile(r"\(reference [^)]*\)")
+
+
+def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str | None:
+    """The tool that failed with the same error in each of the run's last three turns, if there is one.
+
+    References to log lines differ from call to call and do not count.
+    """
+    common: set[tuple[str, str]] | None = None
+    turns = 0
+    for message in reversed(transcript):
+        if message.run_id != run_id:
+            break
+        if message.role is not Role.TOOL:
+            continue
+        failures = {
+            (result.tool_name, _REFERENCE.sub("", result.result)) for result in message.tool_results if result.is_error
+        }
+        common = failures if common is None else common & failures
+        turns += 1
+        if not common:
+            return None
+        if turns == TURNS_IN_A_ROW:
+            return min(common)[0]
+    return None
