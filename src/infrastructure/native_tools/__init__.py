@@ -1,0 +1,1 @@
+"""Tools that Dragoman itself brings."""

@@ -1,0 +1,48 @@
+"""Tools that the client renders and settles: Dragoman only describes them."""
+
+from domain.json_value import JsonObject
+from domain.tools.capabilities import ToolType
+from domain.tools.tool import Tool
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _text(description: str) -> JsonObject:
+    return {"type": "string", "description": description}
+
+
+def _moment(description: str) -> JsonObject:
+    return {"type": "string", "format": "date-time", "description": description}
+
+
+SEND_EMAIL = Tool(
+    name=ToolType.SEND_EMAIL.value,
+    type=ToolType.SEND_EMAIL,
+    description="Show the user an email that is ready to be sent. The user reviews and sends it.",
+    parameters=_object(
+        {
+            "subject": _text("The subject line."),
+            "body": _text("The text of the email."),
+            "to": _text("The address of the recipient; several with commas between them."),
+        }
+    ),
+)
+
+CREATE_CALENDAR_EVENT = Tool(
+    name=ToolType.CREATE_CALENDAR_EVENT.value,
+    type=ToolType.CREATE_CALENDAR_EVENT,
+    description="Show the user a calendar event that is ready to be created. The user reviews and saves it.",
+    parameters=_object(
+        {
+            "title": _text("The title of the event."),
+            "description": _text("What the event is about; may be empty."),
+            "location": _text("Where it takes place; may be empty."),
+            "start": _moment("When it begins, in ISO 8601, such as 2026-12-01T09:30:00+01:00."),
+            "end": _moment("When it ends, in ISO 8601."),
+        }
+    ),
+)
+
+DISPLAYABLE_TOOLS = (SEND_EMAIL, CREATE_CALENDAR_EVENT)

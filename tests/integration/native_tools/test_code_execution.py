@@ -1,0 +1,270 @@
+"""code_execution in its real sandbox: what works, what is refused, and that nothing gets past the caps."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from application.tools.ports import NativeToolContext, NativeToolError
+from domain.ids import OrganizationId, RunId, ThreadId
+from domain.json_value import JsonValue
+from infrastructure.native_tools.code_execution import CodeExecutionTool, CodeLimits
+
+Run = Callable[..., Awaitable[JsonValue]]
+
+SMALL = CodeLimits(timeout_s=1.0, max_memory_bytes=32 * 1024 * 1024, max_output_bytes=16 * 1024, max_recursion=100)
+
+
+def context(timeout_s: float = 30.0) -> NativeToolContext:
+    return NativeToolContext(
+        organization_id=OrganizationId("org_1"),
+        thread_id=ThreadId("thr_1"),
+        run_id=RunId("run_1"),
+        timeout_s=timeout_s,
+    )
+
+
+@pytest.fixture
+async def tool() -> AsyncIterator[CodeExecutionTool]:
+    tool = CodeExecutionTool(limits=SMALL, max_processes=2)
+    yield tool
+    await tool.close()
+
+
+@pytest.fixture
+def run(tool: CodeExecutionTool) -> Run:
+    async def run(code: str, timeout_s: float = 30.0) -> JsonValue:
+        async with asyncio.timeout(20):
+            return (await tool.run({"code": code}, context(timeout_s))).value
+
+    return run
+
+
+async def failure(run: Run, code: str) -> NativeToolError:
+    with pytest.raises(NativeToolError) as caught:
+        await run(code)
+    return caught.value
+
+
+@pytest.mark.requirement("D1")
+async def test_code_returns_its_last_value_and_what_it_printed(run: Run) -> None:
+    code = "import json\nrows = [{'n': n, 'square': n * n} for n in range(3)]\nprint('three rows')\nrows"
+
+    assert await run(code) == {
+        "result": [{"n": 0, "square": 0}, {"n": 1, "square": 1}, {"n": 2, "square": 4}],
+        "stdout": "three rows\n",
+    }
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [
+        ("x = 1", None),
+        ("{3, 1}", [1, 3]),
+        ("(1, (2, 3))", [1, [2, 3]]),
+        ("{(1, 2): 'a', 3: True}", {"[1, 2]": "a", "3": True}),
+        ("float('nan')", "nan"),
+        ("1 / 3", 1 / 3),
+        ("2 ** 70", str(2**70)),
+        ("b'caf\\xc3\\xa9'", "café"),
+        ("from datetime import datetime\ndatetime(2026, 12, 1, 9, 30)", "2026-12-01T09:30:00"),
+        ("from decimal import Decimal\nDecimal('1.50')", "1.50"),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nP(1)",
+            {"class": "P", "attributes": {"x": 1}},
+        ),
+        ("ValueError('as a value')", "ValueError: as a value"),
+        ("int", "int"),
+        ("import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 5\nawait f()", 5),
+    ],
+)
+async def test_values_of_every_kind_become_json(run: Run, code: str, result: JsonValue) -> None:
+    value = await run(code)
+
+    assert isinstance(value, dict)
+    assert value["result"] == result
+
+
+async def test_every_module_the_description_promises_can_be_imported(tool: CodeExecutionTool, run: Run) -> None:
+    promise = tool.tool.description.partition("can be imported: ")[2].partition(".")[0]
+    modules = promise.split(", ")
+    assert len(modules) > 10
+
+    await run("".join(f"import {module}\n" for module in modules))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def add(a, *rest, b=1, **named): return a + b\nadd(1, b=2)",
+        "def outer():\n    n = 0\n    def inner():\n        nonlocal n\n        n += 1\n        return n\n    return inner()\nouter()",
+        "[x for x in range(9) if x % 2]; {k: v for k, v in zip('ab', [1, 2])}; sorted([3, 1], key=lambda x: -x)",
+        "f'{3.14159:.2f} {1_000:,}'",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    x = str(e)\nfinally:\n    y = 1\nx",
+        "match [1, 2]:\n    case [a, b]:\n        c = a + b\nc",
+        "class C:\n    def __init__(self): self.x = 1\n    def __enter__(self): return self\n"
+        "    def __exit__(self, *a): pass\nwith C() as c:\n    c.x",
+    ],
+)
+async def test_the_subset_the_description_promises_works(run: Run, code: str) -> None:
+    await run(code)
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def g():\n    return 1 / 0\ng()", "ZeroDivisionError: division by zero"),
+        ("def (", "SyntaxError"),
+        ("import numpy", "ModuleNotFoundError: No module named 'numpy'"),
+        ("raise TimeoutError('of my own')", "TimeoutError: of my own"),
+        ("raise MemoryError('of my own')", "MemoryError: of my own"),
+        ("def f(n):\n    return f(n + 1)\nf(0)", "RecursionError"),
+        ("class A: pass\nclass B(A): pass", "not yet support class inheritance"),
+    ],
+)
+async def test_an_error_of_the_code_is_told_with_its_traceback(run: Run, code: str, said: str) -> None:
+    error = await failure(run, code)
+
+    assert error.code == "code_error"
+    assert said in error.message
+    assert len(error.message) < 5_000
+    assert "site-packages" not in error.message
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('/etc/hostname').read()",
+        "from pathlib import Path\nPath('/etc/hostname').read_text()",
+        "from pathlib import Path\nPath('out.txt').write_text('x')",
+        "import os\nos.environ['PATH']",
+        "import os\nos.listdir('/')",
+        "import os\nos.system('id')",
+        "import socket",
+        "import subprocess",
+        "import ctypes",
+        "from urllib.request import urlopen",
+        "__import__('os').system('id')",
+        "().__class__.__base__.__subclasses__()",
+    ],
+)
+async def test_files_network_processes_and_the_environment_are_out_of_reach(run: Run, code: str) -> None:
+    assert (await failure(run, code)).code == "code_error"
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass",
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "import time\ntime.sleep(100)",
+        "import asyncio\nawait asyncio.sleep(100)",
+        "n = 0\nfor i in range(10 ** 12): n += i",
+    ],
+)
+async def test_code_that_does_not_end_is_stopped(run: Run, code: str) -> None:
+    error = await failure(run, code)
+
+    assert error.code == "code_timeout"
+    assert "1 seconds" in error.message
+
+
+async def test_the_time_left_for_the_call_is_a_limit_too(tool: CodeExecutionTool) -> None:
+    with pytest.raises(NativeToolError) as caught:
+        async with asyncio.timeout(10):
+            await tool.run({"code": "while True: pass"}, context(timeout_s=0.2))
+
+    assert caught.value.code == "code_timeout"
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = 'a' * 10\nwhile True: x = x + x",
+        "x = []\nwhile True: x.append('abc' * 10)",
+        "10 ** (10 ** 9)",
+        "'a' * (10 ** 10)",
+        "sorted(range(10 ** 8))",
+        "try:\n    x = 'a' * (10 ** 10)\nexcept MemoryError: pass",
+    ],
+)
+async def test_code_that_takes_too_much_memory_is_stopped(run: Run, code: str) -> None:
+    error = await failure(run, code)
+
+    assert error.code == "code_memory_exceeded"
+    assert "32 MiB" in error.message
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    "code", ["while True: print('x' * 1000)", "print('x' * 20_000)", "'x' * 20_000", "[0] * 50_000"]
+)
+async def test_more_output_than_allowed_is_refused(run: Run, code: str) -> None:
+    error = await failure(run, code)
+
+    assert error.code == "code_output_too_large"
+    assert "16 KiB" in error.message
+
+
+async def test_the_sandbox_works_on_after_each_kind_of_failure(run: Run) -> None:
+    for code in ("1 / 0", "while True: pass", "'a' * (10 ** 10)", "while True: print('x' * 1000)"):
+        await failure(run, code)
+
+    assert await run("1 + 1") == {"result": 2, "stdout": ""}
+
+
+@pytest.mark.requirement("D1", "C6")
+async def test_nothing_is_left_for_the_next_call(run: Run) -> None:
+    await run("leftover = 'of another organization'")
+
+    assert "NameError" in (await failure(run, "leftover")).message
+
+
+@pytest.mark.requirement("A12")
+async def test_cancelling_a_call_ends_its_code_and_frees_its_place() -> None:
+    patient = CodeExecutionTool(limits=CodeLimits(timeout_s=3_600), max_processes=1)
+
+    async def is_busy() -> bool:
+        try:
+            await patient.run({"code": "1"}, context(timeout_s=0.2))
+        except NativeToolError as error:
+            return error.code == "code_busy"
+        return False
+
+    endless = asyncio.create_task(patient.run({"code": "while True: pass"}, context(3_600)))
+    async with asyncio.timeout(20):
+        while not await is_busy():
+            pass
+        endless.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await endless
+        assert (await patient.run({"code": "1"}, context())).value == {"result": 1, "stdout": ""}
+    await patient.close()
+
+
+async def test_the_event_loop_goes_on_while_code_runs(tool: CodeExecutionTool) -> None:
+    turns = 0
+    busy = asyncio.create_task(tool.run({"code": "while True: pass"}, context()))
+    while not busy.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+
+    assert turns > 10
+    assert isinstance(busy.exception(), NativeToolError)
+
+
+async def test_calls_beyond_the_number_of_processes_wait_their_turn(run: Run) -> None:
+    results = await asyncio.gather(*(run(f"{n} * 2") for n in range(8)))
+
+    assert results == [{"result": n * 2, "stdout": ""} for n in range(8)]
+
+
+async def test_closing_twice_and_closing_unused_are_harmless() -> None:
+    unused = CodeExecutionTool()
+    await unused.close()
+    await unused.close()
