@@ -1,0 +1,418 @@
+"""The one place where the house is put together: every adapter and use case, from the settings.
+
+Providers are synchronous and build without I/O; what must be opened and closed is entered in lifecycle.py. Heavy
+adapters are imported when they are first built.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Protocol
+
+import httpx
+from dependency_injector import containers, providers
+
+from application.agents.agent_checks import AgentChecks
+from application.agents.create_agent import CreateAgent
+from application.agents.delete_agent import DeleteAgent
+from application.agents.get_agent import GetAgent
+from application.agents.list_agent_versions import ListAgentVersions
+from application.agents.list_agents import ListAgents
+from application.agents.ports import AgentStore
+from application.agents.update_agent import UpdateAgent
+from application.audit.list_audit_events import ListAuditEvents
+from application.audit.ports import AuditLog
+from application.identity.authenticate import Authenticate
+from application.identity.bootstrap_identity import BootstrapIdentity
+from application.identity.create_api_key import CreateApiKey
+from application.identity.list_api_keys import ListApiKeys
+from application.identity.ports import IdentityStore
+from application.identity.revoke_api_key import RevokeApiKey
+from application.identity.token_cache import TokenCache
+from application.mcp.delete_mcp_server import DeleteMcpServer
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.get_mcp_server import GetMcpServer
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs
+from application.mcp.get_mcp_server_status import GetMcpServerStatus
+from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore
+from application.mcp.refresh_mcp_server import RefreshMcpServer
+from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.update_mcp_server import UpdateMcpServer
+from application.models.ports import FallbackModels, PriceTable
+from application.runs.active_runs import ActiveRuns, LeaseSettings
+from application.runs.agent_loop import AgentLoop
+from application.runs.ask_model import AskModel
+from application.runs.call_tools import CallTools, CallToolsSettings
+from application.runs.cancel_run import CancelRun
+from application.runs.execute_run import ExecuteRun
+from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
+from application.runs.prepare_prompt import PreparePrompt
+from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.record_reply import RecordReply
+from application.runs.recover_runs import RecoverRuns
+from application.runs.resume_run import ResumeRun
+from application.runs.start_run import StartRun
+from application.runs.watch_run import WatchRun
+from application.system.ports import Clock, IdSource
+from application.threads.append_message import AppendMessage
+from application.threads.create_thread import CreateThread
+from application.threads.delete_thread import DeleteThread
+from application.threads.get_thread import GetThread
+from application.threads.list_messages import ListMessages
+from application.threads.list_threads import ListThreads
+from application.threads.ports import ThreadStore
+from application.tools.check_tool_call import CheckToolCall
+from application.tools.execute_mcp_tool import ExecuteMcpTool
+from application.tools.execute_tool import ExecuteTool
+from application.tools.list_tools import ListTools
+from application.tools.ports import NativeTool, SchemaValidator
+from application.tools.tool_catalog import ToolCatalog, ToolCatalogSettings
+from application.tracing.ports import Tracer
+from domain.ids import WorkerId
+from domain.mcp.server import McpServer
+from domain.tools.capabilities import ToolType
+from domain.tools.tool import Tool
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.home import Home
+from infrastructure.http_client import HttpClients
+from infrastructure.jobs.embedded import InProcessRunQueue
+from infrastructure.llm.lazy_prices import LazyPriceTable
+from infrastructure.llm.provider_models import ProviderModels
+from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, ProviderKind
+from infrastructure.llm.retrying import RetryingModels
+from infrastructure.llm.routing import RoutedModels
+from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
+from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
+from infrastructure.native_tools.code_execution import CodeExecutionTool
+from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.persistence.agent_store import SqlAgentStore
+from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.identity_store import SqlIdentityStore
+from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
+from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.readiness import DatabaseReadiness
+from infrastructure.persistence.revision import is_current
+from infrastructure.persistence.run_journal import SqlRunJournal
+from infrastructure.persistence.run_leases import SqlRunLeases
+from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.thread_store import SqlThreadStore
+from infrastructure.redaction import Redactor
+from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.secrets import SecretBox, load_or_create_secret_key
+from infrastructure.settings import Settings, base_process_environment
+from infrastructure.system import RandomIds, SystemClock
+from infrastructure.tracing.null import NullTracer
+
+TOKEN_CACHE_CAPACITY = 1_000
+REFRESH_TIMEOUT_S = 30.0
+
+
+def _secret_box(settings: Settings) -> SecretBox:
+    return SecretBox(settings.secret_keys or (load_or_create_secret_key(settings.home),))
+
+
+def _model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
+    """The providers that the environment makes: `openai` and `anthropic`."""
+    given = (
+        (ProviderKind.OPENAI, settings.openai_base_url, settings.openai_api_key),
+        (ProviderKind.ANTHROPIC, settings.anthropic_base_url, settings.anthropic_api_key),
+    )
+    return tuple(
+        ProviderConfig(
+            name=kind.value,
+            kind=kind,
+            base_url=base_url or OFFICIAL_BASE_URLS[kind],
+            api_key=None if key is None else key.get_secret_value(),
+        )
+        for kind, base_url, key in given
+    )
+
+
+def _prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
+    def load() -> PriceTable:
+        from infrastructure.llm.pricing import GenaiPriceTable
+
+        return GenaiPriceTable(model_providers)
+
+    return LazyPriceTable(load)
+
+
+class ClosableTracer(Tracer, Protocol):
+    """A tracer with an end."""
+
+    async def close(self) -> None:
+        """Send what is buffered, in bounded time. Never raises."""
+        ...
+
+
+def _tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:
+    if settings.langfuse_public_key is None or settings.langfuse_secret_key is None:
+        return NullTracer()
+    from infrastructure.tracing.langfuse import LangfuseTracer
+
+    return LangfuseTracer(
+        public_key=settings.langfuse_public_key,
+        secret_key=settings.langfuse_secret_key.get_secret_value(),
+        base_url=settings.langfuse_url,
+        content=settings.trace_content == "on",
+        redactor=redactor,
+    )
+
+
+def _upgrade_schema(home: Home) -> None:
+    """Bring the schema up to date; Alembic is imported only when there is something to do."""
+    url = f"sqlite:///{home.database_path}"
+    if not is_current(url):
+        from infrastructure.persistence.upgrade import upgrade
+
+        upgrade(url)
+
+
+def _database(settings: Settings, home: Home) -> SqliteDatabase:
+    return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
+
+
+def _client(http: HttpClients) -> httpx.AsyncClient:
+    return http.create()
+
+
+def _routed_models(
+    model_providers: tuple[ProviderConfig, ...], model_http: httpx.AsyncClient, home: Home
+) -> RoutedModels:
+    return RoutedModels(
+        providers=model_providers,
+        open_provider=ProviderModels(http=model_http).open,
+        scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
+    )
+
+
+def _connections(clock: Clock, catalogs: McpCatalogStore) -> LazyMcpConnections:
+    def load() -> ClosableConnections:
+        from infrastructure.mcp.connections import SdkMcpConnections
+        from infrastructure.mcp.remote import RemoteClient
+        from infrastructure.mcp.transports import ServerTransports
+
+        return SdkMcpConnections(
+            transports=ServerTransports(remote=RemoteClient(), environment=base_process_environment()),
+            clock=clock,
+            client_version=version("dragoman"),
+            on_tools_changed=refresh,
+        )
+
+    async def refresh(server: McpServer) -> None:
+        scope = ConnectionScope(organization_id=server.organization_id)
+        catalog = await connections.discover(server, scope, timeout_s=REFRESH_TIMEOUT_S)
+        await catalogs.save(server.organization_id, catalog)
+
+    connections = LazyMcpConnections(load)
+    return connections
+
+
+def _native_tools(code_execution: CodeExecutionTool) -> Mapping[ToolType, NativeTool]:
+    return {ToolType.CODE_EXECUTION: code_execution}
+
+
+def _displayable_tools() -> Mapping[ToolType, Tool]:
+    return {tool.type: tool for tool in DISPLAYABLE_TOOLS}
+
+
+def _worker_id(ids: IdSource) -> WorkerId:
+    return WorkerId(ids.new("wrk"))
+
+
+class Container(containers.DeclarativeContainer):
+    """Give it `settings`; ask it for use cases."""
+
+    settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
+
+    # The surroundings.
+    app_version: providers.Provider[str] = providers.Callable(version, "dragoman")
+    clock: providers.Provider[Clock] = providers.Singleton(SystemClock)
+    ids: providers.Provider[IdSource] = providers.Singleton(RandomIds)
+    home: providers.Provider[Home] = providers.Singleton(Home, settings.provided.home)
+    redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
+    secret_box: providers.Provider[SecretBox] = providers.Singleton(_secret_box, settings)
+    schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
+    wakeups: providers.Provider[Wakeups] = providers.Singleton(InProcessWakeups)
+    run_queue: providers.Provider[InProcessRunQueue] = providers.Singleton(InProcessRunQueue)
+    tracer: providers.Provider[ClosableTracer] = providers.Singleton(_tracer, settings, redactor)
+
+    # Storage. One SQLite file in HOME; ADR 0002.
+    database: providers.Provider[SqliteDatabase] = providers.Singleton(_database, settings, home)
+    upgrade_schema: providers.Provider[None] = providers.Callable(_upgrade_schema, home)
+    readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
+    threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
+    agents: providers.Provider[AgentStore] = providers.Singleton(SqlAgentStore, database=database)
+    servers: providers.Provider[McpServerStore] = providers.Singleton(
+        SqlMcpServerStore, database=database, box=secret_box
+    )
+    catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
+    identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
+    audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
+    runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
+    leases: providers.Provider[RunLeases] = providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups)
+    journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
+
+    # Models.
+    http: providers.Provider[HttpClients] = providers.Singleton(HttpClients)
+    model_http: providers.Provider[httpx.AsyncClient] = providers.Singleton(_client, http)
+    model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(_model_providers, settings)
+    prices: providers.Provider[LazyPriceTable] = providers.Singleton(_prices, model_providers)
+    routed_models: providers.Provider[RoutedModels] = providers.Singleton(
+        _routed_models, model_providers, model_http, home
+    )
+    models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
+
+    # Tools.
+    connections: providers.Provider[LazyMcpConnections] = providers.Singleton(_connections, clock, catalogs)
+    code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
+    native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(_native_tools, code_execution)
+    tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
+        ToolCatalog,
+        native_tools=native_tools,
+        displayable_tools=providers.Singleton(_displayable_tools),
+        servers=servers,
+        catalogs=catalogs,
+        connections=connections,
+        settings=providers.Factory(ToolCatalogSettings, mcp_enabled=settings.provided.mcp_enabled),
+    )
+    execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
+        ExecuteMcpTool,
+        servers=servers,
+        connections=connections,
+        schemas=schemas,
+        mcp_enabled=settings.provided.mcp_enabled,
+    )
+    execute_tool: providers.Provider[ExecuteTool] = providers.Singleton(
+        ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool
+    )
+    list_tools: providers.Provider[ListTools] = providers.Singleton(
+        ListTools, catalog=tool_catalog, agents=agents, servers=servers, catalogs=catalogs, connections=connections
+    )
+
+    # Executing runs.
+    worker_id: providers.Provider[WorkerId] = providers.Singleton(_worker_id, ids)
+    active_runs: providers.Provider[ActiveRuns] = providers.Singleton(
+        ActiveRuns, leases=leases, clock=clock, worker_id=worker_id, settings=LeaseSettings()
+    )
+    agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
+        AgentLoop,
+        prepare_prompt=providers.Singleton(PreparePrompt, catalog=tool_catalog, agents=agents),
+        ask_model=providers.Singleton(AskModel, models=models, prices=prices, tracer=tracer, clock=clock),
+        record_reply=providers.Singleton(
+            RecordReply, check=providers.Singleton(CheckToolCall, schemas=schemas), clock=clock
+        ),
+        call_tools=providers.Singleton(
+            CallTools, execute_tool=execute_tool, tracer=tracer, clock=clock, settings=CallToolsSettings()
+        ),
+        prices=prices,
+        clock=clock,
+    )
+    execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
+        ExecuteRun,
+        leases=leases,
+        journal=journal,
+        queue=run_queue,
+        wakeups=wakeups,
+        loop=agent_loop,
+        active_runs=active_runs,
+        connections=connections,
+        tracer=tracer,
+        clock=clock,
+        ids=ids,
+    )
+    recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
+        RecoverRuns, leases=leases, queue=run_queue, clock=clock
+    )
+
+    # Runs, as clients see them.
+    start_run: providers.Provider[StartRun] = providers.Singleton(
+        StartRun, runs=runs, agents=agents, models=routed_models, queue=run_queue, clock=clock, ids=ids
+    )
+    resume_run: providers.Provider[ResumeRun] = providers.Singleton(ResumeRun, runs=runs, queue=run_queue, clock=clock)
+    cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=runs, queue=run_queue, clock=clock)
+    watch_run: providers.Provider[WatchRun] = providers.Singleton(WatchRun, runs=runs, wakeups=wakeups, clock=clock)
+    get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)
+    list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=runs)
+    get_run_messages: providers.Provider[GetRunMessages] = providers.Singleton(GetRunMessages, runs=runs)
+    get_run_events: providers.Provider[GetRunEvents] = providers.Singleton(GetRunEvents, runs=runs)
+
+    # Threads.
+    create_thread: providers.Provider[CreateThread] = providers.Singleton(
+        CreateThread, threads=threads, clock=clock, ids=ids
+    )
+    get_thread: providers.Provider[GetThread] = providers.Singleton(GetThread, threads=threads)
+    list_threads: providers.Provider[ListThreads] = providers.Singleton(ListThreads, threads=threads)
+    list_messages: providers.Provider[ListMessages] = providers.Singleton(ListMessages, threads=threads)
+    append_message: providers.Provider[AppendMessage] = providers.Singleton(
+        AppendMessage, threads=threads, clock=clock, ids=ids
+    )
+    delete_thread: providers.Provider[DeleteThread] = providers.Singleton(DeleteThread, threads=threads)
+
+    # Agents.
+    agent_checks: providers.Provider[AgentChecks] = providers.Singleton(
+        AgentChecks, models=routed_models, native_tools=tool_catalog, servers=servers
+    )
+    create_agent: providers.Provider[CreateAgent] = providers.Singleton(
+        CreateAgent, agents=agents, checks=agent_checks, clock=clock, ids=ids
+    )
+    update_agent: providers.Provider[UpdateAgent] = providers.Singleton(
+        UpdateAgent, agents=agents, checks=agent_checks, clock=clock, ids=ids
+    )
+    get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=agents)
+    list_agents: providers.Provider[ListAgents] = providers.Singleton(ListAgents, agents=agents)
+    list_agent_versions: providers.Provider[ListAgentVersions] = providers.Singleton(ListAgentVersions, agents=agents)
+    delete_agent: providers.Provider[DeleteAgent] = providers.Singleton(
+        DeleteAgent, agents=agents, clock=clock, ids=ids
+    )
+
+    # MCP servers.
+    register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
+        RegisterMcpServer, servers=servers, clock=clock, ids=ids
+    )
+    update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
+        UpdateMcpServer, servers=servers, connections=connections, clock=clock, ids=ids
+    )
+    get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=servers)
+    list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=servers)
+    delete_mcp_server: providers.Provider[DeleteMcpServer] = providers.Singleton(
+        DeleteMcpServer, servers=servers, connections=connections, clock=clock, ids=ids
+    )
+    test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
+        TestMcpServer, servers=servers, connections=connections, audit_log=audit_log, clock=clock, ids=ids
+    )
+    refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
+        RefreshMcpServer, servers=servers, catalogs=catalogs, connections=connections
+    )
+    disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
+        DisconnectMcpServer, servers=servers, connections=connections
+    )
+    get_mcp_server_tools: providers.Provider[GetMcpServerTools] = providers.Singleton(
+        GetMcpServerTools, servers=servers, catalogs=catalogs
+    )
+    get_mcp_server_status: providers.Provider[GetMcpServerStatus] = providers.Singleton(
+        GetMcpServerStatus, servers=servers, connections=connections
+    )
+    get_mcp_server_logs: providers.Provider[GetMcpServerLogs] = providers.Singleton(
+        GetMcpServerLogs, servers=servers, connections=connections
+    )
+
+    # Identity and audit.
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(TokenCache, TOKEN_CACHE_CAPACITY)
+    authenticate: providers.Provider[Authenticate] = providers.Singleton(
+        Authenticate, identities=identities, cache=token_cache
+    )
+    bootstrap_identity: providers.Provider[BootstrapIdentity] = providers.Singleton(
+        BootstrapIdentity, identities=identities, clock=clock, ids=ids
+    )
+    create_api_key: providers.Provider[CreateApiKey] = providers.Singleton(
+        CreateApiKey, identities=identities, clock=clock, ids=ids
+    )
+    list_api_keys: providers.Provider[ListApiKeys] = providers.Singleton(ListApiKeys, identities=identities)
+    revoke_api_key: providers.Provider[RevokeApiKey] = providers.Singleton(
+        RevokeApiKey, identities=identities, cache=token_cache, clock=clock, ids=ids
+    )
+    list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(ListAuditEvents, audit_log=audit_log)

@@ -1,0 +1,101 @@
+"""Starts and stops the house in order, in one task: who enters a context here also leaves it.
+
+Above: the service and the CLI. Below: every adapter that must be opened.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+from application.runs.execute_run import ExecuteRunCommand
+from domain.ids import RunId
+from infrastructure.container import Container
+from infrastructure.logs import configure_logging, log_context
+
+logger = logging.getLogger(__name__)
+
+DRAIN_S = 10.0
+"""How long runs may take to finish the step in hand when the service stops."""
+STOP_S = 5.0
+"""How long what did not drain may take to let go."""
+
+
+def configure_logs(container: Container) -> None:
+    """Make this process log as its settings say, without secrets."""
+    settings = container.settings()
+    configure_logging(level=settings.log_level, form=settings.log_format, redactor=container.redactor())
+
+
+@asynccontextmanager
+async def running(container: Container, *, worker: bool = True) -> AsyncIterator[None]:
+    """The whole system, open: HOME owned, schema current, runs recovered and being executed. Raises ServiceError when
+    it cannot start (`home_in_use`, `storage_unavailable`, …)."""
+    home = container.home()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(home.owned())
+        await asyncio.to_thread(container.upgrade_schema)
+        database = container.database()
+        await database.start()
+        stack.push_async_callback(database.stop)
+        bootstrapped = await container.bootstrap_identity().execute()
+        if bootstrapped is not None:
+            home.write_admin_key(bootstrapped.token)
+        tracer = container.tracer()
+        stack.push_async_callback(tracer.close)
+        client = container.model_http()
+        stack.push_async_callback(client.aclose)
+        connections = container.connections()
+        stack.push_async_callback(connections.close)
+        stack.push_async_callback(container.code_execution().close)
+        warming = asyncio.create_task(_warm(container), name="warm-up")
+        stack.push_async_callback(_ended, warming)
+        if worker:
+            await stack.enter_async_context(_working(container))
+        yield
+
+
+@asynccontextmanager
+async def _working(container: Container) -> AsyncIterator[None]:
+    """The embedded worker. HOME is ours alone, so every lease of before is dead and its run can go on at once."""
+    queue, active_runs, recover_runs = container.run_queue(), container.active_runs(), container.recover_runs()
+    execute_run = container.execute_run()
+
+    async def execute(run_id: RunId) -> None:
+        with log_context(run_id=run_id):
+            await execute_run.execute(ExecuteRunCommand(run_id=run_id))
+
+    recovered = await recover_runs.execute(sole_owner=True)
+    if recovered:
+        logger.info("runs recovered", extra={"runs": recovered})
+    concurrency = container.settings().worker_concurrency
+    tasks = [
+        asyncio.create_task(queue.consume(execute, concurrency=concurrency), name="run-queue"),
+        asyncio.create_task(active_runs.keep(), name="leases"),
+        asyncio.create_task(recover_runs.keep(), name="recovery"),
+    ]
+    try:
+        yield
+    finally:
+        active_runs.drain()
+        if not await queue.drain(DRAIN_S):
+            active_runs.stop_all()
+            await queue.drain(STOP_S)
+        for task in tasks:
+            await _ended(task)
+
+
+async def _warm(container: Container) -> None:
+    """Load what the first runs will need, after the service is ready."""
+    try:
+        await container.connections().warm()
+        if any(provider.api_key is not None for provider in container.model_providers()):
+            await container.prices().warm()
+    except Exception:
+        logger.exception("warming up failed; what is missing is loaded when it is needed")
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

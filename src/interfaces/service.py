@@ -1,0 +1,144 @@
+"""The running service: the HTTP application in front of the system, embedded in a process or listening on a port."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, fields
+
+import uvicorn
+import uvloop
+from litestar import Litestar
+
+from domain.errors import ErrorKind, ServiceError
+from infrastructure.container import Container
+from infrastructure.lifecycle import configure_logs, running
+from infrastructure.settings import Settings, unknown_variables
+from interfaces.http.app import create_app
+from interfaces.http.use_cases import UseCases
+
+logger = logging.getLogger(__name__)
+
+CLOSE_CONNECTIONS_S = 2
+"""How long open connections (streams, waits) are given when the service stops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedService:
+    """The system in this process, reached through `app` (ASGI). `api_key` is the admin key of HOME."""
+
+    app: Litestar
+    api_key: str
+
+
+def build_app(container: Container) -> Litestar:
+    """The application over the container's use cases; each field of the bundle is a provider of that name."""
+    use_cases = UseCases(**{field.name: getattr(container, field.name)() for field in fields(UseCases)})
+    return create_app(use_cases, readiness=container.readiness(), version=container.app_version())
+
+
+@asynccontextmanager
+async def embedded(settings: Settings, *, worker: bool = True) -> AsyncIterator[EmbeddedService]:
+    """The system without a port, for commands that find no running service. Raises ServiceError."""
+    container = Container(settings=settings)
+    async with running(container, worker=worker):
+        key = container.home().read_admin_key()
+        if key is None:
+            raise ServiceError(
+                "admin_key_missing",
+                ErrorKind.UNAUTHENTICATED,
+                f"{container.home().admin_key_path} is missing. Set DRAGOMAN_API_KEY to a key of this installation.",
+            )
+        yield EmbeddedService(app=build_app(container), api_key=key)
+
+
+def serve(settings: Settings, *, worker: bool = True) -> int:
+    """Run the service until it is told to stop; returns the exit status. Raises ServiceError when it cannot start."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings, worker=worker))
+
+
+async def _serve(settings: Settings, *, worker: bool) -> int:
+    container = Container(settings=settings)
+    configure_logs(container)
+    for warning in unknown_variables():
+        logger.warning(warning)
+    with _listening(settings) as listener:
+        first_start = not container.home().admin_key_path.exists()
+        async with running(container, worker=worker):
+            server = _Server(build_app(container))
+            host, port = listener.getsockname()[:2]
+            url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            with container.home().announced(url):
+                _announce(container, url, first_start=first_start)
+                await server.serve_until_stopped(listener)
+    return 0
+
+
+@contextmanager
+def _listening(settings: Settings) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as exc:
+        raise ServiceError(
+            "address_unusable",
+            ErrorKind.UNAVAILABLE,
+            f"Cannot listen on {settings.host} port {settings.port}: {exc.strerror or 'the address is not usable'}. "
+            "Set DRAGOMAN_HOST and DRAGOMAN_PORT.",
+        ) from exc
+    with listener:
+        yield listener
+
+
+class _Server(uvicorn.Server):
+    """uvicorn inside our own lifecycle: our signals, our shutdown order."""
+
+    def __init__(self, app: Litestar) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="none",
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are handled by `serve_until_stopped`."""
+        yield
+
+    async def serve_until_stopped(self, listener: socket.socket) -> None:
+        """Answer requests until SIGTERM or SIGINT; a second one stops without waiting for connections."""
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            self.force_exit = self.should_exit
+            self.should_exit = True
+
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, stop)
+        try:
+            await self.serve(sockets=[listener])
+        finally:
+            for name in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(name)
+
+
+def _announce(container: Container, url: str, *, first_start: bool) -> None:
+    """Tell whoever started us. The first key is shown once, and only to a terminal."""
+    home = container.home()
+    lines = [f"Dragoman is ready on {url}", f"API key: {home.admin_key_path}"]
+    if first_start and sys.stdout.isatty():
+        lines[1] = f"API key (also in {home.admin_key_path}): {home.read_admin_key()}"
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
