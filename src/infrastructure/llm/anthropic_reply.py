@@ -16,7 +16,7 @@ class _Block(msgspec.Struct):
     type: str = ""
     text: str | None = None
     name: str | None = None
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = msgspec.Raw()
 
 
 class _Usage(msgspec.Struct):
@@ -123,8 +123,9 @@ class AnthropicReply:
         if block.type == "tool_use":
             call = CallInProgress(block.name or "")
             # A streamed block begins with an empty input that the deltas then replace.
-            if block.input is not None and b"".join(bytes(block.input).split()) != b"{}":
-                call.arguments.append(bytes(block.input).decode())
+            given = bytes(block.input)
+            if b"".join(given.split()) != b"{}":
+                call.arguments.append(given.decode())
             self._calls[index] = call
         elif block.type == "text" and block.text:
             self._texts.append(block.text)

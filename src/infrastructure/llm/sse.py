@@ -17,14 +17,19 @@ class EventStreamParser:
     """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._open_line: list[bytes] = []
         self._data: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of every event that `chunk` completes, in order. Raises EventTooLargeError."""
-        lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
-        self._rest = lines.pop()
+        if b"\n" not in chunk:
+            self._keep(chunk)
+            return []
+        lines = (b"".join([*self._open_line, chunk]) if self._open_line else chunk).split(b"\n")
+        self._size -= sum(map(len, self._open_line))
+        self._open_line = []
+        rest = lines.pop()
         events: list[bytes] = []
         for line in lines:
             if line.startswith(b"data:"):
@@ -33,13 +38,21 @@ class EventStreamParser:
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data = []
                 self._size = 0
-        if self._size + len(self._rest) > MAX_EVENT_BYTES:
-            raise EventTooLargeError
+        self._keep(rest)
         return events
+
+    def _keep(self, piece: bytes) -> None:
+        """Hold the beginning of a line back, without copying what is held already."""
+        if piece:
+            self._open_line.append(piece)
+            self._grow(len(piece))
 
     def _take(self, value: bytes) -> None:
         value = value.removesuffix(b"\r")
         self._data.append(value)
-        self._size += len(value)
+        self._grow(len(value))
+
+    def _grow(self, size: int) -> None:
+        self._size += size
         if self._size > MAX_EVENT_BYTES:
             raise EventTooLargeError

@@ -1,0 +1,137 @@
+"""What is sent on the chat-completions wire."""
+
+import json
+from typing import Any
+
+import pytest
+
+from application.models.ports import ModelRequest, ToolChoice
+from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
+from infrastructure.llm.openai_wire import OpenAIWire
+from tests.builders import RUN, a_message, a_tool
+from tests.unit.llm.model_requests import (
+    PIXEL,
+    a_request,
+    a_result,
+    a_tool_message,
+    a_use,
+    a_user_message,
+    an_assistant_message,
+)
+
+
+def a_wire(*, streaming: bool = True, image_input: bool = True) -> OpenAIWire:
+    return OpenAIWire(streaming=streaming, image_input=image_input, token_limit_field="max_tokens")
+
+
+def sent(request: ModelRequest, wire: OpenAIWire | None = None) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads((wire or a_wire()).body("gpt-test", request))
+    return body
+
+
+def sent_messages(*messages: Message, image_input: bool = True) -> list[Any]:
+    wire = a_wire(image_input=image_input)
+    messages_sent: list[Any] = sent(a_request(messages=messages, system=""), wire)["messages"]
+    return messages_sent
+
+
+def test_the_body_holds_what_was_asked_for_and_nothing_else() -> None:
+    assert sent(a_request(system="Be kind.", max_output_tokens=50)) == {
+        "model": "gpt-test",
+        "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "What time is it?"}],
+        "max_tokens": 50,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    assert "stream" not in sent(a_request(), a_wire(streaming=False))
+
+
+@pytest.mark.requirement("A13")
+def test_tools_are_sent_in_their_order_with_schemas_that_providers_take() -> None:
+    tools = (a_tool("mcp__files__echo"), a_tool("mcp__clock__now", parameters={"type": "object"}))
+    body = sent(a_request(tools=tools))
+    assert [entry["function"]["name"] for entry in body["tools"]] == ["mcp__files__echo", "mcp__clock__now"]
+    assert body["tools"][0]["function"]["parameters"] == tools[0].parameters
+    assert body["tools"][1]["function"]["parameters"] == {"type": "object", "properties": {}}
+    assert "tool_choice" not in body
+
+
+@pytest.mark.requirement("A7")
+def test_choosing_no_tool_keeps_the_definitions() -> None:
+    tools = (a_tool(),)
+    free, closing = (sent(a_request(tools=tools, tool_choice=choice)) for choice in ToolChoice)
+    assert closing.pop("tool_choice") == "none"
+    assert closing == free
+    assert "tool_choice" not in sent(a_request(tool_choice=ToolChoice.NONE))
+
+
+def test_calls_and_results_are_paired_by_our_ids() -> None:
+    first, second = a_use(0, params={"text": "ü"}), a_use(1, name="other", params={})
+    assistant, *results = sent_messages(
+        an_assistant_message(first, second), a_tool_message(a_result(first, "one"), a_result(second, "two"))
+    )
+    assert assistant == {
+        "role": "assistant",
+        "content": "Let me look.",
+        "tool_calls": [
+            {"id": first.id, "type": "function", "function": {"name": "mcp__files__echo", "arguments": '{"text":"ü"}'}},
+            {"id": second.id, "type": "function", "function": {"name": "other", "arguments": "{}"}},
+        ],
+    }
+    assert results == [
+        {"role": "tool", "tool_call_id": first.id, "content": "one"},
+        {"role": "tool", "tool_call_id": second.id, "content": "two"},
+    ]
+    assert len(first.id) <= 40  # the provider's bound
+
+
+@pytest.mark.requirement("A9")
+def test_arguments_that_were_not_an_object_are_shown_inside_of_one() -> None:
+    use = ToolUse(id=a_use().id, name="echo", params={}, malformed='{"text": ')
+    (assistant,) = sent_messages(an_assistant_message(use, text=""))
+    assert assistant["content"] is None
+    assert json.loads(assistant["tool_calls"][0]["function"]["arguments"]) == {"malformed_arguments": '{"text": '}
+
+
+def test_images_of_the_user_are_sent_as_images() -> None:
+    linked = ImageContent(media_type="image/jpeg", url="https://example.org/cat.jpg")
+    message = a_message(1, content=(TextContent(text="Compare."), PIXEL, linked))
+    (entry,) = sent_messages(message)
+    assert entry["content"] == [
+        {"type": "text", "text": "Compare."},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL.data}"}},
+        {"type": "image_url", "image_url": {"url": "https://example.org/cat.jpg"}},
+    ]
+
+
+@pytest.mark.requirement("A6")
+def test_images_of_tools_follow_their_results_since_results_hold_text_only() -> None:
+    first, second = a_use(0), a_use(1)
+    results = a_tool_message(a_result(first, "a chart", images=(PIXEL,)), a_result(second, "text"))
+    one, two, pictures = sent_messages(results)
+    assert (one["content"], two["content"]) == ("a chart", "text")
+    assert pictures["role"] == "user"
+    caption, image = pictures["content"]
+    assert first.id in caption["text"]
+    assert image["image_url"]["url"].endswith(PIXEL.data or "")
+
+
+@pytest.mark.requirement("A6")
+def test_a_model_that_cannot_see_is_told_about_images_in_words() -> None:
+    shown = a_message(1, content=(PIXEL,))
+    result = a_tool_message(a_result(a_use(), "a chart", images=(PIXEL,)))
+    user, tool = sent_messages(shown, result, image_input=False)
+    assert user["content"][0]["type"] == "text"
+    assert "image/png" in user["content"][0]["text"]
+    assert tool["content"].startswith("a chart\n[An image of type image/png")
+    assert PIXEL.data not in json.dumps([user, tool])
+
+
+def test_a_reply_that_said_nothing_is_left_out() -> None:
+    empty = a_message(2, run_id=RUN, role=Role.ASSISTANT, content=())
+    assert [entry["role"] for entry in sent_messages(a_user_message(), empty)] == ["user"]
+
+
+def test_system_messages_of_the_thread_stay_where_they_are() -> None:
+    note = a_message(2, "Mind the gap.", role=Role.SYSTEM)
+    assert sent_messages(a_user_message(), note)[1] == {"role": "system", "content": "Mind the gap."}

@@ -1,0 +1,99 @@
+"""What providers answer becomes stable codes and sentences of ours."""
+
+import json
+
+import httpx
+import pytest
+
+from infrastructure.llm.provider_errors import error_of_answer, error_of_transport
+
+CASES = [
+    (400, {"code": "model_not_found"}, "model_rejected", False),
+    (401, {"code": "invalid_api_key"}, "model_auth", False),
+    (402, {}, "model_rejected", False),
+    (403, {}, "model_auth", False),
+    (404, {}, "model_rejected", False),
+    (408, {}, "model_timeout", True),
+    (409, {}, "model_unavailable", True),
+    (400, {"code": "context_length_exceeded"}, "model_context_exceeded", False),
+    (400, {"message": "prompt is too long: 9 tokens > 8 maximum"}, "model_context_exceeded", False),
+    (400, {"message": "This model's maximum context length is 8 tokens."}, "model_context_exceeded", False),
+    (413, {"type": "request_too_large"}, "model_context_exceeded", False),
+    (422, {}, "model_rejected", False),
+    (429, {"type": "rate_limit_error"}, "model_rate_limited", True),
+    (429, {"code": "insufficient_quota"}, "model_rate_limited", False),
+    (500, {}, "model_unavailable", True),
+    (503, {}, "model_unavailable", True),
+    (529, {"type": "overloaded_error"}, "model_unavailable", True),
+    (301, {}, "model_rejected", False),
+]
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize(("status", "error", "code", "retryable"), CASES)
+def test_each_answer_has_its_code(status: int, error: dict[str, str], code: str, retryable: bool) -> None:
+    mapped = error_of_answer(status, {}, json.dumps({"error": error}).encode())
+    assert (mapped.code, mapped.retryable) == (code, retryable)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>Bad gateway</html>", b"[]", b'{"error": "boom"}', b'{"error": 7}', b"\xff"]
+)
+def test_a_body_of_any_shape_is_survived(body: bytes) -> None:
+    assert error_of_answer(502, {}, body).code == "model_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "Sat, 21 Nov 2026 10:00:30 GMT", "date": "Sat, 21 Nov 2026 10:00:00 GMT"}, 30.0),
+        ({"retry-after": "Sat, 21 Nov 2026 10:00:00 GMT", "date": "Sat, 21 Nov 2026 10:00:30 GMT"}, 0.0),
+        ({"retry-after": "Sat, 21 Nov 2026 10:00:00 GMT"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({}, None),
+    ],
+)
+def test_what_the_provider_asks_for_is_understood(headers: dict[str, str], wait_s: float | None) -> None:
+    assert error_of_answer(429, httpx.Headers(headers), b"").retry_after_s == wait_s
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "Incorrect API key provided: sk-secret123"},
+        {"code": "sk-secret123", "type": "sk_secret123"},
+        {"code": "Key is sk-secret123"},
+        {"type": "0123456789abcdef0123456789abcdef"},
+    ],
+)
+def test_nothing_a_provider_says_freely_is_repeated(error: dict[str, str]) -> None:
+    detail = error_of_answer(401, {}, json.dumps({"error": error}).encode()).detail
+    assert "secret" not in detail
+    assert "0123" not in detail
+
+
+def test_the_providers_own_code_is_named() -> None:
+    body = b'{"error": {"code": "model_not_found", "type": "invalid_request_error", "message": "no gpt-9"}}'
+    assert error_of_answer(404, {}, body).detail.endswith("(HTTP 404, model_not_found).")
+
+
+@pytest.mark.parametrize(
+    ("exc", "streaming", "code"),
+    [
+        (httpx.ReadTimeout("secret"), False, "model_timeout"),
+        (httpx.ReadTimeout("secret"), True, "model_stalled"),
+        (httpx.ConnectError("secret"), False, "model_unavailable"),
+        (httpx.ConnectTimeout("secret"), False, "model_unavailable"),
+        (httpx.ConnectTimeout("secret"), True, "model_unavailable"),
+        (httpx.ReadError("secret"), True, "model_unavailable"),
+        (httpx.RemoteProtocolError("secret"), False, "model_unavailable"),
+    ],
+)
+def test_a_failed_connection_has_its_code(exc: httpx.HTTPError, streaming: bool, code: str) -> None:
+    mapped = error_of_transport(exc, streaming=streaming)
+    assert (mapped.code, mapped.retryable) == (code, True)
+    assert "secret" not in mapped.detail

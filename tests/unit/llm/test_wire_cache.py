@@ -1,0 +1,58 @@
+"""Messages and tool lists are encoded once, and what is kept is bounded."""
+
+from domain.threads.message import Message
+from domain.tools.tool import Tool
+from infrastructure.llm.wire_cache import MessageCache, ToolListCache
+from tests.builders import a_tool
+from tests.unit.llm.model_requests import a_user_message
+
+
+class CountingEncoder:
+    def __init__(self, size: int = 10) -> None:
+        self.encoded: list[str] = []
+        self._size = size
+
+    def message(self, message: Message) -> bytes:
+        self.encoded.append(message.text)
+        return b"x" * self._size
+
+    def tools(self, tools: tuple[Tool, ...]) -> bytes:
+        self.encoded.append(",".join(tool.name for tool in tools))
+        return self.encoded[-1].encode()
+
+
+def test_a_growing_thread_is_encoded_message_by_message() -> None:
+    encoder = CountingEncoder()
+    cache = MessageCache(encoder.message)
+    thread = tuple(a_user_message(str(number), number=number) for number in range(5))
+    for length in range(1, 6):
+        assert len(cache.encoded(thread[:length])) == length
+    assert encoder.encoded == ["0", "1", "2", "3", "4"]
+
+
+def test_the_least_recently_used_message_goes_first() -> None:
+    encoder = CountingEncoder(size=10)
+    cache = MessageCache(encoder.message, max_bytes=20)
+    a, b, c = (a_user_message(text, number=number) for number, text in enumerate("abc"))
+    for message in (a, b, a, c, a, b):
+        cache.encoded([message])
+    assert encoder.encoded == ["a", "b", "c", "b"]
+
+
+def test_a_message_larger_than_the_cache_is_sent_but_not_kept() -> None:
+    encoder = CountingEncoder(size=100)
+    cache = MessageCache(encoder.message, max_bytes=20)
+    message = a_user_message("big")
+    assert [len(data) for data in cache.encoded([message, message])] == [100, 100]
+    assert encoder.encoded == ["big", "big"]
+
+
+def test_a_tool_list_is_encoded_once_and_another_one_is_never_taken_for_it() -> None:
+    encoder = CountingEncoder()
+    cache = ToolListCache(encoder.tools)
+    mine = (a_tool("one"), a_tool("two"))
+    assert [cache.encoded(mine) for _ in range(3)] == [b"one,two"] * 3
+    assert encoder.encoded == ["one,two"]
+    for number in range(500):  # short-lived tuples reuse each other's addresses
+        name = f"tool{number}"
+        assert cache.encoded((a_tool(name),)) == name.encode()
