@@ -1,0 +1,1 @@
+"""Queues that ring workers for runs."""

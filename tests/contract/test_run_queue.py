@@ -1,0 +1,205 @@
+"""The contract of RunQueue and its consumer: every adapter rings for each submitted run, and one bad run harms no other."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import pytest
+
+from domain.ids import RunId
+from infrastructure.jobs.embedded import InProcessRunQueue
+from tests.builders import a_run_id
+
+
+class ConsumedQueue(Protocol):
+    """What both sides of a queue use."""
+
+    async def submit(self, run_id: RunId) -> None: ...
+
+    async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None: ...
+
+    async def drain(self, timeout_s: float) -> bool: ...
+
+
+class Handler:
+    """Notes what it is given and works on each run until that is allowed to finish."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.begun: list[RunId] = []
+        self.finished: list[RunId] = []
+        self.cancelled: list[RunId] = []
+        self.at_once = 0
+        self.most_at_once = 0
+        self.go_on = asyncio.Event()
+        self._changed = asyncio.Condition()
+        if not held:
+            self.go_on.set()
+
+    async def __call__(self, run_id: RunId) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.at_once, self.most_at_once)
+        await self._note(self.begun, run_id)
+        try:
+            await self.go_on.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(run_id)
+            raise
+        finally:
+            self.at_once -= 1
+        await self._note(self.finished, run_id)
+
+    async def until_begun(self, count: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: len(self.begun) >= count)
+
+    async def until_finished(self, count: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: len(self.finished) >= count)
+
+    async def _note(self, where: list[RunId], run_id: RunId) -> None:
+        async with self._changed:
+            where.append(run_id)
+            self._changed.notify_all()
+
+
+async def settle() -> None:
+    """Let everything that can go on go on."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def stop(consuming: "asyncio.Task[None]") -> None:
+    consuming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await consuming
+
+
+def consume(
+    queue: ConsumedQueue, handler: Callable[[RunId], Awaitable[None]], concurrency: int = 4
+) -> "asyncio.Task[None]":
+    return asyncio.create_task(queue.consume(handler, concurrency=concurrency))
+
+
+@pytest.fixture(params=["in-process"])
+def queue(request: pytest.FixtureRequest) -> ConsumedQueue:
+    return InProcessRunQueue()
+
+
+@pytest.mark.requirement("E1")
+async def test_every_submitted_run_is_handled_whenever_the_consumer_came(queue: ConsumedQueue) -> None:
+    handler = Handler()
+    await queue.submit(a_run_id(1))
+    await queue.submit(a_run_id(2))
+    consuming = consume(queue, handler)
+    await handler.until_finished(2)
+    await queue.submit(a_run_id(3))
+    await handler.until_finished(3)
+    assert sorted(handler.finished) == [a_run_id(1), a_run_id(2), a_run_id(3)]
+    await stop(consuming)
+
+
+async def test_runs_are_handled_side_by_side_within_the_bound(queue: ConsumedQueue) -> None:
+    handler = Handler(held=True)
+    for number in range(10):
+        await queue.submit(a_run_id(number))
+    consuming = consume(queue, handler, concurrency=3)
+    await handler.until_begun(3)
+    await settle()
+    assert len(handler.begun) == 3
+    handler.go_on.set()
+    await handler.until_finished(10)
+    assert handler.most_at_once == 3
+    await stop(consuming)
+
+
+async def test_submitting_never_waits_for_a_handler(queue: ConsumedQueue) -> None:
+    handler = Handler(held=True)
+    consuming = consume(queue, handler, concurrency=1)
+    async with asyncio.timeout(5):
+        for number in range(1_000):
+            await queue.submit(a_run_id(number))
+    handler.go_on.set()
+    await handler.until_finished(1_000)
+    assert len(set(handler.finished)) == 1_000
+    await stop(consuming)
+
+
+async def test_a_run_submitted_again_while_it_is_handled_is_handled_again_after_that(queue: ConsumedQueue) -> None:
+    handler = Handler(held=True)
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_begun(1)
+    await queue.submit(a_run_id(1))
+    await queue.submit(a_run_id(1))
+    await settle()
+    assert handler.begun == [a_run_id(1)], "one run is never handled twice at a time"
+    handler.go_on.set()
+    await handler.until_finished(2)
+    await settle()
+    assert handler.finished == [a_run_id(1), a_run_id(1)]
+    await stop(consuming)
+
+
+async def test_a_failing_handler_is_logged_and_stops_nothing(
+    queue: ConsumedQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = Handler()
+
+    async def picky(run_id: RunId) -> None:
+        if run_id == a_run_id(1):
+            raise RuntimeError("no")
+        await handler(run_id)
+
+    with caplog.at_level(logging.ERROR):
+        consuming = consume(queue, picky, concurrency=1)
+        await queue.submit(a_run_id(1))
+        await queue.submit(a_run_id(2))
+        await handler.until_finished(1)
+    assert [getattr(record, "run_id", None) for record in caplog.records] == [a_run_id(1)]
+    await stop(consuming)
+
+
+@pytest.mark.requirement("E7")
+async def test_draining_takes_nothing_new_and_waits_for_what_is_in_hand(queue: ConsumedQueue) -> None:
+    handler = Handler(held=True)
+    consuming = consume(queue, handler, concurrency=1)
+    await queue.submit(a_run_id(1))
+    await handler.until_begun(1)
+    await queue.submit(a_run_id(2))
+    draining = asyncio.create_task(queue.drain(60))
+    await settle()
+    assert not draining.done()
+    handler.go_on.set()
+    assert await draining
+    await consuming
+    assert handler.begun == handler.finished == [a_run_id(1)]
+
+
+@pytest.mark.requirement("E7")
+async def test_draining_says_so_when_the_deadline_passes_first(queue: ConsumedQueue) -> None:
+    handler = Handler(held=True)
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_begun(1)
+    assert not await queue.drain(0)
+    assert handler.cancelled == []
+    handler.go_on.set()
+    assert await queue.drain(60), "what was cut off nowhere may still end by itself"
+    await consuming
+
+
+async def test_draining_an_idle_queue_is_over_at_once(queue: ConsumedQueue) -> None:
+    consuming = consume(queue, Handler())
+    await settle()
+    assert await queue.drain(0)
+    await consuming
+
+
+async def test_cancelling_the_consumer_cancels_the_handlers(queue: ConsumedQueue) -> None:
+    handler = Handler(held=True)
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_begun(1)
+    await stop(consuming)
+    assert handler.cancelled == [a_run_id(1)]

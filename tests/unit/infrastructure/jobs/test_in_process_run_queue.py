@@ -1,0 +1,70 @@
+"""What the in-process queue promises beyond the contract: order, no duplicates, nothing accumulates."""
+
+import asyncio
+
+import pytest
+
+from domain.ids import RunId
+from infrastructure.jobs.embedded import InProcessRunQueue
+from tests.builders import a_run_id
+
+
+async def consumed(queue: InProcessRunQueue) -> list[RunId]:
+    """What a consumer with one place is given until nothing waits any more."""
+    handled: list[RunId] = []
+    empty = asyncio.Event()
+
+    async def handle(run_id: RunId) -> None:
+        handled.append(run_id)
+        if queue.waiting == 0:
+            empty.set()
+
+    consuming = asyncio.create_task(queue.consume(handle, concurrency=1))
+    await empty.wait()
+    assert await queue.drain(60)
+    await consuming
+    return handled
+
+
+async def test_runs_are_handled_in_the_order_they_were_submitted() -> None:
+    queue = InProcessRunQueue()
+    for number in (3, 1, 2):
+        await queue.submit(a_run_id(number))
+    assert await consumed(queue) == [a_run_id(3), a_run_id(1), a_run_id(2)]
+
+
+async def test_a_run_submitted_twice_while_it_waits_is_queued_once() -> None:
+    queue = InProcessRunQueue()
+    for number in (1, 2, 1, 1):
+        await queue.submit(a_run_id(number))
+    assert queue.waiting == 2
+    assert await consumed(queue) == [a_run_id(1), a_run_id(2)]
+
+
+async def test_a_drained_queue_holds_nothing_and_a_later_submission_is_kept() -> None:
+    queue = InProcessRunQueue()
+    await queue.submit(a_run_id(1))
+    await consumed(queue)
+    assert (queue.waiting, queue.in_hand) == (0, 0)
+    await queue.submit(a_run_id(2))
+    assert queue.waiting == 1
+
+
+async def test_a_second_consumer_is_refused() -> None:
+    queue = InProcessRunQueue()
+    handled: list[RunId] = []
+
+    async def handle(run_id: RunId) -> None:
+        handled.append(run_id)
+
+    consuming = asyncio.create_task(queue.consume(handle, concurrency=1))
+    await asyncio.sleep(0)
+    with pytest.raises(RuntimeError):
+        await queue.consume(handle, concurrency=1)
+    assert await queue.drain(60)
+    await consuming
+
+
+async def test_a_queue_without_places_is_refused() -> None:
+    with pytest.raises(ValueError, match="concurrency"):
+        await InProcessRunQueue().consume(lambda _: asyncio.sleep(0), concurrency=0)
