@@ -6,19 +6,22 @@ from decimal import Decimal
 from application.models.ports import ModelError, PriceTable
 from application.runs.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
 from application.runs.call_tools import CallTools
+from application.runs.closing import closing_step
+from application.runs.interruption import TimeUp
 from application.runs.ports import Step
 from application.runs.prepare_prompt import PreparePrompt, Prompt
 from application.runs.record_reply import RecordReply, answered_step
-from application.runs.run_events import run_ended
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
-from domain.runs.audit_trail import run_ended_audit
 from domain.runs.limits import IncompleteReason, Reserve
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message, Role
+from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)
+
+_UNFINISHED = "The run reached its limit {limit} before this call was finished."
 
 
 class AgentLoop:
@@ -46,6 +49,7 @@ class AgentLoop:
     async def run(self, session: RunSession) -> None:
         """Advance the run until it has ended or waits. Raises Interrupted, LeaseLost, and ModelError when no model of the
         agent answers."""
+        session.stop.check()
         limit: IncompleteReason | None = None
         try:
             prompt = await self._prepare_prompt.execute(session)
@@ -54,13 +58,15 @@ class AgentLoop:
             while session.run.status is RunStatus.IN_PROGRESS:
                 session.stop.check()
                 prompt = await self._prepare_prompt.execute(session, prompt)
-                messages = session.window.fit(session.transcript, fixed_bytes=prompt.fixed_bytes)
+                messages = session.window.fit(
+                    session.transcript, fixed_bytes=prompt.fixed_bytes, budget_tokens=session.limits.context_tokens
+                )
                 limit = limit or self._limit(session, prompt)
                 if limit is not None:
                     await self._close(session, prompt, messages, limit)
                     return
                 limit = await self._turn(session, prompt, messages)
-        except TimeoutError:
+        except TimeUp:
             await self._end_incomplete(session, IncompleteReason.TIMEOUT)
 
     async def _turn(
@@ -69,7 +75,7 @@ class AgentLoop:
         """One ordinary turn; returns the limit that makes it the last one."""
         try:
             answer = await self._ask_model.execute(session, prompt, messages)
-        except TimeoutError:
+        except TimeUp:
             return IncompleteReason.TIMEOUT
         limit = self._limit(session, prompt, spent=answer.reply.usage)
         limit = await self._record_reply.execute(session, prompt.toolset, answer, limit=limit)
@@ -85,7 +91,7 @@ class AgentLoop:
         if session.limits.allow_closing_turn(session.run.usage, active_s=session.active_s, reserve=reserve):
             try:
                 answer = await self._ask_model.execute(session, prompt, messages, closing=True)
-            except (ModelError, TimeoutError):
+            except (ModelError, TimeUp):
                 logger.warning("closing turn failed", extra={"run_id": session.run.id, "limit": limit.value})
             else:
                 now = self._clock.now()
@@ -94,12 +100,15 @@ class AgentLoop:
         await self._end_incomplete(session, limit)
 
     async def _end_incomplete(self, session: RunSession, limit: IncompleteReason) -> None:
+        """End with what the run said last; calls may be open if its time was up before they could go on."""
         now = self._clock.now()
-        said = next((m.text for m in reversed(session.transcript) if m.role is Role.ASSISTANT and m.text), None)
+        own = (message for message in reversed(session.transcript) if message.run_id == session.run.id)
+        said = next((message.text for message in own if message.role is Role.ASSISTANT and message.text), None)
+        unfinished = ToolResult.failed("limit_reached", _UNFINISHED.format(limit=limit.value))
 
         def build() -> Step:
             ended = session.run.ended(RunStatus.INCOMPLETE, at=now, output=said, incomplete_reason=limit)
-            return Step(run=ended, events=(run_ended(ended, at=now),), audit=(run_ended_audit(ended, at=now),))
+            return closing_step(ended, tuple(session.open_calls.values()), result=unfinished, at=now)
 
         await session.advance(build)
 

@@ -13,6 +13,7 @@ from application.models.ports import (
     TextDelta,
     ToolChoice,
 )
+from application.runs.interruption import Interrupted, TimeUp
 from application.runs.prepare_prompt import Prompt
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
@@ -48,7 +49,7 @@ class AskModel:
     async def execute(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool = False
     ) -> Answer:
-        """Raises ModelError, Interrupted, and TimeoutError when the run's time is up."""
+        """Raises ModelError, Interrupted, and TimeUp when the run's time is up."""
         request = self._request(session, prompt, messages, closing=closing)
         timeout_s = session.limits.timeout_s - session.active_s if closing else session.work_time_left_s
         publishing = _Publishing(session, self._clock, turn=request.turn, part="closing" if closing else "reply")
@@ -56,8 +57,8 @@ class AskModel:
         try:
             async with session.stop.interruptible(max(timeout_s, 0)):
                 reply = await self._read(session, request, publishing)
-        except (ModelError, TimeoutError) as error:
-            code = error.code if isinstance(error, ModelError) else "run_timeout"
+        except (ModelError, Interrupted, TimeUp) as error:
+            code = _error_code(error)
             publishing.discard(code)
             self._trace(session, request, None, code, began)
             raise
@@ -85,6 +86,8 @@ class AskModel:
 
     async def _read(self, session: RunSession, request: ModelRequest, publishing: "_Publishing") -> ModelReply:
         fallbacks = tuple(model for model in session.agent.config.fallback_models if model != request.model)
+        reply: ModelReply | None = None
+        # Read to the stream's end: leaving early would leave closing it to the garbage collector.
         async for event in self._models.stream(request, fallbacks):
             match event:
                 case TextDelta():
@@ -92,8 +95,10 @@ class AskModel:
                 case ModelRetrying():
                     publishing.retrying(event)
                 case ModelReply():
-                    return event
-        raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
+                    reply = event
+        if reply is None:
+            raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
+        return reply
 
     def _priced(self, reply: ModelReply) -> ModelUsage:
         if reply.usage.cost_usd is not None:
@@ -120,6 +125,16 @@ class AskModel:
                 finished_at=self._clock.now(),
             )
         )
+
+
+def _error_code(error: ModelError | Interrupted | TimeUp) -> str:
+    match error:
+        case ModelError():
+            return error.code
+        case Interrupted():
+            return f"run_{error.reason.value}"
+        case TimeUp():
+            return "run_timeout"
 
 
 class _Publishing:

@@ -1,12 +1,12 @@
-"""Executes the calls of one turn: side by side within a bound, each settled as it finishes, answers in the model's
-order."""
+"""Executes the calls of one turn: side by side within a bound, each settled as it finishes, answers in the model's order."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from application.mcp.ports import McpProgress
-from application.runs.interruption import Interrupted, StopReason
+from application.runs.interruption import Interrupted, StopReason, TimeUp
 from application.runs.ports import Step
 from application.runs.run_events import tool_settled
 from application.runs.run_session import RunSession, settled_call
@@ -20,8 +20,11 @@ from domain.ids import ToolCallId
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run import RunStatus
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
+
+logger = logging.getLogger(__name__)
 
 IDEMPOTENCY_META = "dragoman/idempotency-key"
 """Key under which a call's id travels in `_meta`, so that a server can recognize a repeated call."""
@@ -37,11 +40,9 @@ class CallToolsSettings:
 
 
 class CallTools:
-    """Rules: a call is executed only while the lease holds; one that was recorded before a crash is executed again
-    only if
-    it is repeatable, else its outcome is unknown; every outcome is stored when it is known; the turn's last
-    settlement also
-    stores the tool message and begins the next turn, or suspends the run for its client."""
+    """Rules: a call is executed only while the lease holds; one that was recorded before a crash is executed again only if
+    it is repeatable, else its outcome is unknown; every outcome is stored when it is known; the turn's last settlement
+    also stores the tool message and begins the next turn, or suspends the run for its client."""
 
     def __init__(self, *, execute_tool: ExecuteTool, tracer: Tracer, clock: Clock, settings: CallToolsSettings) -> None:
         self._execute_tool = execute_tool
@@ -70,7 +71,8 @@ class CallTools:
                         group.create_task(in_turn(call))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
-        if session.stop.fired is not None:
+        # A turn that ended or suspended the run is over, however late the stop came.
+        if session.stop.fired is not None and session.run.status is RunStatus.IN_PROGRESS:
             raise Interrupted(session.stop.fired)
 
     async def _finish_turn(self, session: RunSession) -> None:
@@ -112,7 +114,7 @@ class CallTools:
             return failure_text.unknown_tool(call.name)
         timeout_s = min(session.limits.tool_timeout_s, deadline - self._clock.monotonic())
         if timeout_s <= 0:
-            return failure_text.limit_reached("turn_tool_timeout_s")
+            return failure_text.limit_reached("timeout_s" if session.work_time_left_s <= 0 else "turn_tool_timeout_s")
         if not session.lease_holds:
             session.stop.fire(StopReason.LEASE_LOST)
         command = ExecuteToolCommand(
@@ -129,8 +131,10 @@ class CallTools:
         try:
             async with session.stop.interruptible(timeout_s + _GRACE_S):
                 return await self._execute_tool.execute(command)
-        except TimeoutError:
-            return failure_text.native_timeout(timeout_s)
+        except TimeUp:
+            ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}
+            logger.warning("tool did not stop in time and was abandoned", extra=ids)
+            return failure_text.abandoned(timeout_s)
 
     async def _store(self, session: RunSession, tool: Tool | None, call: ToolCall, settlement: Settlement) -> None:
         server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None

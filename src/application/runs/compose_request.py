@@ -34,7 +34,7 @@ def _server_lines(server: ServerOverview) -> list[str]:
     if server.instructions:
         lines += [
             f'<server_instructions server="{server.slug}">',
-            server.instructions.replace("</server_instructions>", ""),
+            server.instructions.replace("</", "<\\/"),  # no text of theirs closes our delimiter
             "</server_instructions>",
         ]
     return [*lines, ""]

@@ -1,7 +1,6 @@
 """Keeps a request within the token budget by leaving out the oldest whole turns.
 
-Tokens are estimated from bytes and corrected by what providers report. A cut goes down to 75 % of the budget, so
-that it
+Tokens are estimated from bytes and corrected by what providers report. A cut goes down to 75 % of the budget, so that it
 is rare and the prompt's prefix stays stable (and cached) for many turns.
 """
 
@@ -20,21 +19,20 @@ _CORRECTION_RANGE = (0.05, 1.0)
 class ContextWindow:
     """One per claimed run; the transcript it is shown may only grow."""
 
-    def __init__(self, *, budget_tokens: int) -> None:
-        self._budget = budget_tokens
+    def __init__(self) -> None:
         self._tokens_per_byte = TOKENS_PER_BYTE
         self._sizes: list[int] = []
         self._kept_bytes = 0
         self._start = 0
         self._pinned = -1
 
-    def fit(self, transcript: Sequence[Message], *, fixed_bytes: int) -> tuple[Message, ...]:
+    def fit(self, transcript: Sequence[Message], *, fixed_bytes: int, budget_tokens: int) -> tuple[Message, ...]:
         """The messages to send: the newest whole turns that fit beside `fixed_bytes` of instructions and tools, and
-        always
-        the newest user message and the turn under way."""
+        always the newest user message and the turn under way. The first one is the user's."""
         self._measure(transcript)
-        if self._tokens(self._kept_bytes + fixed_bytes) > self._budget:
-            self._cut(transcript, fixed_bytes)
+        if self._tokens(self._kept_bytes + fixed_bytes) > budget_tokens:
+            self._cut(transcript, fixed_bytes, goal=budget_tokens * CUT_TO)
+        self._lead_with_user(transcript)
         if 0 <= self._pinned < self._start:
             return (transcript[self._pinned], *transcript[self._start :])
         return tuple(transcript[self._start :])
@@ -59,25 +57,29 @@ class ContextWindow:
             self._sizes.append(size)
             self._kept_bytes += size
             if transcript[index].role is Role.USER:
+                if 0 <= self._pinned < self._start:
+                    self._kept_bytes -= self._sizes[self._pinned]
                 self._pinned = index
 
-    def _cut(self, transcript: Sequence[Message], fixed_bytes: int) -> None:
-        goal = self._budget * CUT_TO
-        starts = [
-            index
-            for index in range(self._start + 1, len(transcript))
-            if transcript[index].role in (Role.USER, Role.ASSISTANT)
-        ]
-        for start in starts:
+    def _cut(self, transcript: Sequence[Message], fixed_bytes: int, *, goal: float) -> None:
+        for start in range(self._start + 1, len(transcript)):
+            if transcript[start].role not in (Role.USER, Role.ASSISTANT):
+                continue
             if self._tokens(self._kept_bytes + fixed_bytes) <= goal:
                 return
-            dropped = range(self._start, start)
-            self._kept_bytes -= sum(self._sizes[index] for index in dropped if index != self._pinned)
-            self._start = start
-        # The first message sent must be the user's: an assistant turn may only lead when the pinned message precedes it.
-        while self._start < self._pinned and transcript[self._start].role is not Role.USER:
-            self._kept_bytes -= self._sizes[self._start]
-            self._start += 1
+            self._drop_before(start)
+
+    def _lead_with_user(self, transcript: Sequence[Message]) -> None:
+        """Providers want the user to speak first: another turn may lead only where the pinned message is put before it."""
+        start = self._start
+        while start < self._pinned and transcript[start].role is not Role.USER:
+            start += 1
+        self._drop_before(start)
+
+    def _drop_before(self, start: int) -> None:
+        dropped = (self._sizes[index] for index in range(self._start, start) if index != self._pinned)
+        self._kept_bytes -= sum(dropped)
+        self._start = start
 
 
 def message_bytes(message: Message) -> int:

@@ -11,9 +11,9 @@ COALESCING_S = 0.05
 
 
 class EventBuffer:
-    """Events leave in order, at most `interval_s` after they came; while a write is under way the next batch grows,
-    so the
-    pace follows the store. Deltas of one message become one event, of a call's progress only the newest is kept."""
+    """Events leave in order, at most `interval_s` after they came; while a write is under way the next batch grows, so the
+    pace follows the store. Deltas of one message that follow each other become one event, of a call's progress only the
+    newest is kept, in the place of the oldest."""
 
     def __init__(
         self, write: Callable[[tuple[NewEvent, ...]], Awaitable[None]], *, interval_s: float = COALESCING_S
@@ -22,33 +22,66 @@ class EventBuffer:
         self._interval_s = interval_s
         self._pending: list[NewEvent] = []
         self._texts: list[str] = []
+        self._progress: dict[str, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._flush: asyncio.Task[None] | None = None
+        self._closed = False
 
     def add(self, event: NewEvent) -> None:
-        """Take an event; it is written soon, or leaves with the next `take`."""
-        last = self._pending[-1] if self._pending else None
-        if last is not None and _same_subject(last, event):
-            if event.type is RunEventType.MESSAGE_DELTA:
-                self._texts.append(cast(str, event.data["text"]))
-            else:
-                self._pending[-1] = event
-        else:
-            self._seal_text()
-            self._pending.append(event)
-            if event.type is RunEventType.MESSAGE_DELTA:
-                self._texts = [cast(str, event.data["text"])]
+        """Take an event; it is written soon, or leaves with the next `take`. Nothing is taken once the buffer is closed."""
+        if self._closed:
+            return
+        match event.type:
+            case RunEventType.MESSAGE_DELTA:
+                self._add_delta(event)
+            case RunEventType.TOOL_PROGRESS:
+                self._add_progress(event)
+            case _:
+                self._append(event)
         self._arm()
 
     async def take(self) -> tuple[NewEvent, ...]:
-        """What is not written yet, to be written by the caller; waits for a write under way. Raises what that
-        raised."""
+        """What is not written yet, to be written by the caller; waits for a write under way. Raises what that raised,
+        once; its events are lost then."""
         self._disarm()
-        if self._flush is not None:
-            await asyncio.shield(self._flush)
-            self._flush = None
-        self._disarm()
+        while self._flush is not None:
+            flush = self._flush
+            try:
+                await asyncio.shield(flush)
+            finally:
+                if flush.done() and self._flush is flush:
+                    self._flush = None
+            self._disarm()
         return self._drained()
+
+    def close(self) -> None:
+        """Drop what is not written and take nothing more; a write under way comes to its end."""
+        self._closed = True
+        self._disarm()
+        self._drained()
+        if self._flush is not None:
+            self._flush.add_done_callback(_look_at_outcome)
+
+    def _add_delta(self, event: NewEvent) -> None:
+        text = cast(str, event.data["text"])
+        if self._texts and self._pending[-1].data["message_id"] == event.data["message_id"]:
+            self._texts.append(text)
+        else:
+            self._append(event)
+            self._texts = [text]
+
+    def _add_progress(self, event: NewEvent) -> None:
+        call_id = cast(str, event.data["tool_call_id"])
+        place = self._progress.get(call_id)
+        if place is not None:
+            self._pending[place] = event
+        else:
+            self._progress[call_id] = len(self._pending)
+            self._append(event)
+
+    def _append(self, event: NewEvent) -> None:
+        self._seal_text()
+        self._pending.append(event)
 
     def _disarm(self) -> None:
         if self._timer is not None:
@@ -75,6 +108,7 @@ class EventBuffer:
     def _drained(self) -> tuple[NewEvent, ...]:
         self._seal_text()
         events, self._pending = tuple(self._pending), []
+        self._progress.clear()
         return events
 
     def _seal_text(self) -> None:
@@ -85,13 +119,7 @@ class EventBuffer:
         self._texts = []
 
 
-def _same_subject(last: NewEvent, event: NewEvent) -> bool:
-    if last.type is not event.type:
-        return False
-    match event.type:
-        case RunEventType.MESSAGE_DELTA:
-            return last.data["message_id"] == event.data["message_id"]
-        case RunEventType.TOOL_PROGRESS:
-            return last.data["tool_call_id"] == event.data["tool_call_id"]
-        case _:
-            return False
+def _look_at_outcome(flush: asyncio.Task[None]) -> None:
+    """Nobody will `take` any more: keep asyncio from reporting a failure that its run has outlived."""
+    if not flush.cancelled():
+        flush.exception()

@@ -93,8 +93,10 @@ class ExecuteRun:
             try:
                 await self._work(session)
             finally:
-                watching.cancel()
+                session.buffer.close()
                 self._active_runs.remove(claimed.lease)
+                watching.cancel()
+                await asyncio.wait((watching,))
         await self._leave(session)
 
     async def _work(self, session: RunSession) -> None:
@@ -117,6 +119,8 @@ class ExecuteRun:
 
     async def _stopped(self, session: RunSession, reason: StopReason) -> None:
         ids = _log_ids(session)
+        if session.run.status is not RunStatus.IN_PROGRESS:
+            return
         try:
             if reason is StopReason.CANCELLED:
                 now = self._clock.now()
@@ -132,6 +136,8 @@ class ExecuteRun:
                 logger.warning("lease lost, run left alone", extra=ids)
         except LeaseLost:
             logger.warning("lease lost, run left alone", extra=ids)
+        except Exception:
+            logger.exception("the run's stop could not be stored", extra={**ids, "reason": reason.value})
 
     async def _fail(self, session: RunSession, error: RunError) -> None:
         """End the run as failed; if even that cannot be stored, the lease lapses and another worker takes the run up."""
@@ -154,9 +160,8 @@ class ExecuteRun:
 
     async def _leave(self, session: RunSession) -> None:
         run = session.run
-        await self._connections.release(
-            ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
-        )
+        # The run's own connections only: those of its thread are kept for the thread's next run.
+        await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
         if run.status.is_terminal:
             self._tracer.run_finished(run, session.agent)
         if session.promoted is not None:

@@ -22,6 +22,10 @@ class Interrupted(Exception):
         self.reason = reason
 
 
+class TimeUp(Exception):
+    """The time given to a wait has passed. A type of its own: a TimeoutError from inside the wait is somebody else's."""
+
+
 class StopSignal:
     """One per claimed run. `fire` may come from any task of the loop; the first reason stands."""
 
@@ -34,8 +38,10 @@ class StopSignal:
         """End all waits now, and every later one at once."""
         if self._reason is None:
             self._reason = reason
+            now = asyncio.get_running_loop().time()
             for wait in self._waits:
-                wait.reschedule(asyncio.get_running_loop().time())
+                if not wait.expired():  # one whose time is up ends by itself, and cannot be changed any more
+                    wait.reschedule(now)
 
     def drain(self) -> None:
         """Let the step in hand finish, then stop for SHUTDOWN at the next `check`."""
@@ -55,7 +61,8 @@ class StopSignal:
 
     @asynccontextmanager
     async def interruptible(self, timeout_s: float | None) -> AsyncIterator[None]:
-        """Wrap a wait (never a write): raises Interrupted when fired, TimeoutError after `timeout_s`."""
+        """Wrap a wait (never a write): raises Interrupted when fired, TimeUp after `timeout_s`. Errors from
+        inside, TimeoutError among them, pass as they are."""
         if self._reason is not None:
             raise Interrupted(self._reason)
         wait = asyncio.timeout(timeout_s)
@@ -67,6 +74,8 @@ class StopSignal:
                 finally:
                     self._waits.discard(wait)
         except TimeoutError:
-            if wait.expired() and self._reason is not None:
+            if not wait.expired():
+                raise
+            if self._reason is not None:
                 raise Interrupted(self._reason) from None
-            raise
+            raise TimeUp from None

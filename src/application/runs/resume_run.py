@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from application.runs.ports import RunQueue, RunStore
 from application.system.ports import Clock
-from application.tools.result_text import TEXT_LIMIT_BYTES, cut, value_text
+from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.errors import ErrorKind, ServiceError, Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -76,7 +76,7 @@ def require_own_or_operator(principal: Principal, run: Run) -> None:
 
 
 def _result(given: ClientToolResult) -> ToolResult:
-    text = cut(value_text(given.result), TEXT_LIMIT_BYTES)
+    text = cut(cleaned(value_text(given.result)), TEXT_LIMIT_BYTES)
     if given.is_error:
         return ToolResult.failed("client_tool_failed", text or "The client reported a failure.")
     return ToolResult.succeeded(text)

@@ -17,10 +17,8 @@ from domain.threads.message import Role
 
 
 class RunSession:
-    """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn
-    under way
-    that no tool message answers yet, in the model's order; `promoted` is the thread's next run once this one has
-    ended."""
+    """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn under way
+    that no tool message answers yet, in the model's order; `promoted` is the thread's next run once this one has ended."""
 
     def __init__(
         self,
@@ -46,7 +44,7 @@ class RunSession:
         self._claimed_at = clock.monotonic()
         self._active_before = claimed.run.active_s
         self._writing = asyncio.Lock()
-        self.window = ContextWindow(budget_tokens=self.limits.context_tokens)
+        self.window = ContextWindow()
 
     @property
     def limits(self) -> Limits:
@@ -72,8 +70,19 @@ class RunSession:
     async def advance(self, build: Callable[[], Step]) -> StepOutcome:
         """Store one step, buffered events first, and mirror it here. Raises LeaseLost.
 
-        `build` is called when it is this step's turn, so that it sees what the steps before it have changed.
+        `build` is called when it is this step's turn, so that it sees what the steps before it have changed. A write that
+        has begun is finished even if the caller is cancelled: what is stored and what is mirrored never part.
         """
+        return await asyncio.shield(self._advance(build))
+
+    async def flush(self) -> None:
+        """Write out what is buffered. Raises LeaseLost."""
+        async with self._writing:
+            waiting = await self.buffer.take()
+            if waiting:
+                await self._append(waiting)
+
+    async def _advance(self, build: Callable[[], Step]) -> StepOutcome:
         async with self._writing:
             waiting = await self.buffer.take()
             step = build()
@@ -81,12 +90,6 @@ class RunSession:
             outcome = await self._journal.commit(self.lease, step)
             self._mirror(step, outcome)
             return outcome
-
-    async def flush(self) -> None:
-        """Write out what is buffered. Raises LeaseLost."""
-        waiting = await self.buffer.take()
-        if waiting:
-            await self._append(waiting)
 
     def _mirror(self, step: Step, outcome: StepOutcome) -> None:
         self.run = replace(step.run, last_seq=outcome.last_seq)

@@ -1,6 +1,6 @@
 """Watches a run: waiting for it and following its events are views of the stored run, woken by push."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from application.runs.ports import RunStore, Wakeups, events_topic, status_topic
 from application.system.ports import Clock
@@ -48,9 +48,11 @@ class WatchRun:
                     return run
                 await bell.wait(left_s)
 
-    async def follow(self, principal: Principal, run_id: RunId, *, after_seq: int = 0) -> AsyncIterator[RunEvent]:
+    async def follow(
+        self, principal: Principal, run_id: RunId, *, after_seq: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
         """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND."""
-        await self._get(principal, run_id)
+        run = await self._get(principal, run_id)
         seq = after_seq
         async with self._wakeups.subscribe(events_topic(run_id)) as bell:
             while True:
@@ -66,6 +68,8 @@ class WatchRun:
                     run = await self._get(principal, run_id)
                     if _at_rest(run) and run.last_seq <= seq:
                         return
+                elif _at_rest(run) and run.last_seq == seq:
+                    return  # as it was found, with more written after it came to rest (results for some pending calls)
                 await bell.wait(REREAD_S)
 
     async def _get(self, principal: Principal, run_id: RunId) -> Run:

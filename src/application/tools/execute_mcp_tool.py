@@ -1,5 +1,4 @@
-"""Executes one call of an MCP tool: binding, server, call, output schema; every failure becomes a value for the
-model."""
+"""Executes one call of an MCP tool: binding, server, call, output schema; every failure becomes a value for the model."""
 
 import logging
 from dataclasses import dataclass
@@ -29,8 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteMcpToolCommand:
-    """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to
-    the
+    """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
     server (trace context, idempotency key)."""
 
     tool: Tool
@@ -43,8 +41,7 @@ class ExecuteMcpToolCommand:
 
 
 class ExecuteMcpTool:
-    """Rules: the server comes from the tool's binding, never from the model; the smallest timeout applies; what the
-    server
+    """Rules: the server comes from the tool's binding, never from the model; the smallest timeout applies; what the server
     itself says of a failure reaches the model, what we say is a fixed sentence with a reference; structured content is
     held against the tool's output schema as the server's mode says."""
 
@@ -93,6 +90,8 @@ class ExecuteMcpTool:
 
     async def _call(self, command: ExecuteMcpToolCommand, binding: McpBinding, timeout_s: float) -> ToolResult:
         server = await self._server(command.scope, binding)
+        if server is None:
+            return failure_text.unregistered_tool(command.tool.name)
         reply = await self._connections.call_tool(
             server,
             command.scope,
@@ -113,12 +112,12 @@ class ExecuteMcpTool:
             return failure_text.output_schema_violated(violations)
         return ToolResult.succeeded(text, images)
 
-    async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer:
+    async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not self._mcp_enabled:
             raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
         server = await self._servers.get(scope.organization_id, binding.server_id)
-        if server is None or not server.config.enabled:
-            raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was removed or disabled.")
+        if server is not None and not server.config.enabled:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
         return server
 
     def _output_violations(self, server: McpServer, binding: McpBinding, reply: McpReply) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from application.mcp.ports import ConnectionScope, McpProgress, ProgressCallback
 from application.tools import failure_text
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
-from application.tools.result_text import TEXT_LIMIT_BYTES, cut, value_text
+from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
@@ -35,9 +35,8 @@ class ExecuteToolCommand:
 
 
 class ExecuteTool:
-    """Rules: MCP tools go to `ExecuteMcpTool`, native ones by kind; a timeout, a failure or a fault of ours is text
-    for the
-    model; text is cut at 64 KiB with a notice."""
+    """Rules: MCP tools go to `ExecuteMcpTool`, native ones by kind; a timeout, a failure or a fault of ours is text for the
+    model; text is cleaned of control characters and cut at 64 KiB with a notice."""
 
     def __init__(self, *, native_tools: Mapping[ToolType, NativeTool], execute_mcp_tool: ExecuteMcpTool) -> None:
         self._native_tools = native_tools
@@ -61,7 +60,9 @@ class ExecuteTool:
             )
         else:
             result = await self._run_native(command)
-        return result if result.is_error else ToolResult.succeeded(cut(result.text, TEXT_LIMIT_BYTES), result.images)
+        if result.is_error:
+            return result
+        return ToolResult.succeeded(cut(cleaned(result.text), TEXT_LIMIT_BYTES), result.images)
 
     async def _run_native(self, command: ExecuteToolCommand) -> ToolResult:
         context = NativeToolContext(
@@ -70,14 +71,15 @@ class ExecuteTool:
             run_id=command.run_id,
             timeout_s=command.timeout_s,
         )
+        deadline = asyncio.timeout(command.timeout_s)
         try:
-            async with asyncio.timeout(command.timeout_s):
+            async with deadline:
                 output = await self._native_tools[command.tool.type].run(command.arguments, context)
         except NativeToolError as error:
             return failure_text.native_failure(error.code, error.message)
-        except TimeoutError:
-            return failure_text.native_timeout(command.timeout_s)
-        except Exception:
+        except Exception as error:
+            if isinstance(error, TimeoutError) and deadline.expired():
+                return failure_text.native_timeout(command.timeout_s)
             logger.exception(
                 "Native tool failed unexpectedly",
                 extra={

@@ -13,6 +13,7 @@ OUTCOME_UNKNOWN = (
     "sent again. Check whether it took effect before you repeat it."
 )
 
+_NAME_LIMIT = 128
 _OURS = {
     McpFailureKind.NOT_CONNECTED: "MCP server not connected.",
     McpFailureKind.CONNECTION_LOST: (
@@ -24,8 +25,8 @@ _OURS = {
 
 
 def unknown_tool(name: str) -> ToolResult:
-    """The model called a tool the run does not have."""
-    shown = cut(cleaned(name).replace("\n", " "), 128)
+    """The model called a tool the run does not have. One line, whatever the name holds."""
+    shown = " ".join(cleaned(name).split())[:_NAME_LIMIT]
     return ToolResult.failed("tool_not_found", UNKNOWN_TOOL.format(name=shown))
 
 
@@ -40,6 +41,11 @@ def malformed_arguments(raw: str) -> ToolResult:
     """The arguments are not a JSON object at all; nothing was called."""
     text = f"The arguments are not a JSON object, so the tool was not called. They began: {raw[:200]!r}"
     return ToolResult.failed("tool_arguments_malformed", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def unregistered_tool(name: str) -> ToolResult:
+    """The run lists the tool, but its server has been removed since."""
+    return ToolResult.failed("mcp_tool_unknown", f"MCP tool execution failed: Unknown tool: {name}")
 
 
 def missing_binding() -> ToolResult:
@@ -93,6 +99,12 @@ def native_failure(code: str, message: str) -> ToolResult:
 def native_timeout(timeout_s: float) -> ToolResult:
     """A native tool that took too long and was stopped."""
     return ToolResult.failed("tool_timeout", f"The tool timed out after {timeout_s:g} seconds and was stopped.")
+
+
+def abandoned(timeout_s: float) -> ToolResult:
+    """A tool that did not even stop when its time was up."""
+    text = f"The tool timed out after {timeout_s:g} seconds and was abandoned; it may have taken effect."
+    return ToolResult.failed("tool_timeout", text)
 
 
 def native_unexpected(reference: str) -> ToolResult:

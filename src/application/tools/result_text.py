@@ -17,14 +17,15 @@ def value_text(value: JsonValue) -> str:
 
 
 def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
-    """Text and images of an MCP answer. Texts are joined by line breaks, other kinds described; `structuredContent`
-    is used
-    when there is no text."""
+    """Text and images of an MCP answer. Texts are joined by line breaks, other kinds (and images that could not be read)
+    described; `structuredContent` is used when there is no text."""
     texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]
     if not texts and reply.structured is not None:
         texts = [value_text(reply.structured)]
     others = [
-        block.text for block in reply.content if block.kind not in (ContentKind.TEXT, ContentKind.IMAGE) and block.text
+        block.text
+        for block in reply.content
+        if block.kind is not ContentKind.TEXT and block.image is None and block.text
     ]
     images = tuple(block.image for block in reply.content if block.image is not None)
     return "\n".join(texts + others), images

@@ -14,6 +14,7 @@ from application.mcp.ports import (
     McpCatalogStore,
     McpConnections,
     McpFailure,
+    McpFailureKind,
     McpServerStore,
 )
 from application.tools.ports import NativeTool
@@ -28,8 +29,8 @@ from domain.tools.tool import McpBinding, Tool
 
 logger = logging.getLogger(__name__)
 
-INSTRUCTIONS_LIMIT = 2048
-"""Characters of a trusted server's own instructions that reach the system prompt (row A13)."""
+INSTRUCTIONS_LIMIT_BYTES = 2048
+"""How much of a trusted server's own instructions reaches the system prompt (row A13)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +109,25 @@ class ToolCatalog:
         if stored is not None and stored.server_version == server.version:
             return stored
         try:
-            fresh = await self._connections.discover(server, scope, timeout_s=self._settings.discovery_timeout_s)
+            fresh = await self._discover(server, scope)
         except McpFailure:
             if stored is not None:
                 return stored
             raise
         await self._catalogs.save(server.organization_id, fresh)
         return fresh
+
+    async def _discover(self, server: McpServer, scope: ConnectionScope) -> McpCatalog:
+        try:
+            return await self._connections.discover(server, scope, timeout_s=self._settings.discovery_timeout_s)
+        except McpFailure:
+            raise
+        except Exception as error:
+            logger.exception(
+                "MCP discovery failed unexpectedly", extra={"server_id": server.id, "run_id": scope.run_id}
+            )
+            detail = "The MCP server could not be asked for its tools."
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail) from error
 
     async def _server(self, slug: str, scope: ConnectionScope) -> ServerOverview:
         if not self._settings.mcp_enabled:
@@ -135,16 +148,28 @@ class ToolCatalog:
                     "server_id": server.id,
                     "server": slug,
                     "failure": failure.kind.value,
+                    "detail": failure.detail,
                     "stderr": failure.stderr[-500:],
                 },
             )
-            return ServerOverview(slug=slug, tools=(), unavailable=failure.detail)
+            return ServerOverview(slug=slug, tools=(), unavailable=_for_prompt(failure))
         instructions = catalog.instructions if server.config.trusted else None
         return ServerOverview(
             slug=slug,
             tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.tools), key=lambda tool: tool.name)),
-            instructions=None if instructions is None else instructions[:INSTRUCTIONS_LIMIT],
+            instructions=None if instructions is None else _capped(instructions),
         )
+
+
+def _for_prompt(failure: McpFailure) -> str:
+    """Our own words: what a server says of an error has no place in the system prompt."""
+    if failure.kind is McpFailureKind.SERVER_ERROR:
+        return "the MCP server answered with an error"
+    return failure.detail
+
+
+def _capped(instructions: str) -> str:
+    return instructions.encode("utf-8", "replace")[:INSTRUCTIONS_LIMIT_BYTES].decode("utf-8", "ignore")
 
 
 def bound_tool(server: McpServer, definition: McpToolDefinition) -> Tool:
