@@ -25,7 +25,7 @@ class AgentChecks:
 
     async def config_of(self, organization_id: OrganizationId, settings: AgentSettings) -> AgentConfig:
         """The valid configuration. Raises INVALID `agent_invalid`, one violation per fault."""
-        known = {kind.value: kind for kind in ToolType}
+        native = {kind.value: kind for kind in NATIVE_TYPES}
         wrong: list[Violation] = []
         config = None
         try:
@@ -34,7 +34,7 @@ class AgentChecks:
                 model=settings.model,
                 fallback_models=settings.fallback_models,
                 instructions=settings.instructions,
-                tools=tuple(known[name] for name in settings.tools if name in known),
+                tools=tuple(native[name] for name in settings.tools if name in native),
                 mcp_servers=settings.mcp_servers,
                 tool_allowlist=settings.tool_allowlist,
                 limits=settings.limits,
@@ -61,15 +61,18 @@ class AgentChecks:
         ]
 
     def _tool_violations(self, settings: AgentSettings) -> list[Violation]:
-        available = self._native_tools.native_types
+        native = sorted(kind.value for kind in NATIVE_TYPES)
         wrong = []
         for index, name in enumerate(settings.tools):
-            path = f"tools.{index}"
-            if name not in list(ToolType):
-                options = sorted(kind.value for kind in NATIVE_TYPES)
-                wrong.append(Violation(path=path, message=f"there is no native tool {name!r}{_nearest(name, options)}"))
-            elif name in list(NATIVE_TYPES) and name not in available:
-                wrong.append(Violation(path=path, message=f"the tool {name!r} is not available in this installation"))
+            if name == ToolType.MCP_TOOL:
+                message = "is not a native tool; list MCP servers in mcp_servers"
+            elif name not in native:
+                message = f"there is no native tool {name!r}{_nearest(name, native)}"
+            elif name not in self._native_tools.native_types:
+                message = f"the tool {name!r} is not available in this installation"
+            else:
+                continue
+            wrong.append(Violation(path=f"tools.{index}", message=message))
         return wrong
 
     async def _server_violations(self, organization_id: OrganizationId, settings: AgentSettings) -> list[Violation]:

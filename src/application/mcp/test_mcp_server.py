@@ -42,6 +42,7 @@ class McpTestFailure:
 class McpTestResult:
     """Either `catalog` (it works) or `error`. `latency_ms` covers starting, connecting and listing."""
 
+    slug: str
     catalog: McpCatalog | None
     error: McpTestFailure | None
     latency_ms: int
@@ -106,7 +107,7 @@ class TestMcpServer:
             )
         )
         catalog = outcome if isinstance(outcome, McpCatalog) else None
-        return McpTestResult(catalog=catalog, error=error, latency_ms=latency_ms)
+        return McpTestResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
 
     def _probe(self, principal: Principal, config: McpServerConfig) -> McpServer:
         now = self._clock.now()

@@ -1,0 +1,48 @@
+"""The access log: one record per request with method, path template, status, duration and organization.
+
+Neither bodies nor headers nor raw paths are logged: they may hold secrets.
+"""
+
+import logging
+import time
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from domain.identity.api_key import Principal
+
+logger = logging.getLogger(__name__)
+
+
+def with_access_log(app: ASGIApp) -> ASGIApp:
+    """`app`, logging each HTTP request when it is over (a stream: when it has ended)."""
+
+    async def logged(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP or not logger.isEnabledFor(logging.INFO):
+            await app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status: int | None = None
+
+        async def noting_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await app(scope, receive, noting_status)
+        finally:
+            principal = scope.get("auth")
+            logger.info(
+                "request",
+                extra={
+                    "method": scope["method"],
+                    "path": scope.get("path_template") or None,
+                    "status": status,
+                    "duration_ms": round((time.perf_counter() - started) * 1000, 2),
+                    "organization_id": principal.organization_id if isinstance(principal, Principal) else None,
+                },
+            )
+
+    return logged

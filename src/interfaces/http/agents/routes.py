@@ -1,0 +1,94 @@
+"""Routes of agents."""
+
+from litestar import Response, Router, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from application.agents.create_agent import CreateAgent, CreateAgentCommand
+from application.agents.delete_agent import DeleteAgent, DeleteAgentCommand
+from application.agents.get_agent import GetAgent, GetAgentCommand
+from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
+from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
+from application.system.pages import PageRequest
+from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
+from interfaces.http.agents.views import AgentView, agent_view
+from interfaces.http.paging import PageView, page_view
+from interfaces.http.preconditions import IfMatch, etag, expected_version
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+
+@post("/agents", summary="Create an agent", responses=documented(403, 409))
+async def create_agent(
+    request: ApiRequest, data: JSONBody[CreateAgentBody], create_agent: NamedDependency[CreateAgent]
+) -> Response[AgentView]:
+    """Needs the role admin. Models, native tools and MCP servers named must exist."""
+    agent = await create_agent.execute(CreateAgentCommand(principal=request.principal, settings=data.to_settings()))
+    headers = {"Location": f"/v1/agents/{agent.id}", **etag(agent.version)}
+    return Response(agent_view(agent), headers=headers)
+
+
+@get("/agents", summary="List agents", responses=documented())
+async def list_agents(
+    request: ApiRequest, page: NamedDependency[PageRequest], list_agents: NamedDependency[ListAgents]
+) -> PageView[AgentView]:
+    """Newest first, each at its newest version."""
+    return page_view(await list_agents.execute(ListAgentsCommand(principal=request.principal, page=page)), agent_view)
+
+
+@get("/agents/{agent:str}", summary="Read an agent", responses=documented(404))
+async def get_agent(
+    request: ApiRequest, agent: FromPath[str], get_agent: NamedDependency[GetAgent]
+) -> Response[AgentView]:
+    """By id or name, at its newest version."""
+    found = await get_agent.execute(GetAgentCommand(principal=request.principal, agent=agent))
+    return Response(agent_view(found), headers=etag(found.version))
+
+
+@patch("/agents/{agent:str}", summary="Change an agent", responses=documented(403, 404, 409, 412))
+async def update_agent(
+    request: ApiRequest,
+    agent: FromPath[str],
+    data: JSONBody[UpdateAgentBody],
+    update_agent: NamedDependency[UpdateAgent],
+    if_match: IfMatch = None,
+) -> Response[AgentView]:
+    """Needs the role admin. Makes a new version, which the next run uses."""
+    changed = await update_agent.execute(
+        UpdateAgentCommand(
+            principal=request.principal,
+            agent=agent,
+            changes=data.to_changes(),
+            limits=data.to_limit_changes(),
+            expected_version=expected_version(if_match),
+        )
+    )
+    return Response(agent_view(changed), headers=etag(changed.version))
+
+
+@delete("/agents/{agent:str}", summary="Delete an agent", responses=documented(403, 404, 409))
+async def delete_agent(request: ApiRequest, agent: FromPath[str], delete_agent: NamedDependency[DeleteAgent]) -> None:
+    """Needs the role admin. Its finished runs stay readable; refused while a run of it is unfinished."""
+    await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent))
+
+
+@get("/agents/{agent:str}/versions", summary="List the versions of an agent", responses=documented(404))
+async def list_agent_versions(
+    request: ApiRequest,
+    agent: FromPath[str],
+    page: NamedDependency[PageRequest],
+    list_agent_versions: NamedDependency[ListAgentVersions],
+) -> PageView[AgentView]:
+    """Newest first."""
+    command = ListAgentVersionsCommand(principal=request.principal, agent=agent, page=page)
+    return page_view(await list_agent_versions.execute(command), agent_view)
+
+
+def agents_router() -> Router:
+    """The routes of agents."""
+    return Router(
+        "/",
+        route_handlers=[create_agent, list_agents, get_agent, update_agent, delete_agent, list_agent_versions],
+        tags=["agents"],
+    )

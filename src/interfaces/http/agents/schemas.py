@@ -1,0 +1,101 @@
+"""Bodies of the agent routes, and their way into the application."""
+
+from decimal import Decimal
+from typing import Annotated, ClassVar, cast
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from domain.runs.limits import LimitSettings
+from interfaces.http.bodies import Body, Patch, Strings
+
+_EXAMPLE: JsonDict = {
+    "name": "repository-guide",
+    "model": "openai:gpt-5-mini",
+    "instructions": "Answer questions about the repository. Look before you answer.",
+    "tools": ["code_execution"],
+    "mcp_servers": ["git"],
+    "limits": {"max_turns": 12, "max_cost_usd": 0.5},
+}
+
+
+class LimitsBody(Body):
+    """How far runs may go. Absent and null leave the default; in a PATCH null takes a limit away."""
+
+    max_turns: int | None = Field(default=None, gt=0, description="Model calls of one run.")
+    max_tool_calls: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0, description="Input and output tokens together.")
+    max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0)] | None = None
+    context_tokens: int | None = Field(default=None, gt=0, description="What the context is trimmed to.")
+    timeout_s: float | None = Field(default=None, gt=0, description="Active time of one run.")
+    turn_tool_timeout_s: float | None = Field(default=None, gt=0)
+    tool_timeout_s: float | None = Field(default=None, gt=0)
+
+    def to_settings(self) -> LimitSettings:
+        """The limits, None where they are silent."""
+        return LimitSettings(
+            max_turns=self.max_turns,
+            max_tool_calls=self.max_tool_calls,
+            max_tokens=self.max_tokens,
+            max_cost_usd=self.max_cost_usd,
+            context_tokens=self.context_tokens,
+            timeout_s=self.timeout_s,
+            turn_tool_timeout_s=self.turn_tool_timeout_s,
+            tool_timeout_s=self.tool_timeout_s,
+        )
+
+
+class CreateAgentBody(Body):
+    """An agent. `tool_allowlist` holds tool names or globs: absent allows all that is listed, `[]` nothing."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    name: str = Field(description="Unique in the organization.")
+    model: str = Field(description="PROVIDER:NAME.")
+    fallback_models: Strings = Field(default=(), description="Tried in order when the model fails.")
+    instructions: str = ""
+    tools: Strings = Field(default=(), description="Native tools, by type.")
+    mcp_servers: Strings = Field(default=(), description="MCP servers, by slug.")
+    tool_allowlist: Strings | None = Field(default=None, examples=[["code_execution", "mcp__git__*"]])
+    limits: LimitsBody = LimitsBody()
+    enabled: bool = True
+
+    def to_settings(self) -> AgentSettings:
+        """The settings, not checked against what exists."""
+        return AgentSettings(
+            name=self.name,
+            model=self.model,
+            fallback_models=self.fallback_models,
+            instructions=self.instructions,
+            tools=self.tools,
+            mcp_servers=self.mcp_servers,
+            tool_allowlist=self.tool_allowlist,
+            limits=self.limits.to_settings(),
+            enabled=self.enabled,
+        )
+
+
+class UpdateAgentBody(Patch):
+    """Changes to an agent; every one makes a new version. Absent fields stay, limits are merged one by one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"instructions": "Be brief."}]})
+    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist"})
+
+    name: str | None = None
+    model: str | None = None
+    fallback_models: Strings | None = None
+    instructions: str | None = None
+    tools: Strings | None = None
+    mcp_servers: Strings | None = None
+    tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
+    limits: LimitsBody | None = None
+    enabled: bool | None = None
+
+    def to_changes(self) -> AgentChanges:
+        """The fields named, apart from limits. Raises INVALID."""
+        return cast(AgentChanges, self.changes(without=frozenset({"limits"})))
+
+    def to_limit_changes(self) -> LimitChanges:
+        """The limits named."""
+        return cast(LimitChanges, {} if self.limits is None else self.limits.model_dump(exclude_unset=True))

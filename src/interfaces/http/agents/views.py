@@ -1,0 +1,72 @@
+"""Agents and limits as JSON."""
+
+from typing import TypedDict
+
+from domain.agents.agent import Agent
+from domain.runs.limits import LimitSettings
+from domain.threads.message_json import timestamp
+
+
+class LimitsView(TypedDict):
+    """Limits as they were set; null where they were not."""
+
+    max_turns: int | None
+    max_tool_calls: int | None
+    max_tokens: int | None
+    max_cost_usd: float | None
+    context_tokens: int | None
+    timeout_s: float | None
+    turn_tool_timeout_s: float | None
+    tool_timeout_s: float | None
+
+
+class AgentView(TypedDict):
+    """An agent at one version."""
+
+    id: str
+    name: str
+    model: str
+    fallback_models: list[str]
+    instructions: str
+    tools: list[str]
+    mcp_servers: list[str]
+    tool_allowlist: list[str] | None
+    limits: LimitsView
+    enabled: bool
+    version: int
+    created_at: str
+    updated_at: str
+
+
+def limits_view(limits: LimitSettings) -> LimitsView:
+    """Limits as JSON; money is a number."""
+    return {
+        "max_turns": limits.max_turns,
+        "max_tool_calls": limits.max_tool_calls,
+        "max_tokens": limits.max_tokens,
+        "max_cost_usd": None if limits.max_cost_usd is None else float(limits.max_cost_usd),
+        "context_tokens": limits.context_tokens,
+        "timeout_s": limits.timeout_s,
+        "turn_tool_timeout_s": limits.turn_tool_timeout_s,
+        "tool_timeout_s": limits.tool_timeout_s,
+    }
+
+
+def agent_view(agent: Agent) -> AgentView:
+    """An agent as JSON."""
+    config = agent.config
+    return {
+        "id": agent.id,
+        "name": config.name,
+        "model": config.model,
+        "fallback_models": list(config.fallback_models),
+        "instructions": config.instructions,
+        "tools": [kind.value for kind in config.tools],
+        "mcp_servers": list(config.mcp_servers),
+        "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
+        "limits": limits_view(config.limits),
+        "enabled": config.enabled,
+        "version": agent.version,
+        "created_at": timestamp(agent.created_at),
+        "updated_at": timestamp(agent.updated_at),
+    }

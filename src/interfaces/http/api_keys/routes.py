@@ -1,0 +1,48 @@
+"""Routes of API keys."""
+
+from litestar import Router, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
+from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
+from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.system.pages import PageRequest
+from domain.ids import ApiKeyId
+from interfaces.http.api_keys.schemas import CreateApiKeyBody
+from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView, api_key_view, created_api_key_view
+from interfaces.http.paging import PageView, page_view
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+
+@post("/api-keys", summary="Create an API key", responses=documented(403))
+async def create_api_key(
+    request: ApiRequest, data: JSONBody[CreateApiKeyBody], create_api_key: NamedDependency[CreateApiKey]
+) -> CreatedApiKeyView:
+    """Needs the role admin. The token is shown this once."""
+    command = CreateApiKeyCommand(principal=request.principal, name=data.name, role=data.role)
+    return created_api_key_view(await create_api_key.execute(command))
+
+
+@get("/api-keys", summary="List API keys", responses=documented(403))
+async def list_api_keys(
+    request: ApiRequest, page: NamedDependency[PageRequest], list_api_keys: NamedDependency[ListApiKeys]
+) -> PageView[ApiKeyView]:
+    """Needs the role admin. Newest first, revoked ones too."""
+    return page_view(
+        await list_api_keys.execute(ListApiKeysCommand(principal=request.principal, page=page)), api_key_view
+    )
+
+
+@delete("/api-keys/{key_id:str}", summary="Revoke an API key", responses=documented(403, 404, 409))
+async def revoke_api_key(
+    request: ApiRequest, key_id: FromPath[str], revoke_api_key: NamedDependency[RevokeApiKey]
+) -> None:
+    """Needs the role admin. The key stops working at once; a key cannot revoke itself."""
+    await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
+
+
+def api_keys_router() -> Router:
+    """The routes of API keys."""
+    return Router("/", route_handlers=[create_api_key, list_api_keys, revoke_api_key], tags=["API keys"])

@@ -1,0 +1,105 @@
+"""Builds the HTTP application from the use cases: routes, authentication, problems, OpenAPI, access log."""
+
+from dataclasses import fields
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import Method
+from litestar.types.internal_types import PathParameterDefinition
+
+from interfaces.http.access_log import with_access_log
+from interfaces.http.agents.routes import agents_router
+from interfaces.http.api_keys.routes import api_keys_router
+from interfaces.http.audit.routes import audit_router
+from interfaces.http.auth import authentication
+from interfaces.http.bodies import BodyDecoding
+from interfaces.http.health import ReadinessProbe, health_router
+from interfaces.http.mcp_servers.routes import mcp_servers_router
+from interfaces.http.paging import page_request
+from interfaces.http.problems import exception_handlers
+from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.routes import runs_router
+from interfaces.http.sse import RunStreams
+from interfaces.http.threads.routes import threads_router
+from interfaces.http.tools.routes import tools_router
+from interfaces.http.use_cases import Readiness, UseCases
+
+MAX_JSON_BYTES = 10 * 1024 * 1024
+HEARTBEAT_S = 15.0
+
+
+def create_app(
+    use_cases: UseCases, *, readiness: Readiness, version: str, heartbeat_s: float = HEARTBEAT_S
+) -> Litestar:
+    """The application. It owns nothing: what the use cases stand on is started and stopped by others.
+
+    `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment.
+    """
+    streams = RunStreams(watch_run=use_cases.watch_run, get_run=use_cases.get_run, heartbeat_s=heartbeat_s)
+    v1 = Router(
+        "/v1",
+        route_handlers=[
+            agents_router(),
+            mcp_servers_router(),
+            tools_router(),
+            threads_router(),
+            runs_router(),
+            audit_router(),
+            api_keys_router(),
+        ],
+        guards=[authentication(use_cases.authenticate)],
+        dependencies={
+            **{field.name: _provided(getattr(use_cases, field.name)) for field in fields(use_cases)},
+            "run_streams": _provided(streams),
+            "page": Provide(page_request, sync_to_thread=False),
+        },
+        security=[{"apiKey": []}],
+    )
+    app = Litestar(
+        route_handlers=[v1, health_router()],
+        dependencies={"readiness": _provided(ReadinessProbe(readiness))},
+        request_class=ApiRequest,
+        request_max_body_size=MAX_JSON_BYTES,
+        exception_handlers=exception_handlers(),
+        plugins=[BodyDecoding()],
+        openapi_config=_openapi(version),
+        logging_config=None,
+    )
+    app.asgi_handler = with_access_log(app.asgi_handler)
+    return app
+
+
+def _provided(instance: object) -> Provide:
+    """A dependency that is always the same instance; Litestar reads its class from the annotation."""
+
+    def provide() -> object:
+        return instance
+
+    provide.__annotations__["return"] = type(instance)
+    return Provide(provide, sync_to_thread=False)
+
+
+def _openapi(version: str) -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Dragoman",
+        version=version,
+        summary="Runs LLM agents and executes their tools under policy.",
+        path="/schema",
+        render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"]), YamlRenderPlugin()],
+        components=Components(
+            security_schemes={
+                "apiKey": SecurityScheme(type="http", scheme="bearer", description="An API key: `dgm_…`.")
+            }
+        ),
+        operation_id_creator=_operation_id,
+    )
+
+
+def _operation_id(handler: HTTPRouteHandler, _: Method, path: list[str | PathParameterDefinition]) -> str:
+    """The handler's name; a handler that also has a path below a thread says so there."""
+    on_thread = len(handler.paths) > 1 and "threads" in path
+    return f"{handler.handler_name}_on_thread" if on_thread else handler.handler_name

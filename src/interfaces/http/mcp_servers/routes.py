@@ -1,0 +1,213 @@
+"""Routes of MCP servers."""
+
+from litestar import Response, Router, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
+from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
+from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
+from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
+from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
+from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
+from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
+from application.system.pages import PageRequest
+from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
+from interfaces.http.mcp_servers.views import (
+    McpServerToolsView,
+    McpServerView,
+    ServerLogsView,
+    ServerStatusView,
+    TestResultView,
+    outcome_view,
+    server_view,
+    status_view,
+    tools_view,
+)
+from interfaces.http.paging import PageView, page_view
+from interfaces.http.preconditions import IfMatch, etag, expected_version
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+
+@post("/mcp-servers", summary="Register an MCP server", responses=documented(403, 409))
+async def register_mcp_server(
+    request: ApiRequest, data: JSONBody[McpServerBody], register_mcp_server: NamedDependency[RegisterMcpServer]
+) -> Response[McpServerView]:
+    """Needs the role admin. Nothing is started by it; test it to see whether it works."""
+    server = await register_mcp_server.execute(
+        RegisterMcpServerCommand(principal=request.principal, config=data.to_config())
+    )
+    headers = {"Location": f"/v1/mcp-servers/{server.id}", **etag(server.version)}
+    return Response(server_view(server), headers=headers)
+
+
+@get("/mcp-servers", summary="List MCP servers", responses=documented())
+async def list_mcp_servers(
+    request: ApiRequest, page: NamedDependency[PageRequest], list_mcp_servers: NamedDependency[ListMcpServers]
+) -> PageView[McpServerView]:
+    """Newest first."""
+    command = ListMcpServersCommand(principal=request.principal, page=page)
+    return page_view(await list_mcp_servers.execute(command), server_view)
+
+
+@get("/mcp-servers/{server:str}", summary="Read an MCP server", responses=documented(404))
+async def get_mcp_server(
+    request: ApiRequest, server: FromPath[str], get_mcp_server: NamedDependency[GetMcpServer]
+) -> Response[McpServerView]:
+    """By id or slug."""
+    found = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=server))
+    return Response(server_view(found), headers=etag(found.version))
+
+
+@patch("/mcp-servers/{server:str}", summary="Change an MCP server", responses=documented(403, 404, 409, 412))
+async def update_mcp_server(
+    request: ApiRequest,
+    server: FromPath[str],
+    data: JSONBody[UpdateMcpServerBody],
+    update_mcp_server: NamedDependency[UpdateMcpServer],
+    if_match: IfMatch = None,
+) -> Response[McpServerView]:
+    """Needs the role admin. Connections of the former version are closed once their calls are done."""
+    changed = await update_mcp_server.execute(
+        UpdateMcpServerCommand(
+            principal=request.principal,
+            server=server,
+            changes=data.to_changes(),
+            env=data.to_env_changes(),
+            headers=data.to_header_changes(),
+            expected_version=expected_version(if_match),
+        )
+    )
+    return Response(server_view(changed), headers=etag(changed.version))
+
+
+@delete("/mcp-servers/{server:str}", summary="Delete an MCP server", responses=documented(403, 404))
+async def delete_mcp_server(
+    request: ApiRequest, server: FromPath[str], delete_mcp_server: NamedDependency[DeleteMcpServer]
+) -> None:
+    """Needs the role admin. Agents that list it find its tools unavailable."""
+    await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=server))
+
+
+@post("/mcp-servers/test", summary="Test an unsaved MCP server", status_code=200, responses=documented(403))
+async def test_unsaved_mcp_server(
+    request: ApiRequest, data: JSONBody[TestMcpServerBody], test_mcp_server: NamedDependency[TestMcpServer]
+) -> TestResultView:
+    """Needs the role admin. A broken server is an answer with `ok: false`, in bounded time."""
+    command = TestMcpServerCommand(principal=request.principal, subject=data.to_config())
+    return outcome_view(await test_mcp_server.execute(command))
+
+
+@post("/mcp-servers/{server:str}/test", summary="Test an MCP server", status_code=200, responses=documented(403, 404))
+async def test_saved_mcp_server(
+    request: ApiRequest, server: FromPath[str], test_mcp_server: NamedDependency[TestMcpServer]
+) -> TestResultView:
+    """Needs the role admin. Uses a connection of its own; a broken server is an answer with `ok: false`."""
+    command = TestMcpServerCommand(principal=request.principal, subject=server)
+    return outcome_view(await test_mcp_server.execute(command))
+
+
+@post(
+    "/mcp-servers/{server:str}/refresh",
+    summary="List an MCP server's tools anew",
+    status_code=200,
+    responses=documented(403, 404, 409, 503),
+)
+async def refresh_mcp_server(
+    request: ApiRequest,
+    server: FromPath[str],
+    refresh_mcp_server: NamedDependency[RefreshMcpServer],
+    get_mcp_server_tools: NamedDependency[GetMcpServerTools],
+) -> McpServerToolsView:
+    """Needs the role operator. Runs that begin afterwards see the new list."""
+    await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
+    command = GetMcpServerToolsCommand(principal=request.principal, server=server)
+    return tools_view(await get_mcp_server_tools.execute(command))
+
+
+@post(
+    "/mcp-servers/{server:str}/connect",
+    summary="Connect an MCP server",
+    status_code=200,
+    responses=documented(403, 404, 409, 503),
+)
+async def connect_mcp_server(
+    request: ApiRequest,
+    server: FromPath[str],
+    refresh_mcp_server: NamedDependency[RefreshMcpServer],
+    get_mcp_server_status: NamedDependency[GetMcpServerStatus],
+) -> ServerStatusView:
+    """Needs the role operator. Connects and lists the tools; a server with isolation `run` or `thread` connects again for
+    each."""
+    await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
+    command = GetMcpServerStatusCommand(principal=request.principal, server=server)
+    return status_view(await get_mcp_server_status.execute(command))
+
+
+@post(
+    "/mcp-servers/{server:str}/disconnect",
+    summary="Disconnect an MCP server",
+    status_code=200,
+    responses=documented(403, 404),
+)
+async def disconnect_mcp_server(
+    request: ApiRequest, server: FromPath[str], disconnect_mcp_server: NamedDependency[DisconnectMcpServer]
+) -> ServerStatusView:
+    """Needs the role operator. Calls in flight are finished; a later call connects again."""
+    command = DisconnectMcpServerCommand(principal=request.principal, server=server)
+    return status_view(await disconnect_mcp_server.execute(command))
+
+
+@get("/mcp-servers/{server:str}/tools", summary="List an MCP server's tools", responses=documented(404))
+async def get_mcp_server_tools(
+    request: ApiRequest, server: FromPath[str], get_mcp_server_tools: NamedDependency[GetMcpServerTools]
+) -> McpServerToolsView:
+    """As last seen; the server is not asked."""
+    command = GetMcpServerToolsCommand(principal=request.principal, server=server)
+    return tools_view(await get_mcp_server_tools.execute(command))
+
+
+@get("/mcp-servers/{server:str}/status", summary="Read an MCP server's status", responses=documented(404))
+async def get_mcp_server_status(
+    request: ApiRequest, server: FromPath[str], get_mcp_server_status: NamedDependency[GetMcpServerStatus]
+) -> ServerStatusView:
+    """Asking does not connect."""
+    command = GetMcpServerStatusCommand(principal=request.principal, server=server)
+    return status_view(await get_mcp_server_status.execute(command))
+
+
+@get("/mcp-servers/{server:str}/logs", summary="Read an MCP server's error output", responses=documented(403, 404))
+async def get_mcp_server_logs(
+    request: ApiRequest, server: FromPath[str], get_mcp_server_logs: NamedDependency[GetMcpServerLogs]
+) -> ServerLogsView:
+    """Needs the role operator."""
+    command = GetMcpServerLogsCommand(principal=request.principal, server=server)
+    return {"text": await get_mcp_server_logs.execute(command)}
+
+
+def mcp_servers_router() -> Router:
+    """The routes of MCP servers."""
+    return Router(
+        "/",
+        route_handlers=[
+            register_mcp_server,
+            list_mcp_servers,
+            get_mcp_server,
+            update_mcp_server,
+            delete_mcp_server,
+            test_unsaved_mcp_server,
+            test_saved_mcp_server,
+            refresh_mcp_server,
+            connect_mcp_server,
+            disconnect_mcp_server,
+            get_mcp_server_tools,
+            get_mcp_server_status,
+            get_mcp_server_logs,
+        ],
+        tags=["MCP servers"],
+    )

@@ -1,0 +1,137 @@
+"""Bodies of the MCP server routes, and their way into the application."""
+
+from typing import Annotated, ClassVar, cast
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from application.mcp.update_mcp_server import McpServerChanges
+from domain.errors import Violation, invalid
+from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
+from interfaces.http.bodies import Body, Patch, Strings
+
+HIDDEN = "[hidden]"
+"""What is shown in place of a stored secret."""
+
+_EXAMPLE: JsonDict = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
+_REMOTE_EXAMPLE: JsonDict = {
+    "slug": "tickets",
+    "kind": "http",
+    "url": "https://mcp.example.com/mcp",
+    "headers": {"Authorization": "Bearer …"},
+}
+_INSTALLED_KINDS = (McpServerKind.NPM, McpServerKind.PYTHON)
+
+Kind = Annotated[McpServerKind, Field(strict=False)]
+IsolationMode = Annotated[Isolation, Field(strict=False)]
+ValidationMode = Annotated[OutputValidation, Field(strict=False)]
+
+
+class McpServerBody(Body):
+    """An MCP server. `env` (of started servers) and `headers` (of remote ones) are write-only; `args` hold no secrets."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, _REMOTE_EXAMPLE]})
+
+    slug: str = Field(description="Unique in the organization: [a-z0-9][a-z0-9-]{0,31}.")
+    kind: Kind
+    package: str | None = Field(default=None, description="Of kinds npm and python, which cannot be installed yet.")
+    version: str | None = Field(default=None, description="Of the package.")
+    path: str | None = Field(default=None, description="What a custom server is copied from; not available yet.")
+    command: str | None = Field(default=None, description="The executable of a custom server, run in place.")
+    args: Strings = ()
+    env: dict[str, str] = Field(default_factory=dict, description="Write-only.")
+    url: str | None = Field(default=None, description="Of kinds http and sse.")
+    headers: dict[str, str] = Field(default_factory=dict, description="Write-only.")
+    trusted: bool = Field(default=False, description="Whether its hints and instructions are believed.")
+    isolation: IsolationMode | None = Field(
+        default=None, description="Who shares a connection; by default `shared` for remote servers, `run` for others."
+    )
+    output_validation: ValidationMode = OutputValidation.WARN
+    timeout_s: float = Field(default=30.0, gt=0, description="Of each call.")
+    idle_timeout_s: float = Field(default=300.0, gt=0, description="How long an unused connection is kept.")
+    max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0)
+    max_concurrency: int = Field(default=8, gt=0)
+    enabled: bool = True
+
+    def to_config(self) -> McpServerConfig:
+        """The configuration. Raises INVALID `mcp_server_invalid`."""
+        wrong = [
+            Violation(path=name, message="is for kinds that are installed, which is not available yet")
+            for name, value in (("package", self.package), ("version", self.version), ("path", self.path))
+            if value is not None and self.kind not in _INSTALLED_KINDS
+        ]
+        wrong += [
+            Violation(path=f"{group}.{name}", message=f"{HIDDEN} stands for a stored value; send the value itself")
+            for group, values in (("env", self.env), ("headers", self.headers))
+            for name, value in values.items()
+            if value == HIDDEN
+        ]
+        if wrong:
+            raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
+        return McpServerConfig(
+            slug=self.slug,
+            kind=self.kind,
+            command=self.command,
+            args=self.args,
+            env=self.env,
+            url=self.url,
+            headers=self.headers,
+            trusted=self.trusted,
+            isolation=self.isolation or default_isolation(self.kind),
+            output_validation=self.output_validation,
+            timeout_s=self.timeout_s,
+            idle_timeout_s=self.idle_timeout_s,
+            max_response_bytes=self.max_response_bytes,
+            max_concurrency=self.max_concurrency,
+            enabled=self.enabled,
+        )
+
+
+class TestMcpServerBody(McpServerBody):
+    """A server to try out without saving it; the slug does not matter."""
+
+    __test__: ClassVar[bool] = False
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, _REMOTE_EXAMPLE]})
+
+    slug: str = "test"
+
+
+class UpdateMcpServerBody(Patch):
+    """Changes to an MCP server. Absent fields stay; `env` and `headers` are merged entry by entry: null removes one,
+    `[hidden]` leaves it as it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"env": {"TOKEN": "…"}, "timeout_s": 60}]})
+    nullable: ClassVar[frozenset[str]] = frozenset({"command", "url"})
+
+    slug: str | None = None
+    kind: Kind | None = None
+    command: str | None = None
+    args: Strings | None = None
+    env: dict[str, str | None] | None = None
+    url: str | None = None
+    headers: dict[str, str | None] | None = None
+    trusted: bool | None = None
+    isolation: IsolationMode | None = None
+    output_validation: ValidationMode | None = None
+    timeout_s: float | None = Field(default=None, gt=0)
+    idle_timeout_s: float | None = Field(default=None, gt=0)
+    max_response_bytes: int | None = Field(default=None, gt=0)
+    max_concurrency: int | None = Field(default=None, gt=0)
+    enabled: bool | None = None
+
+    def to_changes(self) -> McpServerChanges:
+        """The fields named, apart from env and headers. Raises INVALID."""
+        return cast(McpServerChanges, self.changes(without=frozenset({"env", "headers"})))
+
+    def to_env_changes(self) -> dict[str, str | None]:
+        """The entries of env to set or remove."""
+        return _without_hidden(self.env)
+
+    def to_header_changes(self) -> dict[str, str | None]:
+        """The headers to set or remove."""
+        return _without_hidden(self.headers)
+
+
+def _without_hidden(entries: dict[str, str | None] | None) -> dict[str, str | None]:
+    return {name: value for name, value in (entries or {}).items() if value != HIDDEN}

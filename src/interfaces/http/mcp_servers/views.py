@@ -1,0 +1,203 @@
+"""MCP servers, their status, tools and test results as JSON. Values of env and headers never appear."""
+
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
+
+from application.mcp.get_mcp_server_tools import McpServerTools
+from application.mcp.ports import ServerStatus
+from application.mcp.test_mcp_server import McpTestResult
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.server import McpServer
+from domain.threads.message_json import timestamp
+from domain.tools.names import model_facing_name
+from interfaces.http.mcp_servers.schemas import HIDDEN
+
+
+class McpServerView(TypedDict):
+    """A registered server; `env` and `headers` show names only."""
+
+    id: str
+    slug: str
+    kind: str
+    command: str | None
+    args: list[str]
+    env: dict[str, str]
+    url: str | None
+    headers: dict[str, str]
+    trusted: bool
+    isolation: str
+    output_validation: str
+    timeout_s: float
+    idle_timeout_s: float
+    max_response_bytes: int
+    max_concurrency: int
+    enabled: bool
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class ServerStatusView(TypedDict):
+    """The state of a server's connections, as this process sees it."""
+
+    state: str
+    since: str
+    last_error: str | None
+    protocol_version: str | None
+    tool_count: int | None
+
+
+class McpToolView(TypedDict):
+    """A tool as its server describes it; `model_name` is what models call it."""
+
+    name: str
+    model_name: str
+    description: str
+    parameters: Mapping[str, object]
+    output_schema: Mapping[str, object] | None
+    read_only_hint: bool
+    idempotent_hint: bool
+    destructive_hint: bool | None
+
+
+class SkippedToolView(TypedDict):
+    """A tool that could not be registered."""
+
+    name: str
+    reason: str
+
+
+class McpServerToolsView(TypedDict):
+    """What a server offers, as of `taken_at`; null if it was never listed."""
+
+    data: list[McpToolView]
+    skipped: list[SkippedToolView]
+    taken_at: str | None
+    protocol_version: str | None
+
+
+class ServerInfoView(TypedDict):
+    """What a server says about itself."""
+
+    name: str
+
+
+class TestFailureView(TypedDict):
+    """Why a test failed; `stderr` is the end of what a started server printed there."""
+
+    code: str
+    detail: str
+    stderr: NotRequired[str]
+
+
+class TestResultView(TypedDict):
+    """The outcome of a test."""
+
+    ok: bool
+    protocol_version: str | None
+    server_info: ServerInfoView | None
+    tools: list[McpToolView]
+    skipped: list[SkippedToolView]
+    latency_ms: int
+    error: TestFailureView | None
+
+
+class ServerLogsView(TypedDict):
+    """The end of a started server's error output."""
+
+    text: str
+
+
+def server_view(server: McpServer) -> McpServerView:
+    """A server as JSON."""
+    config = server.config
+    return {
+        "id": server.id,
+        "slug": config.slug,
+        "kind": config.kind.value,
+        "command": config.command,
+        "args": list(config.args),
+        "env": dict.fromkeys(config.env, HIDDEN),
+        "url": config.url,
+        "headers": dict.fromkeys(config.headers, HIDDEN),
+        "trusted": config.trusted,
+        "isolation": config.isolation.value,
+        "output_validation": config.output_validation.value,
+        "timeout_s": config.timeout_s,
+        "idle_timeout_s": config.idle_timeout_s,
+        "max_response_bytes": config.max_response_bytes,
+        "max_concurrency": config.max_concurrency,
+        "enabled": config.enabled,
+        "version": server.version,
+        "created_at": timestamp(server.created_at),
+        "updated_at": timestamp(server.updated_at),
+    }
+
+
+def status_view(status: ServerStatus) -> ServerStatusView:
+    """A status as JSON."""
+    return {
+        "state": status.state.value,
+        "since": timestamp(status.since),
+        "last_error": status.last_error,
+        "protocol_version": status.protocol_version,
+        "tool_count": status.tool_count,
+    }
+
+
+def tools_view(tools: McpServerTools) -> McpServerToolsView:
+    """A server's catalog as JSON."""
+    catalog = tools.catalog
+    if catalog is None:
+        return {"data": [], "skipped": [], "taken_at": None, "protocol_version": None}
+    return catalog_view(tools.server.config.slug, catalog)
+
+
+def catalog_view(slug: str, catalog: McpCatalog) -> McpServerToolsView:
+    """A catalog as JSON; `slug` gives its tools their model-facing names."""
+    return {
+        "data": _tools(slug, catalog),
+        "skipped": _skipped(catalog),
+        "taken_at": timestamp(catalog.taken_at),
+        "protocol_version": catalog.protocol_version,
+    }
+
+
+def outcome_view(result: McpTestResult) -> TestResultView:
+    """The outcome of a test as JSON."""
+    catalog = result.catalog
+    error: TestFailureView | None = None
+    if result.error is not None:
+        error = {"code": result.error.code.value, "detail": result.error.detail}
+        if result.error.stderr:
+            error["stderr"] = result.error.stderr
+    return {
+        "ok": result.error is None,
+        "protocol_version": catalog.protocol_version if catalog else None,
+        "server_info": {"name": catalog.server_name} if catalog else None,
+        "tools": _tools(result.slug, catalog) if catalog else [],
+        "skipped": _skipped(catalog) if catalog else [],
+        "latency_ms": result.latency_ms,
+        "error": error,
+    }
+
+
+def _tools(slug: str, catalog: McpCatalog) -> list[McpToolView]:
+    return [_tool(slug, tool) for tool in catalog.tools]
+
+
+def _tool(slug: str, tool: McpToolDefinition) -> McpToolView:
+    return {
+        "name": tool.name,
+        "model_name": model_facing_name(slug, tool.name),
+        "description": tool.description,
+        "parameters": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "read_only_hint": tool.read_only_hint,
+        "idempotent_hint": tool.idempotent_hint,
+        "destructive_hint": tool.destructive_hint,
+    }
+
+
+def _skipped(catalog: McpCatalog) -> list[SkippedToolView]:
+    return [{"name": tool.name, "reason": tool.reason} for tool in catalog.skipped]

@@ -1,0 +1,165 @@
+"""The one map from errors to HTTP: every failure is an `application/problem+json` document (RFC 9457)."""
+
+import logging
+import secrets
+from http import HTTPStatus
+from typing import NotRequired, TypedDict
+
+from litestar import Request, Response
+from litestar.datastructures import State
+from litestar.exceptions import (
+    HTTPException,
+    InternalServerException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.types import ExceptionHandlersMap
+
+from domain.errors import ErrorKind, ServiceError, Violation
+from interfaces.http.requests import MalformedJson
+
+MEDIA_TYPE = "application/problem+json"
+
+logger = logging.getLogger(__name__)
+
+STATUS_OF_KIND = {
+    ErrorKind.INVALID: 422,
+    ErrorKind.UNAUTHENTICATED: 401,
+    ErrorKind.FORBIDDEN: 403,
+    ErrorKind.NOT_FOUND: 404,
+    ErrorKind.CONFLICT: 409,
+    ErrorKind.PRECONDITION: 412,
+    ErrorKind.LIMIT: 429,
+    ErrorKind.UNAVAILABLE: 503,
+    ErrorKind.INTERNAL: 500,
+}
+
+AnyRequest = Request[object, object, State]
+
+
+class Fault(TypedDict):
+    """One fault in the input: where (`limits.max_turns`), and what is wrong."""
+
+    path: str
+    message: str
+
+
+class Problem(TypedDict):
+    """Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a person."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: NotRequired[list[Fault]]
+    reference: NotRequired[str]
+
+
+def documented(*statuses: int) -> dict[int, ResponseSpec]:
+    """What an operation says in the OpenAPI document about its failures; 400, 401 and 422 can always happen."""
+    return {
+        status: ResponseSpec(
+            data_container=Problem,
+            description=HTTPStatus(status).phrase,
+            media_type=MEDIA_TYPE,
+            generate_examples=False,
+        )
+        for status in sorted({400, 401, 422, *statuses})
+    }
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    violations: tuple[Violation, ...] = (),
+    extra: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response[dict[str, object]]:
+    """The response for a failure; `extra` are members beside the standard ones."""
+    body: dict[str, object] = {
+        **(extra or {}),
+        "type": f"urn:dragoman:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    if violations:
+        body["errors"] = [{"path": fault.path, "message": fault.message} for fault in violations]
+    return Response(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def from_service_error(request: AnyRequest, error: ServiceError) -> Response[dict[str, object]]:
+    """An expected failure of a use case."""
+    headers = {"WWW-Authenticate": 'Bearer realm="dragoman"'} if error.kind is ErrorKind.UNAUTHENTICATED else None
+    return problem(
+        STATUS_OF_KIND[error.kind],
+        error.code,
+        error.detail,
+        violations=error.violations,
+        extra=error.extra,
+        headers=headers,
+    )
+
+
+def from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[dict[str, object]]:
+    """A refusal by the framework itself: no such route, a body or parameter it could not take."""
+    match exc:
+        case MalformedJson():
+            return problem(400, "json_malformed", exc.detail)
+        case ValidationException():
+            return _from_validation(exc)
+        case NotFoundException():
+            return problem(404, "route_not_found", "There is nothing at this path.")
+        case MethodNotAllowedException():
+            detail = "This path does not take this method."
+            return problem(405, "method_not_allowed", detail, headers=_allow(exc.headers))
+        case RequestEntityTooLarge():
+            return problem(413, "body_too_large", "The request body is too large: JSON may have up to 10 MiB.")
+        case InternalServerException():
+            return from_unexpected(request, exc)
+        case _:
+            status = HTTPStatus(exc.status_code)
+            return problem(exc.status_code, status.name.lower(), f"{status.phrase}.", headers=exc.headers)
+
+
+def from_unexpected(request: AnyRequest, exc: Exception) -> Response[dict[str, object]]:
+    """A fault of ours: the client gets a reference that the log has too, and nothing of the exception."""
+    reference = f"err_{secrets.token_hex(8)}"
+    logger.error(
+        "unhandled error in a request",
+        exc_info=exc,
+        extra={
+            "reference": reference,
+            "method": request.scope["method"],
+            "path": request.scope.get("path_template") or None,
+        },
+    )
+    detail = f"Something went wrong on our side; the log has the details under {reference}."
+    return problem(500, "internal_error", detail, extra={"reference": reference})
+
+
+def exception_handlers() -> ExceptionHandlersMap:
+    """For the app: every exception has a handler."""
+    return {ServiceError: from_service_error, HTTPException: from_http_exception, Exception: from_unexpected}
+
+
+def _from_validation(exc: ValidationException) -> Response[dict[str, object]]:
+    faults = [entry for entry in exc.extra or [] if isinstance(entry, dict)]
+    if any(fault.get("key") == "data" for fault in faults):
+        return problem(400, "body_missing", "This request needs a JSON body.")
+    violations = tuple(
+        Violation(path=str(fault.get("key", "")), message=str(fault.get("message", "is not valid"))) for fault in faults
+    )
+    return problem(422, "parameters_invalid", "A parameter of the request is not valid.", violations=violations)
+
+
+def _allow(headers: dict[str, str] | None) -> dict[str, str] | None:
+    allowed = next((value for name, value in (headers or {}).items() if name.lower() == "allow"), None)
+    return None if allowed is None else {"Allow": allowed}

@@ -1,0 +1,153 @@
+"""Routes of runs that exist: reading, waiting, streaming, cancelling, resuming."""
+
+from typing import Annotated
+
+from litestar import Router, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.resume_run import ResumeRun, ResumeRunCommand
+from application.runs.watch_run import WatchRun
+from application.system.pages import PageRequest
+from domain.ids import AgentId, RunId, ThreadId
+from domain.runs.run import RunStatus
+from interfaces.http.paging import PageView, page_view
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.schemas import ResumeRunBody
+from interfaces.http.runs.starting import (
+    start_run,
+    start_run_and_stream,
+    start_run_and_wait,
+)
+from interfaces.http.runs.views import (
+    EventsView,
+    RunView,
+    RunWithMessagesView,
+    events_view,
+    run_view,
+)
+from interfaces.http.sse import EventStream, LastEventId, RunStreams, described_stream, sequence_after
+from interfaces.http.threads.views import message_view
+
+MAX_WAIT_S = 3600.0
+
+
+@get("/runs", summary="List runs", responses=documented())
+async def list_runs(
+    *,
+    request: ApiRequest,
+    page: NamedDependency[PageRequest],
+    list_runs: NamedDependency[ListRuns],
+    thread_id: FromQuery[str | None] = None,
+    agent_id: FromQuery[str | None] = None,
+    status: FromQuery[RunStatus | None] = None,
+) -> PageView[RunView]:
+    """Newest first."""
+    wanted = RunFilter(
+        thread_id=None if thread_id is None else ThreadId(thread_id),
+        agent_id=None if agent_id is None else AgentId(agent_id),
+        status=status,
+    )
+    return page_view(await list_runs.execute(request.principal, wanted, page), run_view)
+
+
+@get("/runs/{run_id:str}", summary="Read a run", responses=documented(404))
+async def get_run(request: ApiRequest, run_id: FromPath[str], get_run: NamedDependency[GetRun]) -> RunView:
+    """As it stands."""
+    return run_view(await get_run.execute(request.principal, RunId(run_id)))
+
+
+@get("/runs/{run_id:str}/wait", summary="Wait for a run", responses=documented(404))
+async def wait_for_run(
+    request: ApiRequest,
+    run_id: FromPath[str],
+    watch_run: NamedDependency[WatchRun],
+    get_run_messages: NamedDependency[GetRunMessages],
+    timeout_s: Annotated[
+        float | None, QueryParameter(ge=0, le=MAX_WAIT_S, description="Answer by then, whatever the run does.")
+    ] = None,
+) -> RunWithMessagesView:
+    """Answers when the run has ended or waits for an action, or as it stands after `timeout_s`."""
+    run = await watch_run.wait(request.principal, RunId(run_id), timeout_s=timeout_s)
+    messages = await get_run_messages.execute(request.principal, run.id)
+    return {"run": run_view(run), "messages": [message_view(message) for message in messages]}
+
+
+@get(
+    "/runs/{run_id:str}/stream",
+    summary="Stream the events of a run",
+    responses={**documented(404), **described_stream()},
+)
+async def stream_run(
+    request: ApiRequest,
+    run_id: FromPath[str],
+    get_run: NamedDependency[GetRun],
+    run_streams: NamedDependency[RunStreams],
+    last_event_id: LastEventId = None,
+) -> EventStream:
+    """Stored events first, then new ones as they come, until the run has ended or waits."""
+    after_seq = sequence_after(last_event_id)
+    run = await get_run.execute(request.principal, RunId(run_id))
+    return run_streams.of(request.principal, run.id, after_seq=after_seq)
+
+
+@get("/runs/{run_id:str}/events", summary="List the events of a run", responses=documented(404))
+async def list_run_events(
+    request: ApiRequest,
+    run_id: FromPath[str],
+    page: NamedDependency[PageRequest],
+    get_run_events: NamedDependency[GetRunEvents],
+    after: Annotated[int, QueryParameter(ge=0, le=2**53, description="A seq; later events are listed.")] = 0,
+) -> EventsView:
+    """In order. `next_cursor` is the seq to go on after; it is null when there is nothing more for now."""
+    after_seq = after if page.cursor is None else sequence_after(page.cursor)
+    events = await get_run_events.execute(request.principal, RunId(run_id), after_seq=after_seq, limit=page.limit)
+    return events_view(events, full=len(events) == page.limit)
+
+
+@post("/runs/{run_id:str}/cancel", summary="Cancel a run", status_code=200, responses=documented(403, 404))
+async def cancel_run(request: ApiRequest, run_id: FromPath[str], cancel_run: NamedDependency[CancelRun]) -> RunView:
+    """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its own runs, an operator
+    any."""
+    return run_view(await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id))))
+
+
+@post(
+    "/runs/{run_id:str}/resume",
+    summary="Resume a run that requires action",
+    status_code=200,
+    responses=documented(403, 404, 409),
+)
+async def resume_run(
+    request: ApiRequest,
+    run_id: FromPath[str],
+    data: JSONBody[ResumeRunBody],
+    resume_run: NamedDependency[ResumeRun],
+) -> RunView:
+    """Results for displayed tools. The run goes on once no call is pending."""
+    command = ResumeRunCommand(principal=request.principal, run_id=RunId(run_id), tool_results=data.to_results())
+    return run_view(await resume_run.execute(command))
+
+
+def runs_router() -> Router:
+    """The routes of runs."""
+    return Router(
+        "/",
+        route_handlers=[
+            start_run,
+            start_run_and_wait,
+            start_run_and_stream,
+            list_runs,
+            get_run,
+            wait_for_run,
+            stream_run,
+            list_run_events,
+            cancel_run,
+            resume_run,
+        ],
+        tags=["runs"],
+    )

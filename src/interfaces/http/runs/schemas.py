@@ -1,0 +1,98 @@
+"""Bodies of the run routes, and their way into the application."""
+
+import hashlib
+import json
+from typing import Annotated, cast
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from application.runs.resume_run import ClientToolResult
+from application.runs.start_run import StartRunCommand
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
+from domain.ids import ThreadId, ToolCallId
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.run import MultitaskStrategy
+from interfaces.http.agents.schemas import LimitsBody
+from interfaces.http.bodies import Body, Strings
+from interfaces.http.threads.schemas import UserInput, user_content
+
+_EXAMPLE: JsonDict = {"agent": "repository-guide", "input": "What changed in the last three commits?"}
+
+
+class RunBody(Body):
+    """A run of an agent, named by `agent_id` or `agent`. Limits and allowlist only narrow the agent's."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    agent_id: str | None = None
+    agent: str | None = Field(default=None, description="The agent's name.")
+    input: UserInput = Field(description="Text, or parts of type text and image.")
+    multitask_strategy: Annotated[MultitaskStrategy, Field(strict=False)] = Field(
+        default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
+    )
+    limits: LimitsBody = LimitsBody()
+    model: str | None = Field(default=None, description="The agent's model or one of its fallbacks.")
+    tool_allowlist: Strings | None = None
+    metadata: dict[str, object] = Field(default_factory=dict)
+
+    def to_command(
+        self, principal: Principal, thread_id: str | None, *, idempotency_key: str | None, body_digest: str
+    ) -> StartRunCommand:
+        """The command. Raises INVALID `body_invalid`."""
+        agent = self.agent_id or self.agent
+        if not agent or (self.agent_id and self.agent):
+            raise invalid(
+                "body_invalid",
+                "The request body is not valid.",
+                Violation(path="agent", message="give exactly one of agent_id and agent"),
+            )
+        return StartRunCommand(
+            principal=principal,
+            agent=agent,
+            input=user_content(self.input, "input"),
+            thread_id=None if thread_id is None else ThreadId(thread_id),
+            strategy=self.multitask_strategy,
+            limits=self.limits.to_settings(),
+            model=self.model,
+            tool_allowlist=self.tool_allowlist,
+            metadata=cast(JsonObject, self.metadata),
+            idempotency_key=idempotency_key,
+            body_digest=body_digest,
+        )
+
+
+class ToolResultBody(Body):
+    """What a displayed tool came to; any JSON value."""
+
+    tool_call_id: str
+    result: object
+    is_error: bool = False
+
+
+class ResumeRunBody(Body):
+    """Results for pending tool calls; the run goes on once none is pending."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]}]}
+    )
+
+    tool_results: list[ToolResultBody]
+
+    def to_results(self) -> tuple[ClientToolResult, ...]:
+        """The results."""
+        return tuple(
+            ClientToolResult(
+                tool_call_id=ToolCallId(given.tool_call_id),
+                result=cast(JsonValue, given.result),
+                is_error=given.is_error,
+            )
+            for given in self.tool_results
+        )
+
+
+def digest_of(thread_id: str | None, body: JsonValue) -> str:
+    """SHA-256 over the thread and the body as canonical JSON: equal requests have equal digests."""
+    canonical = json.dumps([thread_id, body], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,109 @@
+"""Routes that start a run: in the background, waiting for it, or streaming it; on a thread or on a new one."""
+
+from typing import Annotated
+
+from litestar import Response, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, HeaderParameter, JSONBody
+
+from application.runs.ports import StartedRun
+from application.runs.queries import GetRunMessages
+from application.runs.start_run import StartRun
+from application.runs.watch_run import WatchRun
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.schemas import RunBody, digest_of
+from interfaces.http.runs.views import RunView, RunWithMessagesView, run_view
+from interfaces.http.sse import EventStream, LastEventId, RunStreams, described_stream, sequence_after
+from interfaces.http.threads.views import message_view
+
+IdempotencyHeader = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="The same key with the same body gives the same run, for 24 hours.",
+    ),
+]
+
+
+@post(
+    ["/runs", "/threads/{thread_id:str}/runs"],
+    summary="Start a run",
+    status_code=202,
+    responses=documented(403, 404, 409),
+)
+async def start_run(
+    *,
+    request: ApiRequest,
+    data: JSONBody[RunBody],
+    start_run: NamedDependency[StartRun],
+    thread_id: FromPath[str | None] = None,
+    idempotency_key: IdempotencyHeader = None,
+) -> Response[RunView]:
+    """Needs the role runner. The run is executed in the background; without a thread one is made."""
+    started = await _start(request, data, start_run, thread_id, idempotency_key)
+    return Response(run_view(started.run), headers=_headers(started))
+
+
+@post(
+    ["/runs/wait", "/threads/{thread_id:str}/runs/wait"],
+    summary="Start a run and wait for it",
+    status_code=200,
+    responses=documented(403, 404, 409),
+)
+async def start_run_and_wait(
+    *,
+    request: ApiRequest,
+    data: JSONBody[RunBody],
+    start_run: NamedDependency[StartRun],
+    watch_run: NamedDependency[WatchRun],
+    get_run_messages: NamedDependency[GetRunMessages],
+    thread_id: FromPath[str | None] = None,
+    idempotency_key: IdempotencyHeader = None,
+) -> Response[RunWithMessagesView]:
+    """Answers when the run has ended or waits for an action. A client that leaves does not stop the run."""
+    started = await _start(request, data, start_run, thread_id, idempotency_key)
+    run = await watch_run.wait(request.principal, started.run.id)
+    messages = await get_run_messages.execute(request.principal, run.id)
+    view: RunWithMessagesView = {"run": run_view(run), "messages": [message_view(message) for message in messages]}
+    return Response(view, headers=_headers(started))
+
+
+@post(
+    ["/runs/stream", "/threads/{thread_id:str}/runs/stream"],
+    summary="Start a run and stream its events",
+    status_code=200,
+    responses={**documented(403, 404, 409), **described_stream()},
+)
+async def start_run_and_stream(
+    *,
+    request: ApiRequest,
+    data: JSONBody[RunBody],
+    start_run: NamedDependency[StartRun],
+    run_streams: NamedDependency[RunStreams],
+    thread_id: FromPath[str | None] = None,
+    idempotency_key: IdempotencyHeader = None,
+    last_event_id: LastEventId = None,
+) -> EventStream:
+    """Server-sent events until the run has ended or waits. Resume a cut stream at `/v1/runs/{id}/stream`."""
+    after_seq = sequence_after(last_event_id)
+    started = await _start(request, data, start_run, thread_id, idempotency_key)
+    return run_streams.of(request.principal, started.run.id, after_seq=after_seq, headers=_headers(started))
+
+
+async def _start(
+    request: ApiRequest, body: RunBody, start_run: StartRun, thread_id: str | None, idempotency_key: str | None
+) -> StartedRun:
+    digest = "" if idempotency_key is None else digest_of(thread_id, await request.json())
+    return await start_run.execute(
+        body.to_command(request.principal, thread_id, idempotency_key=idempotency_key, body_digest=digest)
+    )
+
+
+def _headers(started: StartedRun) -> dict[str, str]:
+    headers = {"Location": f"/v1/runs/{started.run.id}"}
+    if not started.created:
+        headers["Idempotent-Replayed"] = "true"
+    return headers

@@ -1,0 +1,114 @@
+"""Runs and their events as JSON."""
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from domain.json_value import JsonObject
+from domain.runs.events import RunEvent
+from domain.runs.run import Run
+from domain.threads.message_json import content_to_json, timestamp, tool_use_to_json
+from interfaces.http.threads.views import MessageView
+
+
+class RunErrorView(TypedDict):
+    """Why a run failed."""
+
+    code: str
+    detail: str
+
+
+class UsageView(TypedDict):
+    """What a run has consumed; `cost_usd` counts what could be priced."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_usd: float
+    turns: int
+    tool_calls: int
+
+
+class RunView(TypedDict):
+    """A run. `pending` are the tool calls it waits for in `requires_action`."""
+
+    id: str
+    thread_id: str
+    agent_id: str
+    agent_version: int
+    status: str
+    model: str
+    input: list[Mapping[str, object]]
+    output: str | None
+    error: RunErrorView | None
+    incomplete_reason: str | None
+    pending: list[Mapping[str, object]]
+    usage: UsageView
+    attempt: int
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    metadata: Mapping[str, object]
+
+
+class RunWithMessagesView(TypedDict):
+    """A run and the messages it wrote."""
+
+    run: RunView
+    messages: list[MessageView]
+
+
+class EventsView(TypedDict):
+    """Events in order."""
+
+    data: list[Mapping[str, object]]
+    next_cursor: str | None
+
+
+def run_view(run: Run) -> RunView:
+    """A run as JSON."""
+    usage = run.usage
+    return {
+        "id": run.id,
+        "thread_id": run.thread_id,
+        "agent_id": run.agent_id,
+        "agent_version": run.agent_version,
+        "status": run.status.value,
+        "model": run.model,
+        "input": [content_to_json(part) for part in run.input],
+        "output": run.output,
+        "error": None if run.error is None else {"code": run.error.code, "detail": run.error.detail},
+        "incomplete_reason": None if run.incomplete_reason is None else run.incomplete_reason.value,
+        "pending": [tool_use_to_json(use) for use in run.pending],
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "cost_usd": float(usage.cost_usd),
+            "turns": usage.turns,
+            "tool_calls": usage.tool_calls,
+        },
+        "attempt": run.attempt,
+        "created_at": timestamp(run.created_at),
+        "started_at": None if run.started_at is None else timestamp(run.started_at),
+        "finished_at": None if run.finished_at is None else timestamp(run.finished_at),
+        "metadata": run.metadata,
+    }
+
+
+def event_json(event: RunEvent) -> JsonObject:
+    """An event as JSON: `seq`, `type`, `run_id`, `at`, and the fields of its type."""
+    return {
+        "seq": event.seq,
+        "type": event.type.value,
+        "run_id": event.run_id,
+        "at": timestamp(event.at),
+        **event.data,
+    }
+
+
+def events_view(events: tuple[RunEvent, ...], *, full: bool) -> EventsView:
+    """A page of events; a full one has perhaps more after it."""
+    return {
+        "data": [event_json(event) for event in events],
+        "next_cursor": str(events[-1].seq) if events and full else None,
+    }

@@ -1,0 +1,154 @@
+"""Server-sent events (WHATWG HTML, 9.2): a run's events as frames, sent with a heartbeat until the client leaves."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+import msgspec
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+from litestar.params import HeaderParameter
+from litestar.response.streaming import ASGIStreamingResponse
+from litestar.types import Receive, Send
+
+from application.runs.queries import GetRun
+from application.runs.watch_run import WatchRun
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
+from domain.ids import RunId
+from domain.runs.events import RunEvent
+from domain.runs.run import RunStatus
+from interfaces.http.runs.views import event_json
+
+HEARTBEAT = b": keep-alive\n\n"
+_EXAMPLE = (
+    "id: 12\nevent: run.completed\n"
+    'data: {"seq":12,"type":"run.completed","run_id":"run_…","at":"2026-01-01T12:00:00.000000Z"}\n\n'
+    'event: end\ndata: {"status":"completed"}\n\n'
+)
+_MAX_SEQ = 2**63 - 1
+
+logger = logging.getLogger(__name__)
+
+LastEventId = Annotated[
+    str | None,
+    HeaderParameter(name="Last-Event-ID", description="The `id` of the last event received; the stream resumes after."),
+]
+
+
+def sequence_after(last_event_id: str | None) -> int:
+    """The seq after which to resume, 0 for the beginning. Raises INVALID `last_event_id_invalid`."""
+    text = (last_event_id or "0").strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= _MAX_SEQ):
+        raise invalid(
+            "last_event_id_invalid",
+            "The Last-Event-ID is not the id of an event.",
+            Violation(path="Last-Event-ID", message="must be a whole number, as in the `id` of an event"),
+        )
+    return int(text)
+
+
+def event_frame(event: RunEvent) -> bytes:
+    """An event with its seq as id; the data repeats seq and type, and carries run, time and the type's own fields."""
+    data = msgspec.json.encode(event_json(event))
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.value.encode(), data)
+
+
+def end_frame(status: RunStatus) -> bytes:
+    """The last frame of a stream. It has no id: a client that reconnects resumes after the last real event."""
+    return b"event: end\ndata: %s\n\n" % msgspec.json.encode({"status": status.value})
+
+
+def described_stream() -> dict[int, ResponseSpec]:
+    """What the OpenAPI document says about a stream."""
+    return {
+        200: ResponseSpec(
+            data_container=str,
+            description="Events of the run: `id` is the seq, `event` the type, `data` JSON with seq, type, run_id, at and "
+            "the fields of the type. `end` comes last, without id, with `{status}`.",
+            media_type="text/event-stream",
+            generate_examples=False,
+            examples=[Example(summary="The end of a run", value=_EXAMPLE)],
+        )
+    }
+
+
+class EventStream(ASGIStreamingResponse):
+    """Sends frames as they come, a comment after each `heartbeat_s` of silence, and stops when the client leaves."""
+
+    def __init__(
+        self, frames: AsyncGenerator[bytes, None], *, heartbeat_s: float, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(
+            iterator=frames,
+            media_type="text/event-stream",
+            status_code=200,
+            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **(headers or {})},
+        )
+        self._frames = frames
+        self._heartbeat_s = heartbeat_s
+        self._sent_at = 0.0
+
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        """Drive the stream to its end. Frames and heartbeats are whole messages, so they cannot be mixed up."""
+        clock = asyncio.get_running_loop().time
+        self._sent_at = clock()
+        sending = asyncio.create_task(self._send_frames(send))
+        leaving = asyncio.create_task(_client_left(receive))
+        try:
+            while True:
+                quiet_s = max(0.0, self._sent_at + self._heartbeat_s - clock())
+                done, _ = await asyncio.wait({sending, leaving}, timeout=quiet_s, return_when=asyncio.FIRST_COMPLETED)
+                if done:
+                    break
+                if clock() - self._sent_at >= self._heartbeat_s:
+                    self._sent_at = clock()
+                    await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
+        finally:
+            sending.cancel()
+            leaving.cancel()
+            await asyncio.wait({sending, leaving})
+        if not sending.cancelled():
+            sending.result()
+
+    async def _send_frames(self, send: Send) -> None:
+        clock = asyncio.get_running_loop().time
+        async with aclosing(self._frames) as frames:
+            async for frame in frames:
+                await send({"type": "http.response.body", "body": frame, "more_body": True})
+                self._sent_at = clock()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _client_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class RunStreams:
+    """Streams of runs: the events after a point, and `end` once the run has ended or waits."""
+
+    def __init__(self, *, watch_run: WatchRun, get_run: GetRun, heartbeat_s: float) -> None:
+        self._watch_run = watch_run
+        self._get_run = get_run
+        self._heartbeat_s = heartbeat_s
+
+    def of(
+        self, principal: Principal, run_id: RunId, *, after_seq: int, headers: dict[str, str] | None = None
+    ) -> EventStream:
+        """The response that streams the run."""
+        frames = self._frames(principal, run_id, after_seq)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers)
+
+    async def _frames(self, principal: Principal, run_id: RunId, after_seq: int) -> AsyncGenerator[bytes, None]:
+        """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing."""
+        try:
+            async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as events:
+                async for event in events:
+                    yield event_frame(event)
+            run = await self._get_run.execute(principal, run_id)
+            yield end_frame(run.status)
+        except Exception:
+            logger.exception("a stream of a run broke off", extra={"run_id": run_id})

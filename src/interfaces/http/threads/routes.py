@@ -1,0 +1,96 @@
+"""Routes of threads and their messages."""
+
+from litestar import Response, Router, delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from application.system.pages import PageRequest
+from application.threads.append_message import AppendMessage, AppendMessageCommand
+from application.threads.create_thread import CreateThread, CreateThreadCommand
+from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
+from application.threads.get_thread import GetThread, GetThreadCommand
+from application.threads.list_messages import ListMessages, ListMessagesCommand
+from application.threads.list_threads import ListThreads, ListThreadsCommand
+from domain.ids import ThreadId
+from interfaces.http.paging import PageView, page_view
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
+from interfaces.http.threads.views import MessageView, ThreadView, message_view, thread_view
+
+
+@post("/threads", summary="Create a thread", responses=documented(403))
+async def create_thread(
+    request: ApiRequest, create_thread: NamedDependency[CreateThread], data: JSONBody[CreateThreadBody | None] = None
+) -> Response[ThreadView]:
+    """Needs the role runner. The body may be left out."""
+    metadata = {} if data is None else data.to_metadata()
+    thread = await create_thread.execute(CreateThreadCommand(principal=request.principal, metadata=metadata))
+    return Response(thread_view(thread), headers={"Location": f"/v1/threads/{thread.id}"})
+
+
+@get("/threads", summary="List threads", responses=documented())
+async def list_threads(
+    request: ApiRequest, page: NamedDependency[PageRequest], list_threads: NamedDependency[ListThreads]
+) -> PageView[ThreadView]:
+    """Newest first."""
+    return page_view(
+        await list_threads.execute(ListThreadsCommand(principal=request.principal, page=page)), thread_view
+    )
+
+
+@get("/threads/{thread_id:str}", summary="Read a thread", responses=documented(404))
+async def get_thread(
+    request: ApiRequest, thread_id: FromPath[str], get_thread: NamedDependency[GetThread]
+) -> ThreadView:
+    """Without its messages."""
+    command = GetThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
+    return thread_view(await get_thread.execute(command))
+
+
+@delete("/threads/{thread_id:str}", summary="Delete a thread", responses=documented(403, 404, 409))
+async def delete_thread(
+    request: ApiRequest, thread_id: FromPath[str], delete_thread: NamedDependency[DeleteThread]
+) -> None:
+    """Needs the role runner. Messages, runs and events go with it; refused while a run is unfinished."""
+    await delete_thread.execute(DeleteThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id)))
+
+
+@get("/threads/{thread_id:str}/messages", summary="List the messages of a thread", responses=documented(404))
+async def list_messages(
+    request: ApiRequest,
+    thread_id: FromPath[str],
+    page: NamedDependency[PageRequest],
+    list_messages: NamedDependency[ListMessages],
+) -> PageView[MessageView]:
+    """Oldest first."""
+    command = ListMessagesCommand(principal=request.principal, thread_id=ThreadId(thread_id), page=page)
+    return page_view(await list_messages.execute(command), message_view)
+
+
+@post("/threads/{thread_id:str}/messages", summary="Append a message", responses=documented(403, 404, 409))
+async def append_message(
+    request: ApiRequest,
+    thread_id: FromPath[str],
+    data: JSONBody[AppendMessageBody],
+    append_message: NamedDependency[AppendMessage],
+) -> MessageView:
+    """Needs the role runner. Runs no agent; refused while a run of the thread is unfinished."""
+    message = await append_message.execute(
+        AppendMessageCommand(
+            principal=request.principal,
+            thread_id=ThreadId(thread_id),
+            role=data.to_role(),
+            content=data.to_content(),
+        )
+    )
+    return message_view(message)
+
+
+def threads_router() -> Router:
+    """The routes of threads."""
+    return Router(
+        "/",
+        route_handlers=[create_thread, list_threads, get_thread, delete_thread, list_messages, append_message],
+        tags=["threads"],
+    )

@@ -1,0 +1,36 @@
+"""Threads and messages as JSON."""
+
+from collections.abc import Mapping
+from typing import TypedDict, cast
+
+from domain.threads.message import Message
+from domain.threads.message_json import message_to_json, timestamp
+from domain.threads.thread import Thread
+
+
+class ThreadView(TypedDict):
+    """A thread, without its messages."""
+
+    id: str
+    metadata: Mapping[str, object]
+    created_at: str
+
+
+class MessageView(TypedDict):
+    """A message; `content` holds parts of type text, image, tool_use and tool_result."""
+
+    id: str
+    role: str
+    content: list[Mapping[str, object]]
+    created_at: str
+    run_id: str | None
+
+
+def thread_view(thread: Thread) -> ThreadView:
+    """A thread as JSON."""
+    return {"id": thread.id, "metadata": thread.metadata, "created_at": timestamp(thread.created_at)}
+
+
+def message_view(message: Message) -> MessageView:
+    """A message as JSON, in the one shape it has everywhere."""
+    return cast(MessageView, message_to_json(message))

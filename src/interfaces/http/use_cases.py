@@ -1,0 +1,97 @@
+"""Everything the HTTP interface calls, as one bundle that the container fills."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from application.agents.create_agent import CreateAgent
+from application.agents.delete_agent import DeleteAgent
+from application.agents.get_agent import GetAgent
+from application.agents.list_agent_versions import ListAgentVersions
+from application.agents.list_agents import ListAgents
+from application.agents.update_agent import UpdateAgent
+from application.audit.list_audit_events import ListAuditEvents
+from application.identity.authenticate import Authenticate
+from application.identity.create_api_key import CreateApiKey
+from application.identity.list_api_keys import ListApiKeys
+from application.identity.revoke_api_key import RevokeApiKey
+from application.mcp.delete_mcp_server import DeleteMcpServer
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.get_mcp_server import GetMcpServer
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs
+from application.mcp.get_mcp_server_status import GetMcpServerStatus
+from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.refresh_mcp_server import RefreshMcpServer
+from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.update_mcp_server import UpdateMcpServer
+from application.runs.cancel_run import CancelRun
+from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.resume_run import ResumeRun
+from application.runs.start_run import StartRun
+from application.runs.watch_run import WatchRun
+from application.threads.append_message import AppendMessage
+from application.threads.create_thread import CreateThread
+from application.threads.delete_thread import DeleteThread
+from application.threads.get_thread import GetThread
+from application.threads.list_messages import ListMessages
+from application.threads.list_threads import ListThreads
+from application.tools.list_tools import ListTools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCases:
+    """One instance each, shared by all requests. A handler asks for one by the name of its field."""
+
+    authenticate: Authenticate
+
+    create_agent: CreateAgent
+    update_agent: UpdateAgent
+    get_agent: GetAgent
+    list_agents: ListAgents
+    list_agent_versions: ListAgentVersions
+    delete_agent: DeleteAgent
+
+    register_mcp_server: RegisterMcpServer
+    update_mcp_server: UpdateMcpServer
+    get_mcp_server: GetMcpServer
+    list_mcp_servers: ListMcpServers
+    delete_mcp_server: DeleteMcpServer
+    test_mcp_server: TestMcpServer
+    refresh_mcp_server: RefreshMcpServer
+    disconnect_mcp_server: DisconnectMcpServer
+    get_mcp_server_tools: GetMcpServerTools
+    get_mcp_server_status: GetMcpServerStatus
+    get_mcp_server_logs: GetMcpServerLogs
+
+    list_tools: ListTools
+
+    create_thread: CreateThread
+    get_thread: GetThread
+    list_threads: ListThreads
+    list_messages: ListMessages
+    append_message: AppendMessage
+    delete_thread: DeleteThread
+
+    start_run: StartRun
+    resume_run: ResumeRun
+    cancel_run: CancelRun
+    watch_run: WatchRun
+    get_run: GetRun
+    list_runs: ListRuns
+    get_run_messages: GetRunMessages
+    get_run_events: GetRunEvents
+
+    list_audit_events: ListAuditEvents
+
+    create_api_key: CreateApiKey
+    list_api_keys: ListApiKeys
+    revoke_api_key: RevokeApiKey
+
+
+class Readiness(Protocol):
+    """Whether this process can serve requests now."""
+
+    async def problems(self) -> tuple[str, ...]:
+        """What is not ready (`database`, `migrations`), in bounded time; empty when all is."""
+        ...
