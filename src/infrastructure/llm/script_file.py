@@ -22,6 +22,8 @@ class ScriptError(Exception):
 
 
 def _template(value: object) -> Template:
+    if isinstance(value, Template):
+        return value
     if not isinstance(value, str):
         raise ValueError("must be a string")
     try:

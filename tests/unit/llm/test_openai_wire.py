@@ -124,7 +124,7 @@ def test_a_model_that_cannot_see_is_told_about_images_in_words() -> None:
     assert user["content"][0]["type"] == "text"
     assert "image/png" in user["content"][0]["text"]
     assert tool["content"].startswith("a chart\n[An image of type image/png")
-    assert PIXEL.data not in json.dumps([user, tool])
+    assert str(PIXEL.data) not in json.dumps([user, tool])
 
 
 def test_a_reply_that_said_nothing_is_left_out() -> None:

@@ -1,0 +1,79 @@
+"""Prices of model calls."""
+
+from decimal import Decimal
+
+import pytest
+
+from application.models.ports import PriceTable
+from domain.runs.usage import ModelUsage
+from infrastructure.llm.lazy_prices import LazyPriceTable
+from infrastructure.llm.pricing import GenaiPriceTable
+from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, ProviderKind
+
+PROVIDERS = [
+    *(ProviderConfig(name=kind.value, kind=kind, base_url=OFFICIAL_BASE_URLS[kind]) for kind in ProviderKind),
+    ProviderConfig(name="proxy", kind=ProviderKind.OPENAI, base_url="http://127.0.0.1:4000/v1"),
+    ProviderConfig(name="router", kind=ProviderKind.OPENAI, base_url="https://openrouter.ai/api/v1"),
+]
+USAGE = ModelUsage(input_tokens=1000, output_tokens=100)
+
+
+@pytest.fixture(scope="module")
+def prices() -> PriceTable:
+    return GenaiPriceTable(PROVIDERS)
+
+
+@pytest.mark.requirement("A10")
+@pytest.mark.parametrize(
+    "model", ["openai:gpt-4o-mini", "anthropic:claude-sonnet-4-5", "anthropic:claude-sonnet-4-5-20250929"]
+)
+def test_known_models_have_a_price_that_grows_with_what_is_used(prices: PriceTable, model: str) -> None:
+    once = prices.cost_usd(model, USAGE)
+    twice = prices.cost_usd(model, ModelUsage(input_tokens=2000, output_tokens=200))
+    assert once is not None
+    assert once > 0
+    assert twice == 2 * once
+
+
+@pytest.mark.requirement("A10")
+def test_reading_the_cache_is_cheaper_than_input_and_writing_it_is_dearer(prices: PriceTable) -> None:
+    model = "anthropic:claude-sonnet-4-5"
+    plain = prices.cost_usd(model, ModelUsage(input_tokens=1000))
+    read = prices.cost_usd(model, ModelUsage(input_tokens=1000, cached_tokens=1000))
+    written = prices.cost_usd(model, ModelUsage(input_tokens=1000, cache_write_tokens=1000))
+    assert plain is not None
+    assert read is not None
+    assert written is not None
+    assert read < plain < written
+
+
+def test_a_proxy_is_priced_as_the_vendor_behind_its_wire(prices: PriceTable) -> None:
+    assert prices.cost_usd("proxy:gpt-4o-mini", USAGE) == prices.cost_usd("openai:gpt-4o-mini", USAGE)
+
+
+def test_a_gateway_with_prices_of_its_own_is_known_by_its_address(prices: PriceTable) -> None:
+    assert prices.cost_usd("router:anthropic/claude-sonnet-4.5", USAGE) is not None
+
+
+@pytest.mark.parametrize("model", ["openai:nonsense-9", "proxy:qwen3:8b", "nobody:gpt-4o-mini", "gpt-4o-mini"])
+def test_what_nobody_sells_has_no_price(prices: PriceTable, model: str) -> None:
+    assert [prices.cost_usd(model, USAGE) for _ in range(2)] == [None, None]
+
+
+async def test_the_table_is_loaded_once_and_not_for_scripted_models() -> None:
+    class Flat:
+        def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
+            return Decimal(1)
+
+    loads: list[Flat] = []
+
+    def load() -> Flat:
+        loads.append(Flat())
+        return loads[-1]
+
+    prices = LazyPriceTable(load)
+    assert prices.cost_usd("scripted:hello.yaml", USAGE) is None
+    assert loads == []
+    assert [prices.cost_usd("openai:x", USAGE) for _ in range(3)] == [Decimal(1)] * 3
+    await prices.warm()
+    assert len(loads) == 1

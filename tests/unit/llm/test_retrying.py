@@ -1,0 +1,150 @@
+"""Retries and fallbacks: which attempt follows which failure, and after what wait."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+
+from application.models.ports import ModelError, ModelEvent, ModelReply, ModelRequest, ModelRetrying, TextDelta
+from domain.runs.usage import ModelUsage
+from infrastructure.llm.retrying import RetryingModels, RetryPlan
+from tests.unit.llm.model_requests import a_request, all_events
+
+BUSY = ModelError("model_rate_limited", "Too many requests.", retryable=True)
+DOWN = ModelError("model_unavailable", "Down.", retryable=True)
+REFUSED = ModelError("model_auth", "No.", retryable=False)
+
+
+def asking(seconds: float) -> ModelError:
+    return ModelError("model_rate_limited", "Later.", retryable=True, retry_after_s=seconds)
+
+
+class FailingModel:
+    """Fails as told, attempt by attempt, then replies. A failure comes after a piece of text."""
+
+    def __init__(self, *failures: ModelError) -> None:
+        self._failures = list(failures)
+        self.asked: list[str] = []
+        self.closed = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        self.asked.append(request.model)
+        try:
+            if self._failures:
+                yield TextDelta(text="hal")
+                raise self._failures.pop(0)
+            yield TextDelta(text="Hello")
+            yield ModelReply(model=request.model, text="Hello", calls=(), usage=ModelUsage(), finish_reason="stop")
+        finally:
+            self.closed += 1
+
+
+class Waits:
+    """Stands in for sleeping."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def retrying(
+    model: FailingModel, waits: Waits | None = None, *, chance: float = 0.5, attempts: int = 3
+) -> RetryingModels:
+    plan = RetryPlan(attempts=attempts, base_s=1.0, cap_s=20.0)
+    return RetryingModels(model, plan=plan, sleep=waits or Waits(), chance=lambda: chance)
+
+
+@pytest.mark.requirement("A11")
+async def test_each_new_attempt_is_told_of_and_the_reply_comes_last() -> None:
+    model = FailingModel(BUSY, DOWN)
+    events = await all_events(retrying(model).stream(a_request("openai:a"), ()))
+    assert events == [
+        TextDelta(text="hal"),
+        ModelRetrying(model="openai:a", attempt=2, reason="model_rate_limited"),
+        TextDelta(text="hal"),
+        ModelRetrying(model="openai:a", attempt=3, reason="model_unavailable"),
+        TextDelta(text="Hello"),
+        ModelReply(model="openai:a", text="Hello", calls=(), usage=ModelUsage(), finish_reason="stop"),
+    ]
+    assert model.closed == 3
+
+
+@pytest.mark.requirement("A11")
+async def test_exhausted_models_give_way_to_the_next_in_order() -> None:
+    model = FailingModel(*[DOWN] * 6)
+    events = await all_events(retrying(model).stream(a_request("openai:a"), ("openai:b", "anthropic:c")))
+    assert model.asked == ["openai:a"] * 3 + ["openai:b"] * 3 + ["anthropic:c"]
+    retries = [event for event in events if isinstance(event, ModelRetrying)]
+    assert [(event.model, event.attempt) for event in retries] == [
+        ("openai:a", 2),
+        ("openai:a", 3),
+        ("openai:b", 4),
+        ("openai:b", 5),
+        ("openai:b", 6),
+        ("anthropic:c", 7),
+    ]
+    assert isinstance(events[-1], ModelReply)
+    assert events[-1].model == "anthropic:c"
+
+
+@pytest.mark.requirement("A11")
+async def test_an_error_that_retrying_cannot_mend_goes_straight_to_the_next_model() -> None:
+    model, waits = FailingModel(REFUSED), Waits()
+    await all_events(retrying(model, waits).stream(a_request("openai:a"), ("openai:b",)))
+    assert model.asked == ["openai:a", "openai:b"]
+    assert waits.seconds == []
+
+
+@pytest.mark.parametrize(("failures", "raised"), [([DOWN, DOWN, BUSY], BUSY), ([REFUSED], REFUSED)])
+async def test_the_last_error_is_raised_when_all_models_are_exhausted(
+    failures: list[ModelError], raised: ModelError
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        await all_events(retrying(FailingModel(*failures)).stream(a_request(), ()))
+    assert caught.value is raised
+
+
+async def test_waits_grow_and_are_random_up_to_their_bound() -> None:
+    waits = Waits()
+    await all_events(retrying(FailingModel(*[DOWN] * 6), waits, chance=0.5, attempts=7).stream(a_request(), ()))
+    assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]  # halves of 1, 2, 4, 8, 16, and of the cap
+
+
+async def test_the_provider_is_not_asked_again_before_the_time_it_named() -> None:
+    waits = Waits()
+    await all_events(retrying(FailingModel(asking(7.0)), waits, chance=0.25).stream(a_request(), ()))
+    assert waits.seconds == [7.25]
+
+
+async def test_a_provider_that_asks_for_too_long_a_wait_is_given_up() -> None:
+    model, waits = FailingModel(asking(21.0)), Waits()
+    await all_events(retrying(model, waits).stream(a_request("openai:a"), ("openai:b",)))
+    assert model.asked == ["openai:a", "openai:b"]
+    assert waits.seconds == []
+
+
+async def test_leaving_early_ends_the_request_at_once() -> None:
+    model = FailingModel()
+    events = retrying(model).stream(a_request(), ())
+    async with aclosing(events):  # type: ignore[type-var]
+        await anext(events)
+        assert model.closed == 0
+    assert model.closed == 1
+
+
+async def test_a_stream_without_reply_counts_as_a_failure() -> None:
+    class Silent:
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            yield TextDelta(text="so")
+
+    with pytest.raises(ModelError) as raised:
+        await all_events(RetryingModels(Silent(), plan=RetryPlan(attempts=1)).stream(a_request(), ()))
+    assert raised.value.code == "model_invalid_reply"
+
+
+@pytest.mark.parametrize("wrong", [{"attempts": 0}, {"base_s": -1.0}, {"cap_s": -1.0}])
+def test_a_plan_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="at least one attempt"):
+        RetryPlan(**wrong)  # type: ignore[arg-type]
