@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+from tests.databases import PostgresDatabases, SqliteFiles, postgres_server
+
 hypothesis.settings.register_profile("dragoman", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("dragoman")
 
@@ -30,3 +32,16 @@ def neutral_environment() -> Iterator[None]:
             if name.upper().startswith(FOREIGN_PREFIXES) and not name.startswith(OPT_IN_PREFIX):
                 patch.delenv(name)
         yield
+
+
+@pytest.fixture(scope="session")
+def sqlite_files(tmp_path_factory: pytest.TempPathFactory) -> SqliteFiles:
+    """Where fresh SQLite files come from."""
+    return SqliteFiles(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgres_databases() -> Iterator[PostgresDatabases]:
+    """Where fresh PostgreSQL databases come from; the server starts with the first test that asks."""
+    with postgres_server() as url, PostgresDatabases(url).prepared() as databases:
+        yield databases

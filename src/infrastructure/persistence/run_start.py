@@ -31,7 +31,11 @@ _expire_keys = delete(idempotency_key).where(
     idempotency_key.c.created_at <= bindparam("expired"),
 )
 # Waits for another transaction that is using the same key, then stores nothing.
-_take_key = postgresql.insert(idempotency_key).on_conflict_do_nothing(index_elements=["organization_id", "key"])
+_take_key = (
+    postgresql.insert(idempotency_key)
+    .on_conflict_do_nothing(index_elements=["organization_id", "key"])
+    .returning(idempotency_key.c.run_id)
+)
 _key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id).where(
     idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
 )
@@ -79,7 +83,7 @@ def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
             "created_at": at,
         },
     )
-    if taken.rowcount == 1:
+    if taken.first() is not None:
         return None
     used = connection.execute(_key, {"organization_id": organization_id, "key": new.idempotency.key}).one()
     if used.body_digest != new.idempotency.body_digest:

