@@ -1,0 +1,188 @@
+"""What the tests of MCP connections are put together from: servers to register, ways to run one, ways to use one."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from application.mcp.ports import ConnectionScope, McpCall, McpReply
+from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
+from domain.json_value import JsonValue
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.negotiation import Negotiate, negotiate_any
+from infrastructure.mcp.remote import RemoteClient
+from infrastructure.mcp.tool_changes import ToolsChanged
+from infrastructure.mcp.transports import ServerTransports
+from infrastructure.system import SystemClock
+from tests.builders import ORG, RUN, SERVER, THREAD, a_server
+
+SERVERS = Path(__file__).with_name("servers")
+NODE_SERVERS = Path(__file__).parents[2] / "node" / "node_modules" / "@modelcontextprotocol"
+EVERYTHING = str(NODE_SERVERS / "server-everything" / "dist" / "index.js")
+ISOLATED_PYTHON = (sys.executable, "-I", "-S")
+
+IN_RUN = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
+PATIENCE_S = 20.0
+
+
+def scope(
+    organization_id: OrganizationId = ORG, *, thread_id: ThreadId = THREAD, run_id: RunId | None = RUN
+) -> ConnectionScope:
+    return ConnectionScope(organization_id=organization_id, thread_id=thread_id, run_id=run_id)
+
+
+def started(
+    *command: str, id: McpServerId = SERVER, organization_id: OrganizationId = ORG, version: int = 1, **settings: Any
+) -> McpServer:
+    """A server that is a process of ours."""
+    settings = {"slug": "started", "kind": McpServerKind.CUSTOM, "command": command[0], "args": command[1:], **settings}
+    return a_server(id, organization_id=organization_id, version=version, config=McpServerConfig(**settings))
+
+
+def plain_server(**settings: Any) -> McpServer:
+    return started(*ISOLATED_PYTHON, str(SERVERS / "plain_server.py"), **settings)
+
+
+def odd_server(*arguments: str, **settings: Any) -> McpServer:
+    return started(*ISOLATED_PYTHON, str(SERVERS / "odd_server.py"), *arguments, **settings)
+
+
+def remote(
+    url: str, kind: McpServerKind = McpServerKind.HTTP, *, id: McpServerId = SERVER, **settings: Any
+) -> McpServer:
+    """A server at an address."""
+    settings = {"slug": "remote", "kind": kind, "url": url, "isolation": Isolation.SHARED, **settings}
+    return a_server(id, config=McpServerConfig(**settings))
+
+
+def a_call(tool_name: str, timeout_s: float = PATIENCE_S, **arguments: JsonValue) -> McpCall:
+    return McpCall(tool_name=tool_name, arguments=arguments, timeout_s=timeout_s)
+
+
+def text_of(reply: McpReply) -> str:
+    return "".join(block.text for block in reply.content)
+
+
+@asynccontextmanager
+async def sdk_connections(
+    *,
+    negotiate: Negotiate = negotiate_any,
+    on_tools_changed: ToolsChanged | None = None,
+    connect_timeout_s: float = PATIENCE_S,
+) -> AsyncIterator[SdkMcpConnections]:
+    """Connections as the service has them; afterwards no task is left."""
+    before = asyncio.all_tasks()
+    client = RemoteClient()
+    transports = ServerTransports(remote=client, environment=os.environ)
+    try:
+        async with SdkMcpConnections(
+            transports=transports,
+            clock=SystemClock(),
+            client_version="0",
+            negotiate=negotiate,
+            on_tools_changed=on_tools_changed,
+            connect_timeout_s=connect_timeout_s,
+        ) as connections:
+            yield connections
+    finally:
+        await client.close()
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left
+
+
+async def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+    """Waits for something outside this event loop that nobody announces to it."""
+    async with asyncio.timeout(patience_s):
+        while not condition():  # noqa: ASYNC110 (processes set no events)
+            await asyncio.sleep(0.01)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[str]:
+    """An ASGI application on a port of its own, in this event loop; its address without a path."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await until(lambda: server.started or task.done())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+@asynccontextmanager
+async def everything(mode: str, port: int | None = None) -> AsyncIterator[str]:
+    """The npm server-everything in its own process; its address without a path."""
+    port = port or free_port()
+    process = subprocess.Popen(  # noqa: ASYNC220 (a spawn is short)
+        ["node", EVERYTHING, mode],
+        env={**os.environ, "PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        await until(lambda: process.poll() is not None or _accepts(port))
+        assert process.poll() is None, "server-everything does not start; run `npm ci` in tests/node"
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+Respond = Callable[[bytes], Awaitable[bytes | None]]
+
+
+@asynccontextmanager
+async def answering(respond: Respond) -> AsyncIterator[str]:
+    """A server that reads one request per connection and writes back what `respond` makes of it, nothing if None;
+    its address without a path."""
+    unfinished: set[asyncio.StreamWriter] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        unfinished.add(writer)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(
+            (int(line.split(b":")[1]) for line in head.splitlines() if line.lower().startswith(b"content-length")), 0
+        )
+        answer = await respond(head + await reader.readexactly(length))
+        if answer is not None:
+            writer.write(answer)
+            await writer.drain()
+            writer.close()
+            unfinished.discard(writer)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for writer in unfinished:
+            writer.close()
+
+
+def http(status: str, content_type: str, body: bytes, *headers: str) -> bytes:
+    """A complete HTTP reply."""
+    lines = (f"HTTP/1.1 {status}", f"content-type: {content_type}", f"content-length: {len(body)}", "connection: close")
+    return "\r\n".join((*lines, *headers, "", "")).encode() + body
