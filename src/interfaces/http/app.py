@@ -4,12 +4,6 @@ from dataclasses import fields
 
 from litestar import Litestar, Router
 from litestar.di import Provide
-from litestar.handlers import HTTPRouteHandler
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
-from litestar.types import Method
-from litestar.types.internal_types import PathParameterDefinition
 
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_router
@@ -19,6 +13,7 @@ from interfaces.http.auth import authentication
 from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_router
+from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, openapi_config
 from interfaces.http.paging import page_request
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
@@ -57,7 +52,7 @@ def create_app(
             "run_streams": _provided(streams),
             "page": Provide(page_request, sync_to_thread=False),
         },
-        security=[{"apiKey": []}],
+        security=[{SECURITY_SCHEME: []}],
     )
     app = Litestar(
         route_handlers=[v1, health_router()],
@@ -65,8 +60,8 @@ def create_app(
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
         exception_handlers=exception_handlers(),
-        plugins=[BodyDecoding()],
-        openapi_config=_openapi(version),
+        plugins=[BodyDecoding(), BodySchemas()],
+        openapi_config=openapi_config(version),
         logging_config=None,
     )
     app.asgi_handler = with_access_log(app.asgi_handler)
@@ -81,25 +76,3 @@ def _provided(instance: object) -> Provide:
 
     provide.__annotations__["return"] = type(instance)
     return Provide(provide, sync_to_thread=False)
-
-
-def _openapi(version: str) -> OpenAPIConfig:
-    return OpenAPIConfig(
-        title="Dragoman",
-        version=version,
-        summary="Runs LLM agents and executes their tools under policy.",
-        path="/schema",
-        render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"]), YamlRenderPlugin()],
-        components=Components(
-            security_schemes={
-                "apiKey": SecurityScheme(type="http", scheme="bearer", description="An API key: `dgm_…`.")
-            }
-        ),
-        operation_id_creator=_operation_id,
-    )
-
-
-def _operation_id(handler: HTTPRouteHandler, _: Method, path: list[str | PathParameterDefinition]) -> str:
-    """The handler's name; a handler that also has a path below a thread says so there."""
-    on_thread = len(handler.paths) > 1 and "threads" in path
-    return f"{handler.handler_name}_on_thread" if on_thread else handler.handler_name

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.errors import Violation, invalid
+from domain.json_value import JsonObject
 
 BodyT = TypeVar("BodyT", bound="Body")
 
@@ -20,6 +21,7 @@ class Body(BaseModel):
     """A JSON object without unknown fields; values have the JSON type that is asked for, nothing is converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    examples: ClassVar[tuple[JsonObject, ...]] = ()
 
 
 class Patch(Body):

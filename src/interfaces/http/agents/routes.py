@@ -12,8 +12,8 @@ from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
 from application.system.pages import PageRequest
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
-from interfaces.http.agents.views import AgentView, agent_view
-from interfaces.http.paging import PageView, page_view
+from interfaces.http.agents.views import AgentPage, AgentView, agent_view
+from interfaces.http.paging import page_view
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -32,7 +32,7 @@ async def create_agent(
 @get("/agents", summary="List agents", responses=documented())
 async def list_agents(
     request: ApiRequest, page: NamedDependency[PageRequest], list_agents: NamedDependency[ListAgents]
-) -> PageView[AgentView]:
+) -> AgentPage:
     """Newest first, each at its newest version."""
     return page_view(await list_agents.execute(ListAgentsCommand(principal=request.principal, page=page)), agent_view)
 
@@ -79,7 +79,7 @@ async def list_agent_versions(
     agent: FromPath[str],
     page: NamedDependency[PageRequest],
     list_agent_versions: NamedDependency[ListAgentVersions],
-) -> PageView[AgentView]:
+) -> AgentPage:
     """Newest first."""
     command = ListAgentVersionsCommand(principal=request.principal, agent=agent, page=page)
     return page_view(await list_agent_versions.execute(command), agent_view)

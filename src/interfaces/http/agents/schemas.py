@@ -3,14 +3,14 @@
 from decimal import Decimal
 from typing import Annotated, ClassVar, cast
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from interfaces.http.bodies import Body, Patch, Strings
 
-_EXAMPLE: JsonDict = {
+_EXAMPLE: JsonObject = {
     "name": "repository-guide",
     "model": "openai:gpt-5-mini",
     "instructions": "Answer questions about the repository. Look before you answer.",
@@ -49,7 +49,7 @@ class LimitsBody(Body):
 class CreateAgentBody(Body):
     """An agent. `tool_allowlist` holds tool names or globs: absent allows all that is listed, `[]` nothing."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+    examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
     name: str = Field(description="Unique in the organization.")
     model: str = Field(description="PROVIDER:NAME.")
@@ -79,7 +79,7 @@ class CreateAgentBody(Body):
 class UpdateAgentBody(Patch):
     """Changes to an agent; every one makes a new version. Absent fields stay, limits are merged one by one."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"instructions": "Be brief."}]})
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
     nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist"})
 
     name: str | None = None

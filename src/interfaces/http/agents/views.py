@@ -38,6 +38,13 @@ class AgentView(TypedDict):
     updated_at: str
 
 
+class AgentPage(TypedDict):
+    """A page of agents; `next_cursor` is null on the last one."""
+
+    data: list[AgentView]
+    next_cursor: str | None
+
+
 def limits_view(limits: LimitSettings) -> LimitsView:
     """Limits as JSON; money is a number."""
     return {

@@ -10,8 +10,8 @@ from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyComman
 from application.system.pages import PageRequest
 from domain.ids import ApiKeyId
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
-from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView, api_key_view, created_api_key_view
-from interfaces.http.paging import PageView, page_view
+from interfaces.http.api_keys.views import ApiKeyPage, CreatedApiKeyView, api_key_view, created_api_key_view
+from interfaces.http.paging import page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
@@ -28,7 +28,7 @@ async def create_api_key(
 @get("/api-keys", summary="List API keys", responses=documented(403))
 async def list_api_keys(
     request: ApiRequest, page: NamedDependency[PageRequest], list_api_keys: NamedDependency[ListApiKeys]
-) -> PageView[ApiKeyView]:
+) -> ApiKeyPage:
     """Needs the role admin. Newest first, revoked ones too."""
     return page_view(
         await list_api_keys.execute(ListApiKeysCommand(principal=request.principal, page=page)), api_key_view

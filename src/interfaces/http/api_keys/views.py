@@ -24,6 +24,13 @@ class CreatedApiKeyView(ApiKeyView):
     token: str
 
 
+class ApiKeyPage(TypedDict):
+    """A page of keys; `next_cursor` is null on the last one."""
+
+    data: list[ApiKeyView]
+    next_cursor: str | None
+
+
 def api_key_view(key: ApiKey) -> ApiKeyView:
     """A key as JSON."""
     return {

@@ -10,8 +10,8 @@ from litestar.params import FromQuery, QueryParameter
 from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
 from application.system.pages import PageRequest
-from interfaces.http.audit.views import AuditEventView, audit_event_view
-from interfaces.http.paging import PageView, page_view
+from interfaces.http.audit.views import AuditEventPage, audit_event_view
+from interfaces.http.paging import page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
@@ -29,7 +29,7 @@ async def list_audit_events(
     tool: FromQuery[str | None] = None,
     since: Annotated[datetime | None, QueryParameter(description="RFC 3339; from then on.")] = None,
     until: Annotated[datetime | None, QueryParameter(description="RFC 3339; before then.")] = None,
-) -> PageView[AuditEventView]:
+) -> AuditEventPage:
     """Newest first. All conditions must hold."""
     wanted = AuditFilter(
         action=action,

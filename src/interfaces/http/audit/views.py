@@ -23,6 +23,13 @@ class AuditEventView(TypedDict):
     details: Mapping[str, object]
 
 
+class AuditEventPage(TypedDict):
+    """A page of audit events; `next_cursor` is null on the last one."""
+
+    data: list[AuditEventView]
+    next_cursor: str | None
+
+
 def audit_event_view(event: AuditEvent) -> AuditEventView:
     """An audit event as JSON."""
     return {

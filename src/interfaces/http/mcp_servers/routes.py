@@ -18,6 +18,7 @@ from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCo
 from application.system.pages import PageRequest
 from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
 from interfaces.http.mcp_servers.views import (
+    McpServerPage,
     McpServerToolsView,
     McpServerView,
     ServerLogsView,
@@ -28,7 +29,7 @@ from interfaces.http.mcp_servers.views import (
     status_view,
     tools_view,
 )
-from interfaces.http.paging import PageView, page_view
+from interfaces.http.paging import page_view
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -49,7 +50,7 @@ async def register_mcp_server(
 @get("/mcp-servers", summary="List MCP servers", responses=documented())
 async def list_mcp_servers(
     request: ApiRequest, page: NamedDependency[PageRequest], list_mcp_servers: NamedDependency[ListMcpServers]
-) -> PageView[McpServerView]:
+) -> McpServerPage:
     """Newest first."""
     command = ListMcpServersCommand(principal=request.principal, page=page)
     return page_view(await list_mcp_servers.execute(command), server_view)

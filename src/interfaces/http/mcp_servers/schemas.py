@@ -2,19 +2,19 @@
 
 from typing import Annotated, ClassVar, cast
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from application.mcp.update_mcp_server import McpServerChanges
 from domain.errors import Violation, invalid
+from domain.json_value import JsonObject
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
 from interfaces.http.bodies import Body, Patch, Strings
 
 HIDDEN = "[hidden]"
 """What is shown in place of a stored secret."""
 
-_EXAMPLE: JsonDict = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
-_REMOTE_EXAMPLE: JsonDict = {
+_EXAMPLE: JsonObject = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
+_REMOTE_EXAMPLE: JsonObject = {
     "slug": "tickets",
     "kind": "http",
     "url": "https://mcp.example.com/mcp",
@@ -30,7 +30,10 @@ ValidationMode = Annotated[OutputValidation, Field(strict=False)]
 class McpServerBody(Body):
     """An MCP server. `env` (of started servers) and `headers` (of remote ones) are write-only; `args` hold no secrets."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, _REMOTE_EXAMPLE]})
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        _EXAMPLE,
+        _REMOTE_EXAMPLE,
+    )
 
     slug: str = Field(description="Unique in the organization: [a-z0-9][a-z0-9-]{0,31}.")
     kind: Kind
@@ -92,7 +95,10 @@ class TestMcpServerBody(McpServerBody):
 
     __test__: ClassVar[bool] = False
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, _REMOTE_EXAMPLE]})
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        _EXAMPLE,
+        _REMOTE_EXAMPLE,
+    )
 
     slug: str = "test"
 
@@ -101,7 +107,7 @@ class UpdateMcpServerBody(Patch):
     """Changes to an MCP server. Absent fields stay; `env` and `headers` are merged entry by entry: null removes one,
     `[hidden]` leaves it as it is."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"env": {"TOKEN": "…"}, "timeout_s": 60}]})
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
     nullable: ClassVar[frozenset[str]] = frozenset({"command", "url"})
 
     slug: str | None = None

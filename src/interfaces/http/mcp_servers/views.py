@@ -108,6 +108,13 @@ class ServerLogsView(TypedDict):
     text: str
 
 
+class McpServerPage(TypedDict):
+    """A page of servers; `next_cursor` is null on the last one."""
+
+    data: list[McpServerView]
+    next_cursor: str | None
+
+
 def server_view(server: McpServer) -> McpServerView:
     """A server as JSON."""
     config = server.config

@@ -14,7 +14,7 @@ from application.runs.watch_run import WatchRun
 from application.system.pages import PageRequest
 from domain.ids import AgentId, RunId, ThreadId
 from domain.runs.run import RunStatus
-from interfaces.http.paging import PageView, page_view
+from interfaces.http.paging import page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.schemas import ResumeRunBody
@@ -25,6 +25,7 @@ from interfaces.http.runs.starting import (
 )
 from interfaces.http.runs.views import (
     EventsView,
+    RunPage,
     RunView,
     RunWithMessagesView,
     events_view,
@@ -45,7 +46,7 @@ async def list_runs(
     thread_id: FromQuery[str | None] = None,
     agent_id: FromQuery[str | None] = None,
     status: FromQuery[RunStatus | None] = None,
-) -> PageView[RunView]:
+) -> RunPage:
     """Newest first."""
     wanted = RunFilter(
         thread_id=None if thread_id is None else ThreadId(thread_id),

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-from typing import Annotated, cast
+from typing import Annotated, ClassVar, cast
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from application.runs.resume_run import ClientToolResult
 from application.runs.start_run import StartRunCommand
@@ -18,13 +17,13 @@ from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Strings
 from interfaces.http.threads.schemas import UserInput, user_content
 
-_EXAMPLE: JsonDict = {"agent": "repository-guide", "input": "What changed in the last three commits?"}
+_EXAMPLE: JsonObject = {"agent": "repository-guide", "input": "What changed in the last three commits?"}
 
 
 class RunBody(Body):
     """A run of an agent, named by `agent_id` or `agent`. Limits and allowlist only narrow the agent's."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+    examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
     agent_id: str | None = None
     agent: str | None = Field(default=None, description="The agent's name.")
@@ -74,9 +73,7 @@ class ToolResultBody(Body):
 class ResumeRunBody(Body):
     """Results for pending tool calls; the run goes on once none is pending."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]}]}
-    )
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]},)
 
     tool_results: list[ToolResultBody]
 

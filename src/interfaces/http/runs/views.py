@@ -64,6 +64,13 @@ class EventsView(TypedDict):
     next_cursor: str | None
 
 
+class RunPage(TypedDict):
+    """A page of runs; `next_cursor` is null on the last one."""
+
+    data: list[RunView]
+    next_cursor: str | None
+
+
 def run_view(run: Run) -> RunView:
     """A run as JSON."""
     usage = run.usage

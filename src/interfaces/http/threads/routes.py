@@ -12,11 +12,11 @@ from application.threads.get_thread import GetThread, GetThreadCommand
 from application.threads.list_messages import ListMessages, ListMessagesCommand
 from application.threads.list_threads import ListThreads, ListThreadsCommand
 from domain.ids import ThreadId
-from interfaces.http.paging import PageView, page_view
+from interfaces.http.paging import page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
-from interfaces.http.threads.views import MessageView, ThreadView, message_view, thread_view
+from interfaces.http.threads.views import MessagePage, MessageView, ThreadPage, ThreadView, message_view, thread_view
 
 
 @post("/threads", summary="Create a thread", responses=documented(403))
@@ -32,7 +32,7 @@ async def create_thread(
 @get("/threads", summary="List threads", responses=documented())
 async def list_threads(
     request: ApiRequest, page: NamedDependency[PageRequest], list_threads: NamedDependency[ListThreads]
-) -> PageView[ThreadView]:
+) -> ThreadPage:
     """Newest first."""
     return page_view(
         await list_threads.execute(ListThreadsCommand(principal=request.principal, page=page)), thread_view
@@ -62,7 +62,7 @@ async def list_messages(
     thread_id: FromPath[str],
     page: NamedDependency[PageRequest],
     list_messages: NamedDependency[ListMessages],
-) -> PageView[MessageView]:
+) -> MessagePage:
     """Oldest first."""
     command = ListMessagesCommand(principal=request.principal, thread_id=ThreadId(thread_id), page=page)
     return page_view(await list_messages.execute(command), message_view)

@@ -2,9 +2,9 @@
 
 import base64
 import binascii
-from typing import Annotated, Literal, cast
+from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
@@ -42,7 +42,7 @@ UserInput = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("p
 class CreateThreadBody(Body):
     """A thread; `metadata` is yours."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"metadata": {"ticket": "T-7"}}]})
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"metadata": {"ticket": "T-7"}},)
 
     metadata: dict[str, object] = Field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class CreateThreadBody(Body):
 class AppendMessageBody(Body):
     """A message said outside of a run."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "We use UTC everywhere."}]})
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"role": "user", "content": "We use UTC everywhere."},)
 
     role: Literal["user", "assistant"]
     content: UserInput

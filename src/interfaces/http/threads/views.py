@@ -26,6 +26,20 @@ class MessageView(TypedDict):
     run_id: str | None
 
 
+class MessagePage(TypedDict):
+    """A page of messages; `next_cursor` is null on the last one."""
+
+    data: list[MessageView]
+    next_cursor: str | None
+
+
+class ThreadPage(TypedDict):
+    """A page of threads; `next_cursor` is null on the last one."""
+
+    data: list[ThreadView]
+    next_cursor: str | None
+
+
 def thread_view(thread: Thread) -> ThreadView:
     """A thread as JSON."""
     return {"id": thread.id, "metadata": thread.metadata, "created_at": timestamp(thread.created_at)}
