@@ -74,6 +74,11 @@ class SdkMcpConnections:
         self._logs: dict[McpServerId, StderrLog] = {}
         self._is_closed = False
 
+    @property
+    def connection_count(self) -> int:
+        """How many connections there are, those that are opening or closing included."""
+        return len(self._live)
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -15,6 +15,7 @@ from infrastructure.mcp.stdio_framing import REPLY_TOO_LARGE, REPLY_UNREADABLE
 from infrastructure.mcp.text import clean
 
 _STDERR_LINES = 20
+_SDK_CLOSED = "Connection closed"
 _NOT_FOUND_STATUS = 127
 _NOT_RUNNABLE_STATUS = 126
 
@@ -115,9 +116,14 @@ def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailu
     fault = fault_in(error)
     if fault is not None:
         return McpFailure(fault.kind, fault.detail)
-    if error.code == CONNECTION_CLOSED and is_over:
+    if is_over or is_closed(error):
         return McpFailure(McpFailureKind.CONNECTION_LOST, end or BROKEN.detail)
     return McpFailure(McpFailureKind.SERVER_ERROR, clean(error.message), rpc_code=error.code)
+
+
+def is_closed(error: MCPError) -> bool:
+    """Whether the SDK says that the connection ended. Its words tell this from a server's own error of the same code."""
+    return error.code == CONNECTION_CLOSED and error.message == _SDK_CLOSED
 
 
 def connect_failure(detail: str, stderr: str = "") -> McpFailure:

@@ -37,7 +37,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpProgress, McpReply, ProgressCallback
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
-from infrastructure.mcp.faults import BROKEN, call_failure, fault_in
+from infrastructure.mcp.faults import BROKEN, call_failure, fault_in, is_closed
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.text import capped, clean
@@ -212,9 +212,10 @@ class ServerSession:
                 relay.is_over = True
 
     def _failure(self, error: MCPError) -> McpFailure | UnusableConnectionError:
-        failure = call_failure(error, is_over=self.is_over, end=self._transport.describe_end())
-        failure.stderr = self._transport.stderr() if self.is_over else ""
-        fault = fault_in(error) or (BROKEN if self.is_over else None)
+        is_over = self.is_over or is_closed(error)
+        failure = call_failure(error, is_over=is_over, end=self._transport.describe_end())
+        failure.stderr = self._transport.stderr() if is_over else ""
+        fault = fault_in(error) or (BROKEN if is_over else None)
         if fault is None or not (fault.over or fault.needs_auth):
             return failure
         return UnusableConnectionError(failure, not_executed=fault.not_executed, needs_auth=fault.needs_auth)

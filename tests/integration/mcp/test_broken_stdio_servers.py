@@ -1,0 +1,251 @@
+"""Started servers that fail in every way: each is a clear failure in bounded time, and nothing of it stays behind."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from application.mcp.ports import McpFailure, McpFailureKind, ServerState
+from domain.ids import McpServerId
+from domain.mcp.server import McpServer
+from infrastructure.mcp.connections import SdkMcpConnections
+from tests.builders import numbered
+from tests.integration.mcp.parts import (
+    IN_RUN,
+    a_call,
+    odd_server,
+    plain_server,
+    sdk_connections,
+    started,
+    text_of,
+    until,
+)
+
+LATE_S = 1.0
+"""How much later than its deadline a call may fail on a busy machine."""
+
+
+def descendants(pid: int | None = None) -> set[int]:
+    """All processes below this one (proc(5), /proc/pid/task/tid/children)."""
+    found: set[int] = set()
+    for children in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
+        try:
+            direct = [int(child) for child in children.read_text().split()]
+        except OSError:  # gone meanwhile
+            continue
+        for child in direct:
+            found |= {child} | descendants(child)
+    return found
+
+
+async def failure_of(connections: SdkMcpConnections, server: McpServer, timeout_s: float = 20.0) -> McpFailure:
+    began = time.monotonic()
+    with pytest.raises(McpFailure) as raised:
+        await connections.call_tool(server, IN_RUN, a_call("echo", timeout_s=timeout_s))
+    assert time.monotonic() - began < timeout_s + LATE_S
+    return raised.value
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.parametrize(
+    ("server", "detail", "stderr"),
+    [
+        (started("no-such-command-anywhere"), "The command was not found.", "no-such-command-anywhere"),
+        (started("/"), "The command cannot be run.", "/"),
+        (
+            started("sh", "-c", "echo out of cheese >&2; exit 3"),
+            "The server's process exited with code 3 before it answered.",
+            "out of cheese",
+        ),
+        (started("sh", "-c", "kill -KILL $$"), "The server's process was ended by SIGKILL before it answered.", ""),
+        (started("sh", "-c", "echo rubbish"), "The server's process exited with code 0 before it answered.", "rubbish"),
+    ],
+    ids=["missing", "not a program", "exits", "killed", "rubbish and exits"],
+)
+async def test_a_server_that_does_not_stay_fails_the_call_with_how_it_ended(
+    server: McpServer, detail: str, stderr: str
+) -> None:
+    before = descendants()
+    async with sdk_connections() as connections:
+        failure = await failure_of(connections, server)
+        assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, detail)
+        assert stderr in failure.stderr
+        assert stderr in connections.logs(server)
+        assert connections.status(server).state is ServerState.ERROR
+    assert descendants() == before
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.parametrize(
+    ("server", "detail"),
+    [
+        (started("sleep", "1000"), "The server did not answer in time."),
+        (odd_server("--silent"), "The server did not answer in time."),
+        (
+            started("sh", "-c", "for i in 1 2 3; do echo rubbish; done; sleep 1000"),
+            "The server did not answer in time. Lines of its standard output that are not MCP messages: 3.",
+        ),
+    ],
+    ids=["deaf", "silent", "rubbish"],
+)
+async def test_a_server_that_never_answers_fails_the_call_at_its_deadline(server: McpServer, detail: str) -> None:
+    before = descendants()
+    async with sdk_connections() as connections:
+        failure = await failure_of(connections, server, timeout_s=0.5)
+        assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, detail)
+    assert descendants() == before
+
+
+async def test_connecting_is_given_up_after_its_own_deadline() -> None:
+    server = started("sleep", "1000")
+    async with sdk_connections(connect_timeout_s=0.3) as connections:
+        failure = await failure_of(connections, server)
+        assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, "The server did not answer in time.")
+        assert connections.status(server).state is ServerState.ERROR
+
+
+async def test_rubbish_before_the_protocol_does_no_harm() -> None:
+    async with sdk_connections() as connections:
+        reply = await connections.call_tool(odd_server("--rubbish"), IN_RUN, a_call("echo", text="hello"))
+        assert text_of(reply) == '{"text": "hello"}'
+
+
+@pytest.mark.requirement("B3", "B7")
+async def test_a_server_that_dies_in_a_call_loses_the_call_and_is_started_again_by_the_next() -> None:
+    server = odd_server()
+    async with sdk_connections() as connections:
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("exit"))
+        failure = raised.value
+        assert failure.kind is McpFailureKind.CONNECTION_LOST
+        assert failure.detail == "The server's process exited with code 9 before it answered."
+        assert "out of cheese" in failure.stderr
+        await until(lambda: connections.status(server).state is ServerState.UNHEALTHY)
+        assert connections.status(server).last_error == failure.detail
+        assert text_of(await connections.call_tool(server, IN_RUN, a_call("echo"))) == "{}"
+        assert connections.status(server).state is ServerState.CONNECTED
+
+
+async def test_a_server_killed_between_calls_is_started_again_by_the_next() -> None:
+    server = odd_server()
+    async with sdk_connections() as connections:
+        first = int(text_of(await connections.call_tool(server, IN_RUN, a_call("pid"))))
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: connections.status(server).state is ServerState.UNHEALTHY)
+        assert int(text_of(await connections.call_tool(server, IN_RUN, a_call("pid")))) != first
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("id_last", [False, True])
+async def test_a_reply_over_the_limit_says_its_size_and_the_connection_goes_on(id_last: bool) -> None:
+    server = odd_server()
+    async with sdk_connections() as connections:
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("big", size=6 * 1024 * 1024, id_last=id_last))
+        assert raised.value.kind is McpFailureKind.TOO_LARGE
+        assert "exceeds the limit of 4194304 bytes" in raised.value.detail
+        assert "629" in raised.value.detail
+        assert text_of(await connections.call_tool(server, IN_RUN, a_call("echo"))) == "{}"
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [("half_surrogate", "cut \N{REPLACEMENT CHARACTER}"), ("invalid_utf8", "caf\N{REPLACEMENT CHARACTER}")],
+)
+async def test_text_that_is_not_valid_is_mended(tool: str, text: str) -> None:
+    async with sdk_connections() as connections:
+        reply = await connections.call_tool(odd_server(), IN_RUN, a_call(tool))
+        assert text_of(reply) in (text, text.replace("\N{REPLACEMENT CHARACTER}", "?"))
+
+
+async def test_a_result_that_is_none_is_an_invalid_reply() -> None:
+    async with sdk_connections() as connections:
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(odd_server(), IN_RUN, a_call("null_result"))
+        assert raised.value.kind is McpFailureKind.INVALID_REPLY
+
+
+async def test_a_broken_server_is_not_started_over_and_over(tmp_path_factory: pytest.TempPathFactory) -> None:
+    starts = tmp_path_factory.mktemp("starts") / "starts"
+    server = started("sh", "-c", f"echo started >> {starts}; exit 1", max_concurrency=50)
+    async with sdk_connections() as connections:
+        for _ in range(2):
+            results = await asyncio.gather(
+                *(connections.call_tool(server, IN_RUN, a_call("echo")) for _ in range(50)), return_exceptions=True
+            )
+            assert all(isinstance(result, McpFailure) for result in results)
+    assert len(starts.read_text().splitlines()) == 2
+
+
+@pytest.mark.requirement("B10")
+async def test_calls_beyond_the_server_s_concurrency_wait_for_a_place() -> None:
+    server = plain_server(max_concurrency=1)
+    async with sdk_connections() as connections:
+        hanging = asyncio.create_task(connections.call_tool(server, IN_RUN, a_call("hang")))
+        await until(lambda: "hanging" in connections.logs(server))
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("echo", timeout_s=0.1, text="hello"))
+        assert raised.value.kind is McpFailureKind.TIMEOUT
+        hanging.cancel()
+        reply = await connections.call_tool(server, IN_RUN, a_call("echo", text="hello"))
+        assert text_of(reply) == "hello"
+
+
+@pytest.mark.requirement("B3")
+async def test_an_unused_connection_ends_and_the_next_call_opens_another() -> None:
+    server = odd_server(idle_timeout_s=0.1)
+    async with sdk_connections() as connections:
+        first = text_of(await connections.call_tool(server, IN_RUN, a_call("pid")))
+        await until(lambda: connections.connection_count == 0)
+        assert connections.status(server).state is ServerState.DISCONNECTED
+        assert text_of(await connections.call_tool(server, IN_RUN, a_call("pid"))) != first
+
+
+@pytest.mark.requirement("B3")
+async def test_a_server_in_use_is_forgotten_only_when_its_call_is_done() -> None:
+    server = plain_server()
+    async with sdk_connections() as connections:
+        hanging = asyncio.create_task(connections.call_tool(server, IN_RUN, a_call("hang", timeout_s=1.0)))
+        await until(lambda: "hanging" in connections.logs(server))
+        await connections.forget(server.organization_id, server.id)
+        assert connections.connection_count == 1
+        with pytest.raises(McpFailure) as raised:
+            await hanging
+        assert raised.value.kind is McpFailureKind.TIMEOUT
+        await until(lambda: connections.connection_count == 0)
+
+
+@pytest.mark.requirement("B3")
+async def test_closing_ends_all_servers_at_once_even_those_that_ignore_it() -> None:
+    before = descendants()
+    stubborn = "trap '' TERM INT; while :; do sleep 1000; done"
+    async with sdk_connections() as connections:
+        for number in range(3):
+            server = started("sh", "-c", stubborn, id=McpServerId(numbered("mcp", 10 + number)))
+            await failure_of(connections, server, timeout_s=0.3)
+        assert connections.connection_count == 3
+        fine = plain_server()
+        await connections.call_tool(fine, IN_RUN, a_call("echo", text="hello"))
+        began = time.monotonic()
+        await connections.close()
+        assert time.monotonic() - began < 8
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(fine, IN_RUN, a_call("echo", text="hello"))
+        assert raised.value.kind is McpFailureKind.NOT_CONNECTED
+    assert descendants() == before
+
+
+async def test_a_caller_cancelled_while_connecting_leaves_the_connection_to_others() -> None:
+    slow = started("sh", "-c", f"sleep 0.5; exec {sys.executable} -I -S {odd_server().config.args[-1]}")
+    async with sdk_connections() as connections:
+        first = asyncio.create_task(connections.call_tool(slow, IN_RUN, a_call("echo")))
+        second = asyncio.create_task(connections.call_tool(slow, IN_RUN, a_call("echo")))
+        await until(lambda: connections.status(slow).state is ServerState.CONNECTING)
+        first.cancel()
+        assert text_of(await second) == "{}"
+        assert connections.connection_count == 1
