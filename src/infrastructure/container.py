@@ -89,6 +89,7 @@ from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.cached_stores import CachedAgentStore, CachedMcpCatalogStore, CachedMcpServerStore
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
@@ -245,11 +246,15 @@ class Container(containers.DeclarativeContainer):
     upgrade_schema: providers.Provider[None] = providers.Callable(_upgrade_schema, home)
     readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
-    agents: providers.Provider[AgentStore] = providers.Singleton(SqlAgentStore, database=database)
-    servers: providers.Provider[McpServerStore] = providers.Singleton(
-        SqlMcpServerStore, database=database, box=secret_box
+    agents: providers.Provider[AgentStore] = providers.Singleton(
+        CachedAgentStore, providers.Singleton(SqlAgentStore, database=database)
     )
-    catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
+    servers: providers.Provider[McpServerStore] = providers.Singleton(
+        CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box)
+    )
+    catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
+        CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database)
+    )
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)

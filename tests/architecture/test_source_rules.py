@@ -11,7 +11,9 @@ from tests.architecture.source_rules import MAX_LINES, RULES, Source, Violation
 ROOT = Path(__file__).parents[2]
 
 # Path → why this file may be longer than MAX_LINES. A reason is an argument, not a wish.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/infrastructure/container.py": "one flat list of what is built; splitting it would hide the picture",
+}
 
 Rule = Callable[[Source], Iterator[Violation]]
 

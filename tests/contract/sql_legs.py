@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.cached_stores import CachedAgentStore, CachedMcpCatalogStore, CachedMcpServerStore
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
@@ -78,6 +80,20 @@ class SqliteLeg:
     async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
         async with opened(SqliteDatabase(self._files.fresh()), *organizations) as stores:
             yield stores
+
+
+class CachedSqliteLeg(SqliteLeg):
+    """The same with rows kept in memory, as the embedded service runs it."""
+
+    @asynccontextmanager
+    async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
+        async with super().open(*organizations) as stores:
+            yield replace(
+                stores,
+                agents=CachedAgentStore(stores.agents),
+                servers=CachedMcpServerStore(stores.servers),
+                catalogs=CachedMcpCatalogStore(stores.catalogs),
+            )
 
 
 class PostgresLeg:

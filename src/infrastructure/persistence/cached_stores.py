@@ -1,0 +1,121 @@
+"""Stores with their newest rows in memory, for a process that owns its database alone: nobody else writes behind them."""
+
+from application.agents.ports import AgentStore
+from application.mcp.ports import McpCatalogStore, McpServerStore
+from application.system.pages import Page, PageRequest
+from domain.agents.agent import Agent
+from domain.audit.event import AuditEvent
+from domain.ids import AgentId, McpServerId, OrganizationId
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+from infrastructure.persistence.row_cache import RowCache
+
+AGENTS = 1_000
+SERVERS = 1_000
+
+
+class CachedAgentStore:
+    """`AgentStore` that remembers agents by id and by name."""
+
+    def __init__(self, agents: AgentStore) -> None:
+        self._agents = agents
+        self._kept: RowCache[tuple[OrganizationId, str, str], Agent] = RowCache(AGENTS)
+
+    async def add(self, agent: Agent, audit: AuditEvent) -> None:
+        """Store a new agent."""
+        try:
+            await self._agents.add(agent, audit)
+        finally:
+            self._kept.clear()
+
+    async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a new version."""
+        try:
+            await self._agents.save(agent, expected_version=expected_version, audit=audit)
+        finally:
+            self._kept.clear()
+
+    async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
+        """The newest version."""
+        return await self._kept.get(
+            (organization_id, "id", agent_id), lambda: self._agents.get(organization_id, agent_id)
+        )
+
+    async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
+        """The newest version of the agent of that name."""
+        return await self._kept.get((organization_id, "name", name), lambda: self._agents.find(organization_id, name))
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
+        """Agents, from the database."""
+        return await self._agents.page(organization_id, request)
+
+    async def versions(self, organization_id: OrganizationId, agent_id: AgentId, request: PageRequest) -> Page[Agent]:
+        """Versions, from the database."""
+        return await self._agents.versions(organization_id, agent_id, request)
+
+    async def delete(self, organization_id: OrganizationId, agent_id: AgentId, audit: AuditEvent) -> bool:
+        """Remove the agent from use."""
+        try:
+            return await self._agents.delete(organization_id, agent_id, audit)
+        finally:
+            self._kept.clear()
+
+
+class CachedMcpServerStore:
+    """`McpServerStore` that remembers servers by id and slug, decrypted."""
+
+    def __init__(self, servers: McpServerStore) -> None:
+        self._servers = servers
+        self._kept: RowCache[tuple[OrganizationId, str], McpServer] = RowCache(SERVERS)
+
+    async def add(self, server: McpServer, audit: AuditEvent) -> None:
+        """Store a new server."""
+        try:
+            await self._servers.add(server, audit)
+        finally:
+            self._kept.clear()
+
+    async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+        try:
+            await self._servers.save(server, expected_version=expected_version, audit=audit)
+        finally:
+            self._kept.clear()
+
+    async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
+        """By id or slug."""
+        return await self._kept.get(
+            (organization_id, id_or_slug), lambda: self._servers.get(organization_id, id_or_slug)
+        )
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
+        """Servers, from the database."""
+        return await self._servers.page(organization_id, request)
+
+    async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
+        """Remove the server."""
+        try:
+            return await self._servers.delete(organization_id, server_id, audit)
+        finally:
+            self._kept.clear()
+
+
+class CachedMcpCatalogStore:
+    """`McpCatalogStore` that remembers catalogs, so that a run starts without reading a thousand definitions."""
+
+    def __init__(self, catalogs: McpCatalogStore) -> None:
+        self._catalogs = catalogs
+        self._kept: RowCache[tuple[OrganizationId, McpServerId], McpCatalog] = RowCache(SERVERS)
+
+    async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
+        """The snapshot."""
+        return await self._kept.get(
+            (organization_id, server_id), lambda: self._catalogs.load(organization_id, server_id)
+        )
+
+    async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
+        """Replace the snapshot."""
+        try:
+            await self._catalogs.save(organization_id, catalog)
+        finally:
+            self._kept.clear()
