@@ -1,0 +1,187 @@
+"""API keys: first start, authentication, creation, revocation."""
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.bootstrap_identity import BootstrapIdentity
+from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
+from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
+from application.identity.ports import IdentityStore
+from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.identity.token_cache import TokenCache
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import ApiKey, hash_token
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from infrastructure.memory.identity import InMemoryIdentityStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import FixedClock, SequentialIds
+from tests.builders import ORG, a_key
+from tests.unit.application.actors import a_principal, a_stranger
+
+TOKEN = "dgm_secret"
+
+
+class Keys:
+    """The identity slice over in-memory tables."""
+
+    def __init__(self) -> None:
+        self.state = InMemoryState()
+        self.store = InMemoryIdentityStore(self.state)
+        self.cache = TokenCache(capacity=2)
+        clock, ids = FixedClock(), SequentialIds()
+        self.authenticate = Authenticate(identities=self.store, cache=self.cache)
+        self.bootstrap = BootstrapIdentity(identities=self.store, clock=clock, ids=ids)
+        self.create = CreateApiKey(identities=self.store, clock=clock, ids=ids)
+        self.list = ListApiKeys(identities=self.store)
+        self.revoke = RevokeApiKey(identities=self.store, cache=self.cache, clock=clock, ids=ids)
+
+    def actions(self) -> list[AuditAction]:
+        return [entry.action for entry in self.state.audit.values()]
+
+
+@pytest.fixture
+def keys() -> Keys:
+    return Keys()
+
+
+@pytest.mark.requirement("C6")
+async def test_the_first_start_makes_the_default_organization_and_a_platform_admin_key(keys: Keys) -> None:
+    made = await keys.bootstrap.execute()
+    assert made is not None
+    assert made.organization.name == "default"
+    principal = await keys.authenticate.execute(AuthenticateCommand(token=made.token))
+    assert (principal.organization_id, principal.role, principal.platform) == (made.organization.id, Role.ADMIN, True)
+
+
+async def test_a_later_start_makes_nothing(keys: Keys) -> None:
+    await keys.bootstrap.execute()
+    before = dict(keys.state.keys)
+    assert await keys.bootstrap.execute() is None
+    assert keys.state.keys == before
+
+
+@pytest.mark.requirement("C6")
+async def test_only_a_hash_of_a_token_is_stored_and_no_repr_shows_it(keys: Keys) -> None:
+    created = await keys.create.execute(CreateApiKeyCommand(principal=a_principal(), name="ci", role=Role.RUNNER))
+    assert created.key.token_hash == hash_token(created.token)
+    assert created.token not in repr(keys.state.keys)
+    assert created.token not in repr(created)
+    assert created.token not in repr(AuthenticateCommand(token=created.token))
+
+
+async def test_a_created_key_acts_with_its_role_in_the_organization_of_its_maker(keys: Keys) -> None:
+    created = await keys.create.execute(CreateApiKeyCommand(principal=a_principal(), name="ci", role=Role.RUNNER))
+    principal = await keys.authenticate.execute(AuthenticateCommand(token=created.token))
+    assert (principal.organization_id, principal.role, principal.platform) == (ORG, Role.RUNNER, False)
+    assert keys.actions() == [AuditAction.KEY_CREATED]
+
+
+async def test_a_key_needs_a_name(keys: Keys) -> None:
+    with pytest.raises(ServiceError) as refused:
+        await keys.create.execute(CreateApiKeyCommand(principal=a_principal(), name=" ", role=Role.RUNNER))
+    assert refused.value.code == "api_key_invalid"
+    assert keys.state.keys == {}
+
+
+@pytest.mark.parametrize("token", ["dgm_unknown", "", "Bearer", "secret", "DGM_secret"])
+async def test_an_unknown_token_is_refused(keys: Keys, token: str) -> None:
+    keys.state.keys[ApiKeyId("key_1")] = a_key(token=TOKEN)
+    with pytest.raises(ServiceError) as refused:
+        await keys.authenticate.execute(AuthenticateCommand(token=token))
+    assert refused.value.kind is ErrorKind.UNAUTHENTICATED
+
+
+@pytest.mark.requirement("C6")
+async def test_a_revoked_key_is_refused_at_once_even_if_it_was_just_used(keys: Keys) -> None:
+    created = await keys.create.execute(CreateApiKeyCommand(principal=a_principal(), name="ci", role=Role.RUNNER))
+    await keys.authenticate.execute(AuthenticateCommand(token=created.token))
+    await keys.revoke.execute(RevokeApiKeyCommand(principal=a_principal(), key_id=created.key.id))
+    with pytest.raises(ServiceError) as refused:
+        await keys.authenticate.execute(AuthenticateCommand(token=created.token))
+    assert refused.value.kind is ErrorKind.UNAUTHENTICATED
+    assert keys.actions() == [AuditAction.KEY_CREATED, AuditAction.KEY_REVOKED]
+
+
+@pytest.mark.requirement("C6")
+async def test_a_look_up_that_a_revocation_overtakes_is_not_remembered(mocker: MockerFixture) -> None:
+    cache = TokenCache(capacity=2)
+    key = a_key(token=TOKEN)
+    identities = mocker.create_autospec(IdentityStore, instance=True)
+
+    async def revoked_meanwhile(token_hash: str) -> ApiKey:
+        cache.forget(key.id)
+        return key
+
+    identities.key_by_hash.side_effect = revoked_meanwhile
+    await Authenticate(identities=identities, cache=cache).execute(AuthenticateCommand(token=TOKEN))
+    assert cache.get(hash_token(TOKEN)) is None
+
+
+async def test_a_key_seen_before_is_not_read_again(mocker: MockerFixture) -> None:
+    identities = mocker.create_autospec(IdentityStore, instance=True)
+    identities.key_by_hash.return_value = a_key(token=TOKEN)
+    authenticate = Authenticate(identities=identities, cache=TokenCache(capacity=2))
+    first = await authenticate.execute(AuthenticateCommand(token=TOKEN))
+    assert await authenticate.execute(AuthenticateCommand(token=TOKEN)) == first
+    identities.key_by_hash.assert_awaited_once()
+
+
+async def test_the_cache_is_bounded_and_drops_what_was_used_longest_ago() -> None:
+    cache = TokenCache(capacity=2)
+    for name in ("a", "b"):
+        cache.put(name, a_principal(), generation=0)
+    cache.get("a")
+    cache.put("c", a_principal(), generation=0)
+    assert [cache.get(name) is not None for name in ("a", "b", "c")] == [True, False, True]
+
+
+async def test_a_cache_without_capacity_remembers_nothing() -> None:
+    cache = TokenCache(capacity=0)
+    cache.put("a", a_principal(), generation=0)
+    assert cache.get("a") is None
+
+
+async def test_a_key_cannot_revoke_itself(keys: Keys) -> None:
+    admin = a_principal()
+    with pytest.raises(ServiceError) as refused:
+        await keys.revoke.execute(RevokeApiKeyCommand(principal=admin, key_id=admin.key_id))
+    assert refused.value.code == "api_key_in_use"
+
+
+@pytest.mark.requirement("C6")
+async def test_a_key_of_another_organization_is_neither_seen_nor_revoked(keys: Keys) -> None:
+    created = await keys.create.execute(CreateApiKeyCommand(principal=a_principal(), name="ci", role=Role.RUNNER))
+    with pytest.raises(ServiceError) as refused:
+        await keys.revoke.execute(RevokeApiKeyCommand(principal=a_stranger(), key_id=created.key.id))
+    assert refused.value.code == "api_key_not_found"
+    assert (await keys.list.execute(ListApiKeysCommand(principal=a_stranger()))).items == ()
+    await keys.authenticate.execute(AuthenticateCommand(token=created.token))
+
+
+async def test_a_key_is_revoked_once(keys: Keys) -> None:
+    created = await keys.create.execute(CreateApiKeyCommand(principal=a_principal(), name="ci", role=Role.RUNNER))
+    command = RevokeApiKeyCommand(principal=a_principal(), key_id=created.key.id)
+    await keys.revoke.execute(command)
+    with pytest.raises(ServiceError) as refused:
+        await keys.revoke.execute(command)
+    assert refused.value.code == "api_key_not_found"
+    listed = await keys.list.execute(ListApiKeysCommand(principal=a_principal()))
+    assert [key.revoked_at is not None for key in listed.items] == [True]
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.RUNNER, Role.OPERATOR])
+async def test_keys_are_managed_by_admins_only(keys: Keys, role: Role) -> None:
+    principal = a_principal(role)
+    for attempt in (
+        keys.create.execute(CreateApiKeyCommand(principal=principal, name="ci", role=Role.ADMIN)),
+        keys.list.execute(ListApiKeysCommand(principal=principal)),
+        keys.revoke.execute(RevokeApiKeyCommand(principal=principal, key_id=ApiKeyId("key_1"))),
+    ):
+        with pytest.raises(ServiceError) as refused:
+            await attempt
+        assert refused.value.kind is ErrorKind.FORBIDDEN
+    assert keys.state.keys == {}
