@@ -47,6 +47,11 @@ class ActiveRuns:
         """How long a claim holds, in seconds."""
         return self._settings.lease_s
 
+    @property
+    def count(self) -> int:
+        """How many runs this worker has in its hands."""
+        return len(self._held)
+
     def add(self, lease: Lease, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
         """Keep a claimed run; returns the question whether its lease still holds. `claimed_at`: monotonic, before the
         claim."""

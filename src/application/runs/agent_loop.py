@@ -125,5 +125,5 @@ class AgentLoop:
         cost = None
         if session.limits.max_cost_usd is not None:
             call = ModelUsage(input_tokens=tokens, output_tokens=CLOSING_OUTPUT_TOKENS)
-            cost = self._prices.cost_usd(session.run.model, call)
+            cost = self._prices.cost_usd(session.model, call)
         return Reserve(tokens=tokens + CLOSING_OUTPUT_TOKENS, cost_usd=cost or Decimal(0))

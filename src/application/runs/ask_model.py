@@ -76,7 +76,7 @@ class AskModel:
             organization_id=session.run.organization_id,
             run_id=session.run.id,
             turn=session.run.usage.turns + 1,
-            model=session.run.model,
+            model=session.model,
             system=prompt.system,
             messages=messages,
             tools=prompt.toolset.tools,

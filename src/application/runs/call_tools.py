@@ -28,15 +28,15 @@ logger = logging.getLogger(__name__)
 
 IDEMPOTENCY_META = "dragoman/idempotency-key"
 """Key under which a call's id travels in `_meta`, so that a server can recognize a repeated call."""
-_GRACE_S = 2.0
-"""How much longer than its own timeout a tool may take to stop before it is abandoned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallToolsSettings:
-    """`parallel_calls` bounds how many calls of a turn run at a time."""
+    """`parallel_calls` bounds how many calls of a turn run at a time; `grace_s` is how much longer than its own timeout a
+    tool may take to stop before it is abandoned."""
 
     parallel_calls: int = 8
+    grace_s: float = 2.0
 
 
 class CallTools:
@@ -129,7 +129,7 @@ class CallTools:
             on_progress=lambda progress: self._progress(session, call.id, progress),
         )
         try:
-            async with session.stop.interruptible(timeout_s + _GRACE_S):
+            async with session.stop.interruptible(timeout_s + self._settings.grace_s):
                 return await self._execute_tool.execute(command)
         except TimeUp:
             ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}

@@ -10,8 +10,6 @@ from application.runs.compose_request import servers_overview, system_prompt
 from application.runs.run_session import RunSession
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
-from domain.agents.agent import AgentConfig
-from domain.runs.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -36,14 +34,12 @@ class PreparePrompt:
     async def execute(self, session: RunSession, previous: Prompt | None = None) -> Prompt:
         """The prompt for the coming turn: `previous`, unless the agent has changed since. Raises Interrupted, and
         TimeUp when discovery uses the run's time up."""
-        former = session.agent.config
         if previous is not None:
             newest = await self._agents.get(session.run.organization_id, session.agent.id)
             if newest is None or newest.version == session.agent.version:
                 return previous
-            session.agent = newest
-        model = _model_in_force(session.run, former, session.agent.config)
-        run = session.run = replace(session.run, agent_version=session.agent.version, model=model)
+            session.adopt(newest)
+        run = session.run
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
         async with session.stop.interruptible(max(session.work_time_left_s, 0)):
             toolset = await self._catalog.toolset(session.agent.config, scope, run_allowlist=run.tool_allowlist)
@@ -56,9 +52,3 @@ class PreparePrompt:
             len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in toolset.tools
         )
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + definitions)
-
-
-def _model_in_force(run: Run, former: AgentConfig, newest: AgentConfig) -> str:
-    """A run that was on its agent's model follows it; one on another model stays there while the agent lists it."""
-    follows = run.model == former.model or run.model not in newest.models
-    return newest.model if follows else run.model

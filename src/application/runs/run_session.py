@@ -9,6 +9,7 @@ from application.runs.event_buffer import EventBuffer
 from application.runs.interruption import StopSignal
 from application.runs.ports import ClaimedRun, RunJournal, Step, StepOutcome
 from application.system.ports import Clock
+from domain.agents.agent import Agent
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
@@ -18,7 +19,8 @@ from domain.threads.message import Role
 
 class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn under way
-    that no tool message answers yet, in the model's order; `promoted` is the thread's next run once this one has ended."""
+    that no tool message answers yet, in the model's order; `model` is the one in force, which a change of the agent may
+    replace; `promoted` is the thread's next run once this one has ended."""
 
     def __init__(
         self,
@@ -32,6 +34,7 @@ class RunSession:
         self.lease = claimed.lease
         self.run = claimed.run
         self.agent = claimed.agent
+        self.model = _listed(claimed.run.model, claimed.agent)
         self.transcript = list(claimed.transcript)
         self.open_calls = {call.id: call for call in claimed.open_calls}
         self.recovered = frozenset(self.open_calls)
@@ -66,6 +69,14 @@ class RunSession:
     def lease_holds(self) -> bool:
         """Whether the lease was renewed recently enough to act outside (checked before every send)."""
         return self._lease_holds()
+
+    def adopt(self, newest: Agent) -> None:
+        """Go on with the agent as it is now. A run on its agent's model follows it; one on another stays there while the
+        agent lists it."""
+        follows = self.model == self.agent.config.model
+        self.model = newest.config.model if follows else _listed(self.model, newest)
+        self.agent = newest
+        self.run = replace(self.run, agent_version=newest.version)
 
     async def advance(self, build: Callable[[], Step]) -> StepOutcome:
         """Store one step, buffered events first, and mirror it here. Raises LeaseLost.
@@ -104,6 +115,11 @@ class RunSession:
 
     async def _append(self, events: tuple[NewEvent, ...]) -> None:
         await self._journal.append(self.lease, events)
+
+
+def _listed(model: str, agent: Agent) -> str:
+    """The model, unless the agent has given it up."""
+    return model if model in agent.config.models else agent.config.model
 
 
 def settled_call(call: ToolCall, settlement: Settlement) -> ToolCall:

@@ -1,0 +1,319 @@
+"""A house in memory: start a run, let a worker execute it, read back everything it left behind."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from application.mcp.ports import ConnectionScope
+from application.runs.active_runs import ActiveRuns, LeaseSettings
+from application.runs.agent_loop import AgentLoop
+from application.runs.ask_model import AskModel
+from application.runs.call_tools import CallTools, CallToolsSettings
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.execute_run import ExecuteRun, ExecuteRunCommand
+from application.runs.ports import RunJournal
+from application.runs.prepare_prompt import PreparePrompt
+from application.runs.record_reply import RecordReply
+from application.runs.recover_runs import RecoverRuns
+from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
+from application.runs.start_run import StartRun, StartRunCommand
+from application.runs.watch_run import WatchRun
+from application.tools.check_tool_call import CheckToolCall
+from application.tools.execute_mcp_tool import ExecuteMcpTool
+from application.tools.execute_tool import ExecuteTool
+from application.tools.tool_catalog import ToolCatalog, ToolCatalogSettings
+from domain.agents.agent import Agent
+from domain.audit.event import AuditEvent
+from domain.identity.api_key import Principal
+from domain.identity.role import Role as KeyRole
+from domain.ids import McpServerId, RunId, ThreadId, ToolCallId, WorkerId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.server import McpServer
+from domain.runs.events import RunEvent, RunEventType
+from domain.runs.ledger import ToolCall
+from domain.runs.limits import LimitSettings
+from domain.runs.run import MultitaskStrategy, Run
+from domain.threads.message import Message, Role, TextContent, UserContent
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.journal import InMemoryRunJournal
+from infrastructure.memory.leases import InMemoryRunLeases
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.scripted_model import ModelTurn, Script, ScriptedModel
+from infrastructure.memory.state import InMemoryState, StoredThread
+from infrastructure.memory.surroundings import FixedClock, SequentialIds
+from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.schemas import JsonSchemaValidator
+from tests.builders import (
+    KEY,
+    ORG,
+    OTHER_WORKER,
+    THREAD,
+    WORKER,
+    a_server,
+    a_thread,
+    an_agent,
+    numbered,
+)
+from tests.unit.application.runs.doubles import (
+    AllModels,
+    FlatPrices,
+    InMemoryNativeTool,
+    RecordingTracer,
+    SubmittedRuns,
+)
+
+ADMIN = Principal(organization_id=ORG, key_id=KEY, role=KeyRole.ADMIN)
+EMAIL: JsonObject = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
+
+
+class Worker:
+    """One worker process: its leases and its way to execute runs."""
+
+    def __init__(self, house: "RunHarness", worker_id: WorkerId, journal: RunJournal) -> None:
+        self.active_runs = ActiveRuns(
+            leases=house.leases, clock=house.clock, worker_id=worker_id, settings=LeaseSettings()
+        )
+        loop = AgentLoop(
+            prepare_prompt=PreparePrompt(catalog=house.catalog, agents=house.agents),
+            ask_model=AskModel(models=house.model, prices=house.prices, tracer=house.tracer, clock=house.clock),
+            record_reply=RecordReply(check=CheckToolCall(schemas=house.schemas), clock=house.clock),
+            call_tools=CallTools(
+                execute_tool=house.execute_tool, tracer=house.tracer, clock=house.clock, settings=house.call_settings
+            ),
+            prices=house.prices,
+            clock=house.clock,
+        )
+        self._execute_run = ExecuteRun(
+            leases=house.leases,
+            journal=journal,
+            queue=house.queue,
+            wakeups=house.wakeups,
+            loop=loop,
+            active_runs=self.active_runs,
+            connections=house.connections,
+            tracer=house.tracer,
+            clock=house.clock,
+            ids=house.ids,
+        )
+
+    async def execute(self, run_id: RunId) -> None:
+        await self._execute_run.execute(ExecuteRunCommand(run_id=run_id))
+
+    def begin(self, run_id: RunId) -> "asyncio.Task[None]":
+        """Execute beside the test, which must await or cancel the task."""
+        return asyncio.create_task(self.execute(run_id))
+
+
+class RunHarness:
+    """StartRun → ExecuteRun → WatchRun over in-memory adapters. `play` and
+    `warm_up` store the catalogs of its servers first."""
+
+    def __init__(
+        self,
+        turns: Sequence[ModelTurn] | Script = (),
+        *,
+        agent: Agent | None = None,
+        servers: Mapping[str, InMemoryMcpServer] | None = None,
+        native: Sequence[InMemoryNativeTool] = (),
+        limits: LimitSettings | None = None,
+        call_settings: CallToolsSettings | None = None,
+        mcp_enabled: bool = True,
+        discovery_timeout_s: float = 10.0,
+    ) -> None:
+        self.state = InMemoryState()
+        self.clock = FixedClock()
+        self.ids = SequentialIds()
+        self.wakeups = InProcessWakeups()
+        self.queue = SubmittedRuns()
+        self.model = ScriptedModel(turns)
+        self.prices = FlatPrices()
+        self.tracer = RecordingTracer()
+        self.schemas = JsonSchemaValidator()
+        self.call_settings = call_settings or CallToolsSettings()
+        self.agents = InMemoryAgentStore(self.state)
+        self.servers = InMemoryMcpServerStore(self.state)
+        self.catalogs = InMemoryMcpCatalogStore(self.state)
+        self.runs = InMemoryRunStore(self.state, self.wakeups)
+        self.leases = InMemoryRunLeases(self.state, self.wakeups)
+        self.journal = InMemoryRunJournal(self.state, self.wakeups)
+        self.connections = InMemoryMcpConnections(servers)
+        native_tools = {tool.tool.type: tool for tool in native}
+        self.catalog = ToolCatalog(
+            native_tools=native_tools,
+            displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
+            servers=self.servers,
+            catalogs=self.catalogs,
+            connections=self.connections,
+            settings=ToolCatalogSettings(mcp_enabled=mcp_enabled, discovery_timeout_s=discovery_timeout_s),
+        )
+        self.execute_tool = ExecuteTool(
+            native_tools=native_tools,
+            execute_mcp_tool=ExecuteMcpTool(
+                servers=self.servers, connections=self.connections, schemas=self.schemas, mcp_enabled=mcp_enabled
+            ),
+        )
+        self.watch = WatchRun(runs=self.runs, wakeups=self.wakeups, clock=self.clock)
+        self.agent = agent or an_agent(
+            tools=tuple(native_tools) + tuple(tool.type for tool in DISPLAYABLE_TOOLS),
+            mcp_servers=tuple(servers or ()),
+            limits=limits,
+        )
+        self.state.agents[self.agent.id] = [self.agent]
+        self.state.threads[THREAD] = StoredThread(thread=a_thread())
+        for number, slug in enumerate(servers or (), start=1):
+            server = a_server(McpServerId(numbered("mcp", number)), slug=slug)
+            self.state.servers[server.id] = server
+        self.worker = self.new_worker(WORKER)
+
+    # --- arranging ---
+
+    def new_worker(self, worker_id: WorkerId = OTHER_WORKER, *, journal: RunJournal | None = None) -> Worker:
+        return Worker(self, worker_id, journal or self.journal)
+
+    def server(self, slug: str) -> McpServer:
+        return next(server for server in self.state.servers.values() if server.config.slug == slug)
+
+    def change_server(self, slug: str, **changes: object) -> McpServer:
+        """A new state of the server, at the same version, so that its catalog stays good."""
+        server = self.server(slug)
+        changed = replace(server, config=replace(server.config, **changes))  # type: ignore[arg-type]  # fields by name
+        self.state.servers[server.id] = changed
+        return changed
+
+    def change_agent(self, **changes: object) -> Agent:
+        """A new version of the agent."""
+        config = replace(self.agent.config, **changes)  # type: ignore[arg-type]  # fields by name
+        self.agent = replace(self.agent, version=self.agent.version + 1, config=config)
+        self.state.agents[self.agent.id].append(self.agent)
+        return self.agent
+
+    async def warm_up(self) -> None:
+        """Store the catalogs of all servers that answer, as a listing before the run does."""
+        for server in self.state.servers.values():
+            scripted = self.connections.servers[server.config.slug]
+            if scripted.unreachable is None:
+                scope = ConnectionScope(organization_id=ORG)
+                catalog = await self.connections.discover(server, scope, timeout_s=1)
+                await self.catalogs.save(server.organization_id, catalog)
+        self.connections.discoveries.clear()
+
+    # --- acting ---
+
+    async def start(
+        self,
+        text: str | tuple[UserContent, ...] = "What time is it?",
+        *,
+        thread_id: ThreadId | None = THREAD,
+        limits: LimitSettings | None = None,
+        model: str | None = None,
+        tool_allowlist: tuple[str, ...] | None = None,
+        strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE,
+        principal: Principal = ADMIN,
+        agent: str | None = None,
+    ) -> RunId:
+        use_case = StartRun(
+            runs=self.runs, agents=self.agents, models=AllModels(), queue=self.queue, clock=self.clock, ids=self.ids
+        )
+        started = await use_case.execute(
+            StartRunCommand(
+                principal=principal,
+                agent=agent or self.agent.id,
+                input=(TextContent(text=text),) if isinstance(text, str) else text,
+                thread_id=thread_id,
+                limits=limits or LimitSettings(),
+                model=model,
+                tool_allowlist=tool_allowlist,
+                strategy=strategy,
+            )
+        )
+        return started.run.id
+
+    async def play(self, text: str | tuple[UserContent, ...] = "What time is it?") -> RunId:
+        """Start a run and execute it as far as it goes."""
+        await self.warm_up()
+        run_id = await self.start(text)
+        await self.worker.execute(run_id)
+        return run_id
+
+    async def resume(self, run_id: RunId, results: Mapping[ToolCallId, JsonValue], *, is_error: bool = False) -> Run:
+        given = tuple(
+            ClientToolResult(tool_call_id=call_id, result=result, is_error=is_error)
+            for call_id, result in results.items()
+        )
+        use_case = ResumeRun(runs=self.runs, queue=self.queue, clock=self.clock)
+        return await use_case.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
+
+    async def cancel(self, run_id: RunId) -> Run:
+        use_case = CancelRun(runs=self.runs, queue=self.queue, clock=self.clock)
+        return await use_case.execute(CancelRunCommand(principal=ADMIN, run_id=run_id))
+
+    async def recover(self, *, sole_owner: bool = True) -> int:
+        use_case = RecoverRuns(leases=self.leases, queue=self.queue, clock=self.clock)
+        return await use_case.execute(sole_owner=sole_owner)
+
+    # --- reading back ---
+
+    def run(self, run_id: RunId) -> Run:
+        return self.state.runs[run_id].run
+
+    def transcript(self, thread_id: ThreadId = THREAD) -> tuple[Message, ...]:
+        return self.state.threads[thread_id].transcript()
+
+    def roles(self, thread_id: ThreadId = THREAD) -> list[str]:
+        return [message.role.value for message in self.transcript(thread_id)]
+
+    def results(self, thread_id: ThreadId = THREAD) -> list[str]:
+        """All tool results of the thread, in order."""
+        return [result.result for message in self.transcript(thread_id) for result in message.tool_results]
+
+    def events(self, run_id: RunId) -> list[RunEvent]:
+        return list(self.state.runs[run_id].events)
+
+    def types(self, run_id: RunId) -> list[str]:
+        return [event.type.value for event in self.events(run_id)]
+
+    def of_type(self, run_id: RunId, kind: RunEventType) -> list[JsonObject]:
+        """What the events of a type carry."""
+        return [event.data for event in self.events(run_id) if event.type is kind]
+
+    def ledger(self, run_id: RunId) -> list[ToolCall]:
+        return sorted(self.state.runs[run_id].calls.values(), key=lambda entry: (entry.turn, entry.index))
+
+    def audit(self, run_id: RunId) -> list[AuditEvent]:
+        return [entry for entry in self.state.audit.values() if entry.run_id == run_id]
+
+    def actions(self, run_id: RunId) -> list[str]:
+        return [entry.action.value for entry in self.audit(run_id)]
+
+    def server_calls(self) -> list[str]:
+        """The server's own names of the tools that were called, in order."""
+        return [recorded.call.tool_name for recorded in self.connections.calls]
+
+
+def assert_consistent(house: RunHarness, *run_ids: RunId) -> None:
+    """What holds for every run at rest: gapless events, and each call answered once, right after it was asked for."""
+    for run_id in run_ids:
+        run = house.run(run_id)
+        seqs = [event.seq for event in house.events(run_id)]
+        assert seqs == list(range(1, len(seqs) + 1))
+        assert run.last_seq == len(seqs)
+        messages = [m for m in house.state.threads[run.thread_id].messages if m.run_id == run_id]
+        asked = [use.id for message in messages for use in message.tool_uses]
+        answered = Counter(result.tool_id for message in messages for result in message.tool_results)
+        pending = {use.id for use in run.pending}
+        open_ids = {use.id for use in messages[-1].tool_uses} if run.pending else set()
+        assert pending <= open_ids
+        assert answered.keys() == set(asked) - open_ids
+        assert all(count == 1 for count in answered.values())
+        for before, after in pairwise(messages):
+            if before.tool_uses:
+                assert after.role is Role.TOOL
+                assert [use.id for use in before.tool_uses] == [result.tool_id for result in after.tool_results]
+        assert [entry.id for entry in house.ledger(run_id)] == asked
+        if run.status.is_terminal:
+            assert all(entry.result is not None for entry in house.ledger(run_id))
