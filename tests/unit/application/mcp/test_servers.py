@@ -1,0 +1,281 @@
+"""MCP servers: registration, changes, deletion, status."""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
+from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
+from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
+from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
+from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.mcp.ports import McpConnections, McpFailure, McpFailureKind, ServerState
+from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
+from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import SequentialIds, StepClock
+from tests.unit.application.actors import a_principal, a_stranger
+
+CONFIG = McpServerConfig(
+    slug="files",
+    kind=McpServerKind.CUSTOM,
+    command="files-server",
+    env={"TOKEN": "s3cret", "MODE": "fast"},
+    isolation=Isolation.SHARED,
+)
+DOWN = McpFailure(McpFailureKind.NOT_CONNECTED, "The command does not exist.")
+
+
+class Servers:
+    """The MCP slice over in-memory tables and one scripted server."""
+
+    def __init__(self) -> None:
+        self.state = InMemoryState()
+        self.scripted = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="warming up")
+        self.connections = InMemoryMcpConnections({"files": self.scripted})
+        store = InMemoryMcpServerStore(self.state)
+        catalogs = InMemoryMcpCatalogStore(self.state)
+        clock, ids = StepClock(), SequentialIds()
+        self.register = RegisterMcpServer(servers=store, clock=clock, ids=ids)
+        self.update = UpdateMcpServer(servers=store, connections=self.connections, clock=clock, ids=ids)
+        self.get = GetMcpServer(servers=store)
+        self.list = ListMcpServers(servers=store)
+        self.delete = DeleteMcpServer(servers=store, connections=self.connections, clock=clock, ids=ids)
+        self.refresh = RefreshMcpServer(servers=store, catalogs=catalogs, connections=self.connections)
+        self.disconnect = DisconnectMcpServer(servers=store, connections=self.connections)
+        self.tools = GetMcpServerTools(servers=store, catalogs=catalogs)
+        self.status = GetMcpServerStatus(servers=store, connections=self.connections)
+        self.logs = GetMcpServerLogs(servers=store, connections=self.connections)
+
+    async def add(self, config: McpServerConfig = CONFIG) -> McpServer:
+        return await self.register.execute(RegisterMcpServerCommand(principal=a_principal(), config=config))
+
+    async def connect(self) -> None:
+        await self.refresh.execute(RefreshMcpServerCommand(principal=a_principal(), server="files"))
+
+    async def state_now(self) -> ServerState:
+        command = GetMcpServerStatusCommand(principal=a_principal(Role.VIEWER), server="files")
+        return (await self.status.execute(command)).state
+
+    async def tool_names(self) -> list[str] | None:
+        command = GetMcpServerToolsCommand(principal=a_principal(Role.VIEWER), server="files")
+        catalog = (await self.tools.execute(command)).catalog
+        return None if catalog is None else [tool.name for tool in catalog.tools]
+
+    def actions(self) -> list[AuditAction]:
+        return [entry.action for entry in self.state.audit.values()]
+
+
+@pytest.fixture
+def servers() -> Servers:
+    return Servers()
+
+
+async def test_registering_starts_and_connects_nothing(servers: Servers) -> None:
+    server = await servers.add()
+    assert (server.version, server.config) == (1, CONFIG)
+    assert servers.connections.discoveries == []
+    assert await servers.state_now() is ServerState.DISCONNECTED
+    assert await servers.tool_names() is None
+
+
+async def test_a_server_is_found_by_id_and_by_slug(servers: Servers) -> None:
+    server = await servers.add()
+    for name in (server.id, "files"):
+        assert await servers.get.execute(GetMcpServerCommand(principal=a_principal(), server=name)) == server
+
+
+async def test_a_slug_is_taken_once(servers: Servers) -> None:
+    await servers.add()
+    with pytest.raises(ServiceError) as refused:
+        await servers.add()
+    assert refused.value.code == "mcp_server_slug_taken"
+
+
+@pytest.mark.parametrize("kind", [McpServerKind.NPM, McpServerKind.PYTHON])
+async def test_kinds_that_must_be_installed_are_refused_for_now(servers: Servers, kind: McpServerKind) -> None:
+    with pytest.raises(ServiceError) as refused:
+        await servers.add(McpServerConfig(slug="x", kind=kind))
+    assert (refused.value.code, refused.value.kind) == ("kind_not_available_yet", ErrorKind.INVALID)
+    await servers.add()
+    with pytest.raises(ServiceError) as refused:
+        await servers.update.execute(
+            UpdateMcpServerCommand(
+                principal=a_principal(), server="files", changes={"kind": kind, "command": None}, env={"TOKEN": None}
+            )
+        )
+    assert refused.value.code == "kind_not_available_yet"
+
+
+@pytest.mark.requirement("B12")
+async def test_secrets_are_merged_entry_by_entry_and_never_audited(servers: Servers) -> None:
+    await servers.add()
+    changed = await servers.update.execute(
+        UpdateMcpServerCommand(
+            principal=a_principal(), server="files", env={"TOKEN": "n3w", "MODE": None, "REGION": "eu"}
+        )
+    )
+    assert changed.config.env == {"TOKEN": "n3w", "REGION": "eu"}
+    trail = repr(servers.state.audit)
+    assert not [secret for secret in ("s3cret", "n3w", "fast") if secret in trail]
+    entry = list(servers.state.audit.values())[-1]
+    assert (entry.action, entry.details["changed"]) == (AuditAction.MCP_SERVER_UPDATED, ["env"])
+
+
+async def test_a_change_closes_the_connections_of_the_former_version(servers: Servers) -> None:
+    await servers.add()
+    await servers.connect()
+    assert servers.connections.open_connections == 1
+    changed = await servers.update.execute(
+        UpdateMcpServerCommand(principal=a_principal(), server="files", changes={"timeout_s": 5.0}, expected_version=1)
+    )
+    assert changed == replace(changed, version=2, config=replace(CONFIG, timeout_s=5.0), created_at=changed.created_at)
+    assert servers.connections.open_connections == 0
+
+
+async def test_a_change_of_nothing_makes_no_version_and_keeps_connections(servers: Servers) -> None:
+    server = await servers.add()
+    await servers.connect()
+    same = await servers.update.execute(
+        UpdateMcpServerCommand(
+            principal=a_principal(), server="files", changes={"enabled": True}, env={"MODE": "fast", "ABSENT": None}
+        )
+    )
+    assert same == server
+    assert servers.connections.open_connections == 1
+    assert servers.actions() == [AuditAction.MCP_SERVER_CREATED]
+
+
+async def test_a_change_of_an_older_version_or_to_something_invalid_is_refused(servers: Servers) -> None:
+    server = await servers.add()
+    command = UpdateMcpServerCommand(
+        principal=a_principal(), server="files", changes={"timeout_s": 5.0}, expected_version=2
+    )
+    with pytest.raises(ServiceError) as refused:
+        await servers.update.execute(command)
+    assert refused.value.code == "version_conflict"
+    with pytest.raises(ServiceError) as refused:
+        await servers.update.execute(replace(command, changes={"slug": "No Slug"}, expected_version=1))
+    assert [violation.path for violation in refused.value.violations] == ["slug"]
+    assert await servers.get.execute(GetMcpServerCommand(principal=a_principal(), server="files")) == server
+
+
+async def test_a_deleted_server_is_gone_with_its_catalog_and_connections(servers: Servers) -> None:
+    server = await servers.add()
+    await servers.connect()
+    await servers.delete.execute(DeleteMcpServerCommand(principal=a_principal(), server="files"))
+    assert servers.connections.open_connections == 0
+    assert servers.state.catalogs == {}
+    with pytest.raises(ServiceError) as refused:
+        await servers.get.execute(GetMcpServerCommand(principal=a_principal(), server=server.id))
+    assert refused.value.code == "mcp_server_not_found"
+    assert servers.actions() == [AuditAction.MCP_SERVER_CREATED, AuditAction.MCP_SERVER_DELETED]
+
+
+async def test_refreshing_keeps_what_the_server_offers_now(servers: Servers) -> None:
+    await servers.add()
+    await servers.connect()
+    assert await servers.tool_names() == ["echo"]
+    servers.scripted.tools = {"search": text_reply("found"), "echo": text_reply("hi")}
+    await servers.connect()
+    assert await servers.tool_names() == ["echo", "search"]
+    assert await servers.state_now() is ServerState.CONNECTED
+
+
+async def test_a_server_that_cannot_be_listed_keeps_its_last_catalog(servers: Servers) -> None:
+    await servers.add()
+    await servers.connect()
+    servers.scripted.unreachable = DOWN
+    with pytest.raises(ServiceError) as refused:
+        await servers.connect()
+    assert (refused.value.code, refused.value.kind) == ("mcp_server_unavailable", ErrorKind.UNAVAILABLE)
+    assert refused.value.extra == {"reason": "not_connected"}
+    assert DOWN.detail in refused.value.detail
+    assert await servers.tool_names() == ["echo"]
+
+
+async def test_a_disabled_server_is_not_connected(servers: Servers, mocker: MockerFixture) -> None:
+    connections = mocker.create_autospec(McpConnections, instance=True)
+    await servers.add(replace(CONFIG, enabled=False))
+    refresh = RefreshMcpServer(
+        servers=InMemoryMcpServerStore(servers.state),
+        catalogs=InMemoryMcpCatalogStore(servers.state),
+        connections=connections,
+    )
+    with pytest.raises(ServiceError) as refused:
+        await refresh.execute(RefreshMcpServerCommand(principal=a_principal(), server="files"))
+    assert (refused.value.code, refused.value.kind) == ("mcp_server_disabled", ErrorKind.CONFLICT)
+    connections.discover.assert_not_called()
+
+
+async def test_disconnecting_closes_connections_and_a_later_use_connects_again(servers: Servers) -> None:
+    await servers.add()
+    await servers.connect()
+    command = DisconnectMcpServerCommand(principal=a_principal(Role.OPERATOR), server="files")
+    assert (await servers.disconnect.execute(command)).state is ServerState.DISCONNECTED
+    assert servers.connections.open_connections == 0
+    await servers.connect()
+    assert await servers.state_now() is ServerState.CONNECTED
+
+
+async def test_operators_read_what_a_server_printed(servers: Servers) -> None:
+    await servers.add()
+    command = GetMcpServerLogsCommand(principal=a_principal(Role.OPERATOR), server="files")
+    assert await servers.logs.execute(command) == "warming up"
+
+
+def _everything(servers: Servers, principal: Principal) -> dict[Role, list[Awaitable[object]]]:
+    """Each use case on the server `files`, by the role it needs."""
+    return {
+        Role.VIEWER: [
+            servers.get.execute(GetMcpServerCommand(principal=principal, server="files")),
+            servers.tools.execute(GetMcpServerToolsCommand(principal=principal, server="files")),
+            servers.status.execute(GetMcpServerStatusCommand(principal=principal, server="files")),
+        ],
+        Role.OPERATOR: [
+            servers.logs.execute(GetMcpServerLogsCommand(principal=principal, server="files")),
+            servers.refresh.execute(RefreshMcpServerCommand(principal=principal, server="files")),
+            servers.disconnect.execute(DisconnectMcpServerCommand(principal=principal, server="files")),
+        ],
+        Role.ADMIN: [
+            servers.update.execute(UpdateMcpServerCommand(principal=principal, server="files")),
+            servers.delete.execute(DeleteMcpServerCommand(principal=principal, server="files")),
+        ],
+    }
+
+
+@pytest.mark.requirement("C6")
+async def test_a_server_of_another_organization_does_not_exist(servers: Servers) -> None:
+    await servers.add()
+    for attempts in _everything(servers, a_stranger()).values():
+        for attempt in attempts:
+            with pytest.raises(ServiceError) as refused:
+                await attempt
+            assert refused.value.code == "mcp_server_not_found"
+    assert (await servers.list.execute(ListMcpServersCommand(principal=a_stranger()))).items == ()
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("role", list(Role))
+async def test_each_use_case_needs_its_role(servers: Servers, role: Role) -> None:
+    await servers.add()
+    for needed, attempts in _everything(servers, a_principal(role)).items():
+        for attempt in attempts:
+            if role.includes(needed):
+                await attempt
+                continue
+            with pytest.raises(ServiceError) as refused:
+                await attempt
+            assert refused.value.kind is ErrorKind.FORBIDDEN
