@@ -1,4 +1,4 @@
-"""Tracing switched off."""
+"""No tracing: what runs when no backend is configured."""
 
 from application.tracing.ports import GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
@@ -7,20 +7,20 @@ from domain.runs.run import Run
 
 
 class NullTracer:
-    """Takes records and forgets them."""
+    """Takes everything and tells nobody."""
 
     def generation(self, record: GenerationRecord) -> None:
-        """Nothing."""
+        """Nothing is kept."""
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """Nothing."""
+        """Nothing is kept."""
 
     def run_finished(self, run: Run, agent: Agent) -> None:
-        """Nothing."""
+        """Nothing is kept."""
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """No context: there is no trace to continue."""
+        """No context: there is no trace to go on with."""
         return {}
 
     async def close(self) -> None:
-        """Nothing to send."""
+        """Nothing to end."""

@@ -1,0 +1,200 @@
+"""What a trace says of a run, its model calls and its tool calls, before it takes the form of any backend."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from application.models.ports import ModelReply, ModelRequest
+from application.tracing.ports import GenerationRecord, ToolCallRecord
+from domain.agents.agent import Agent
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.run import Run, RunStatus
+from domain.runs.usage import ModelUsage
+from domain.threads.message import Content, ImageContent, Role, ToolResultContent
+from domain.threads.message_json import content_to_json
+from domain.tools.capabilities import ToolType
+from infrastructure.tracing import span_ids
+
+RUN_NAME = "execute_run"
+GENERATION_NAME = "model_call"
+
+
+class ObservationKind(StrEnum):
+    """Kinds of span, in Langfuse's words."""
+
+    AGENT = "agent"
+    GENERATION = "generation"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One span. `error` is set for what failed: a stable code or word, never content. `trace_metadata` describes the
+    run; `parent_id` is None for the root. A model call has its `prompt` instead of an input: it is as long as the
+    thread, and whoever shows it takes as much of it as is wanted, by `newest_first`."""
+
+    kind: ObservationKind
+    name: str
+    run_id: str
+    trace_id: int
+    span_id: int
+    parent_id: int | None
+    session_id: str
+    started_at: datetime
+    finished_at: datetime
+    trace_metadata: dict[str, str]
+    input: JsonValue = None
+    prompt: ModelRequest | None = None
+    output: JsonValue = None
+    metadata: JsonObject = field(default_factory=dict)
+    model: str | None = None
+    usage: ModelUsage | None = None
+    error: str | None = None
+
+
+def run_observation(run: Run, agent: Agent) -> Observation:
+    """The run as a whole, once it has ended."""
+    failed = run.status in (RunStatus.FAILED, RunStatus.HALTED)
+    metadata: JsonObject = {
+        "status": run.status.value,
+        "turns": run.usage.turns,
+        "tool_calls": run.usage.tool_calls,
+        "attempt": run.attempt,
+    }
+    if run.incomplete_reason is not None:
+        metadata["incomplete_reason"] = run.incomplete_reason.value
+    finished_at = run.finished_at or run.started_at or run.created_at
+    return Observation(
+        kind=ObservationKind.AGENT,
+        name=RUN_NAME,
+        run_id=run.id,
+        trace_id=span_ids.trace_id(run.id),
+        span_id=span_ids.run_span_id(run.id),
+        parent_id=None,
+        session_id=run.thread_id,
+        started_at=run.started_at or run.created_at,
+        finished_at=finished_at,
+        trace_metadata=_trace_metadata(run, agent.config.name),
+        input=[_content(part) for part in run.input],
+        output=run.output,
+        metadata=metadata,
+        error=(run.error.code if run.error is not None else run.status.value) if failed else None,
+    )
+
+
+def generation_observation(record: GenerationRecord) -> Observation:
+    """A model call, answered or failed."""
+    run, request, reply = record.run, record.request, record.reply
+    metadata: JsonObject = {
+        "turn": record.turn,
+        "tools": [tool.name for tool in request.tools],
+        "tool_choice": request.tool_choice.value,
+    }
+    if reply is not None:
+        metadata["finish_reason"] = reply.finish_reason
+    return Observation(
+        kind=ObservationKind.GENERATION,
+        name=GENERATION_NAME,
+        run_id=run.id,
+        trace_id=span_ids.trace_id(run.id),
+        span_id=span_ids.generation_span_id(run.id, record.turn),
+        parent_id=span_ids.run_span_id(run.id),
+        session_id=run.thread_id,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        trace_metadata=_trace_metadata(run, record.agent.config.name),
+        prompt=request,
+        output=None if reply is None else _reply(reply),
+        metadata=metadata,
+        model=request.model if reply is None else reply.model,
+        usage=None if reply is None else reply.usage,
+        error=record.error_code,
+    )
+
+
+def tool_call_observation(record: ToolCallRecord) -> Observation:
+    """A tool call, whatever its outcome."""
+    run, call, tool = record.run, record.call, record.tool
+    metadata: JsonObject = {
+        "tool_name": call.name,
+        "tool_type": "unknown" if call.type is None else call.type.value,
+        "server_id": call.server_id,
+        "tool_call_id": call.id,
+        "turn": call.turn,
+        "is_error": record.is_error,
+    }
+    if tool is not None and tool.mcp is not None:
+        metadata["server"] = tool.mcp.server_slug
+    return Observation(
+        kind=ObservationKind.TOOL,
+        name=_tool_span_name(record),
+        run_id=run.id,
+        trace_id=span_ids.trace_id(run.id),
+        span_id=span_ids.tool_call_span_id(call.id),
+        parent_id=span_ids.run_span_id(run.id),
+        session_id=run.thread_id,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        trace_metadata=_trace_metadata(run, None),
+        input=call.params,
+        output=record.text,
+        metadata=metadata,
+        error=_tool_error(record),
+    )
+
+
+def _tool_span_name(record: ToolCallRecord) -> str:
+    """`mcp_tool__` and the server's own name for the tool, or `tool__` and its type."""
+    if record.call.type is ToolType.MCP_TOOL:
+        binding = None if record.tool is None else record.tool.mcp
+        return f"mcp_tool__{record.call.name if binding is None else binding.tool_name}"
+    return "tool__unknown" if record.call.type is None else f"tool__{record.call.type.value}"
+
+
+def _tool_error(record: ToolCallRecord) -> str | None:
+    if not record.is_error:
+        return None
+    result = record.call.result
+    return "tool_failed" if result is None or result.error_code is None else result.error_code
+
+
+def _trace_metadata(run: Run, agent_name: str | None) -> dict[str, str]:
+    metadata = {
+        "run_id": run.id,
+        "organization_id": run.organization_id,
+        "agent_id": run.agent_id,
+        "agent_version": str(run.agent_version),
+    }
+    return metadata if agent_name is None else {**metadata, "agent": agent_name}
+
+
+def newest_first(request: ModelRequest) -> Iterator[JsonObject]:
+    """The messages of a prompt as JSON, from the newest to the oldest."""
+    for message in reversed(request.messages):
+        yield {"role": message.role.value, "content": [_content(part) for part in message.content]}
+
+
+def _reply(reply: ModelReply) -> JsonValue:
+    calls: list[JsonValue] = [
+        {"type": "tool_use", "name": call.name, "params": call.arguments if call.malformed is None else call.malformed}
+        for call in reply.calls
+    ]
+    text: list[JsonValue] = [{"type": "text", "text": reply.text}] if reply.text else []
+    return {"role": Role.ASSISTANT.value, "content": [*text, *calls]}
+
+
+def _content(part: Content) -> JsonObject:
+    if isinstance(part, ImageContent):
+        return _image(part)
+    shown = content_to_json(part)
+    if isinstance(part, ToolResultContent) and part.images:
+        shown["images"] = [_image(image) for image in part.images]
+    return shown
+
+
+def _image(image: ImageContent) -> JsonObject:
+    """An image by its kind and size: the bytes would fill the trace store and tell its reader nothing."""
+    if image.data is None:
+        return {"type": "image", "media_type": image.media_type, "url": image.url}
+    return {"type": "image", "media_type": image.media_type, "bytes": len(image.data) * 3 // 4}

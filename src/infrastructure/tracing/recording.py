@@ -1,0 +1,79 @@
+"""Traces kept in memory, for tests and for the demo's summary."""
+
+from collections import OrderedDict
+
+from application.tracing.ports import GenerationRecord, ToolCallRecord
+from domain.agents.agent import Agent
+from domain.ids import RunId, ToolCallId
+from domain.runs.run import Run
+from infrastructure.tracing import span_ids
+from infrastructure.tracing.observations import (
+    Observation,
+    ObservationKind,
+    generation_observation,
+    run_observation,
+    tool_call_observation,
+)
+
+
+class RecordingTracer:
+    """Keeps the traces of the last `max_runs` runs; a span told twice is kept once, as a backend would."""
+
+    def __init__(self, *, max_runs: int = 1_000) -> None:
+        self._max_runs = max_runs
+        self._traces: OrderedDict[str, dict[int, Observation]] = OrderedDict()
+
+    def generation(self, record: GenerationRecord) -> None:
+        """Keep the model call."""
+        self._keep(generation_observation(record))
+
+    def tool_call(self, record: ToolCallRecord) -> None:
+        """Keep the tool call."""
+        self._keep(tool_call_observation(record))
+
+    def run_finished(self, run: Run, agent: Agent) -> None:
+        """Keep the run."""
+        self._keep(run_observation(run, agent))
+
+    def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
+        """The same context as a real backend's."""
+        return {"traceparent": span_ids.traceparent(run.id, call_id)}
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+    def spans(self, run_id: RunId) -> tuple[Observation, ...]:
+        """The run's spans: its own first, then the others by start."""
+        found = self._traces.get(run_id, {}).values()
+        return tuple(sorted(found, key=lambda span: (span.parent_id is not None, span.started_at)))
+
+    def summary(self, run_id: RunId) -> str:
+        """The trace as a tree of lines for a terminal: name, what it was about, duration."""
+        spans = self.spans(run_id)
+        roots = [span for span in spans if span.parent_id is None]
+        children = [span for span in spans if span.parent_id is not None]
+        lines = [_line(span) for span in roots] or ["execute_run (not finished)"]
+        for index, span in enumerate(children):
+            branch = "└─" if index == len(children) - 1 else "├─"
+            lines.append(f"{branch} {_line(span)}")
+        return "\n".join(lines)
+
+    def _keep(self, observation: Observation) -> None:
+        self._traces.setdefault(observation.run_id, {})[observation.span_id] = observation
+        if len(self._traces) > self._max_runs:
+            self._traces.popitem(last=False)
+
+
+def _line(span: Observation) -> str:
+    parts = [span.name]
+    if span.kind is ObservationKind.AGENT:
+        parts.append(str(span.metadata["status"]))
+    if span.model is not None:
+        parts.append(span.model)
+    if span.usage is not None:
+        parts.append(f"{span.usage.input_tokens} → {span.usage.output_tokens} tokens")
+    if span.error is not None:
+        parts.append(f"ERROR {span.error}")
+    milliseconds = (span.finished_at - span.started_at).total_seconds() * 1000
+    parts.append(f"{milliseconds:.0f} ms")
+    return " · ".join(parts)

@@ -1,0 +1,37 @@
+"""Ids of traces and spans, derived from what they stand for: a resumed run goes on with its trace, and telling of the
+same thing twice names the same span.
+"""
+
+import hashlib
+
+from domain.ids import RunId, ToolCallId
+
+
+def trace_id(run_id: RunId) -> int:
+    """128 bits; the same as Langfuse's own `create_trace_id(seed=run_id)`, so that users can find a run's trace."""
+    return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16], "big")
+
+
+def run_span_id(run_id: RunId) -> int:
+    """64 bits, of the span of the run itself: the root of its trace."""
+    return _span_id("run", run_id)
+
+
+def generation_span_id(run_id: RunId, turn: int) -> int:
+    """64 bits, of the model call of a turn."""
+    return _span_id("generation", run_id, str(turn))
+
+
+def tool_call_span_id(call_id: ToolCallId) -> int:
+    """64 bits, of a tool call."""
+    return _span_id("tool_call", call_id)
+
+
+def traceparent(run_id: RunId, call_id: ToolCallId) -> str:
+    """The W3C header with the tool call as the parent, sampled (https://www.w3.org/TR/trace-context/)."""
+    return f"00-{trace_id(run_id):032x}-{tool_call_span_id(call_id):016x}-01"
+
+
+def _span_id(*parts: str) -> int:
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    return int.from_bytes(digest[:8], "big") or 1  # all zeros would be no id
