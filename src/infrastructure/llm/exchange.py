@@ -5,7 +5,7 @@ Below: httpx. Above: the adapters, which say what to send and how to read the an
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import httpx
@@ -60,7 +60,7 @@ class ModelExchange:
 
     http: httpx.AsyncClient
     url: httpx.URL
-    headers: httpx.Headers
+    headers: httpx.Headers = field(repr=False)  # they hold the key
     streaming: bool
     patience: Patience
     monotonic: Callable[[], float]

@@ -227,7 +227,6 @@ async def test_retries_get_through_every_kind_of_fault_and_llmock_finds_no_fault
     assert wire.llmock.verdict().errors == ()
 
 
-@pytest.mark.requirement("B12")
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
 async def test_the_key_is_in_no_log_and_no_error(wire: Wire, status: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
