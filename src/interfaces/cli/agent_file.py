@@ -1,0 +1,94 @@
+"""Agents as files: reading one, and making the service's agent what the file says."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.failures import ApiProblem, BadUsage, UnexpectedAnswer
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+_UNSET: Mapping[str, JsonValue] = {
+    "fallback_models": [],
+    "instructions": "",
+    "tools": [],
+    "mcp_servers": [],
+    "tool_allowlist": None,
+    "tool_policies": {},
+    "canary_tokens": [],
+    "enabled": True,
+}
+"""What a file that does not name a field means."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedAgent:
+    """The agent as the service has it now, and what was done: created, updated or unchanged."""
+
+    agent: JsonObject
+    done: str
+
+
+def is_agent_file(name_or_file: str) -> bool:
+    """Whether `--agent` means a file: agents' names seldom end like one."""
+    return name_or_file.endswith(SUFFIXES)
+
+
+def load_agent_file(path: Path) -> JsonObject:
+    """The agent a YAML or JSON file describes. Raises BadUsage naming the file and, for bad syntax, the place."""
+    import yaml
+
+    try:
+        # JSON is YAML, but a parser of its own gives better messages.
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        # YAML also has dates and sets.
+        document = json.loads(json.dumps(document, allow_nan=False))
+    except OSError as exc:
+        raise BadUsage(f"{path} cannot be read: {exc.strerror or 'not a file'}.") from exc
+    except UnicodeDecodeError as exc:
+        raise BadUsage(f"{path} is not UTF-8 text.") from exc
+    except json.JSONDecodeError as exc:
+        raise BadUsage(f"{path} is not valid JSON: line {exc.lineno}, column {exc.colno}: {exc.msg}.") from exc
+    except yaml.MarkedYAMLError as exc:
+        place = f"line {exc.problem_mark.line + 1}, column {exc.problem_mark.column + 1}: " if exc.problem_mark else ""
+        raise BadUsage(f"{path} is not valid YAML: {place}{exc.problem}.") from exc
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
+        raise BadUsage(f"{path} holds something that is not plain data.") from exc
+    if not isinstance(document, dict) or not isinstance(document.get("name"), str) or not document["name"]:
+        raise BadUsage(f"{path} is no agent: it must be a mapping with at least name and model.")
+    return document
+
+
+async def apply_agent(api: ServiceApi, wanted: JsonObject) -> AppliedAgent:
+    """Create the agent of that name, or make it exactly what is wanted: what is not named goes back to its default."""
+    path = path_to("agents", str(wanted["name"]))
+    try:
+        present = await api.get(path)
+    except ApiProblem as problem:
+        if problem.status != 404:
+            raise
+        return AppliedAgent(agent=await api.post(path_to("agents"), wanted), done="created")
+    return await change_agent(api, present, _whole(wanted, present))
+
+
+async def change_agent(api: ServiceApi, present: JsonObject, changes: JsonObject) -> AppliedAgent:
+    """Change an agent that is still at the version of `present`."""
+    identifier, version = present.get("id"), present.get("version")
+    if not isinstance(identifier, str) or not isinstance(version, int):
+        raise UnexpectedAnswer("an agent without id and version")
+    changed = await api.patch(path_to("agents", identifier), changes, headers={"If-Match": f'"{version}"'})
+    return AppliedAgent(agent=changed, done="unchanged" if changed.get("version") == version else "updated")
+
+
+def _whole(wanted: JsonObject, present: JsonObject) -> JsonObject:
+    unset: JsonObject = {name: value for name, value in _UNSET.items() if name in present}
+    whole = unset | wanted
+    limits, present_limits = wanted.get("limits", {}), present.get("limits")
+    if isinstance(limits, dict) and isinstance(present_limits, dict):
+        unlimited: JsonObject = dict.fromkeys(present_limits)
+        whole["limits"] = unlimited | limits
+    return whole

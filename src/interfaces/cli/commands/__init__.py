@@ -1,0 +1,1 @@
+"""The commands, a file for each group; what they load beyond typer they load when they run."""

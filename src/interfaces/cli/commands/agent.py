@@ -1,0 +1,114 @@
+"""`dragoman agent`: what runs are made of."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.agent_file import apply_agent, load_agent_file
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import Agent, entries_of, read_as
+from interfaces.cli.terminal import Terminal, short_json
+
+agent_app = typer.Typer(help="Manage agents.", no_args_is_help=True, epilog="Example: dragoman agent apply guide.yaml")
+
+
+@agent_app.command("apply", epilog="Example: dragoman agent apply guide.yaml")
+def apply(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML or JSON with name, model and what else it needs.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Create the agent of a file, or make it what the file says; what the file does not name goes back to its default."""
+    session = session_of(context)
+    wanted = load_agent_file(file)
+
+    async def applied(api: ServiceApi) -> None:
+        result = await apply_agent(api, wanted)
+        agent = read_as(Agent, result.agent)
+        session.terminal.note(f"{agent.name} ({agent.id}): {_said(result.done, agent.version)}.")
+        if as_json:
+            session.terminal.json(result.agent)
+
+    session.perform(applied)
+
+
+def _said(done: str, version: int) -> str:
+    return {
+        "created": f"created, version {version}",
+        "updated": f"updated to version {version}",
+        "unchanged": f"unchanged, version {version}",
+    }[done]
+
+
+@agent_app.command("list", epilog="Example: dragoman agent list --json")
+def list_agents(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List agents, newest first."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("agents"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("name", "id", "version", "model", "tools", "servers", "enabled"),
+            [
+                (
+                    agent.name,
+                    agent.id,
+                    str(agent.version),
+                    agent.model,
+                    ", ".join(agent.tools),
+                    ", ".join(agent.mcp_servers),
+                    "yes" if agent.enabled else "no",
+                )
+                for agent in entries_of(Agent, page)
+            ],
+            empty="There are no agents. Make one with `dragoman agent apply FILE`.",
+        )
+
+    session.perform(show)
+
+
+@agent_app.command("show", epilog="Example: dragoman agent show guide")
+def show_agent(
+    context: typer.Context,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Name or id.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show an agent at its newest version."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("agents", agent))
+        if as_json:
+            session.terminal.json(document)
+            return
+        _show(session.terminal, read_as(Agent, document))
+
+    session.perform(show)
+
+
+def _show(terminal: Terminal, agent: Agent) -> None:
+    limits = {name: value for name, value in agent.limits.items() if value is not None}
+    allowlist = agent.tool_allowlist
+    terminal.fields(
+        {
+            "name": agent.name,
+            "id": agent.id,
+            "version": f"{agent.version}, of {agent.updated_at}",
+            "enabled": "yes" if agent.enabled else "no",
+            "model": agent.model,
+            "fallbacks": ", ".join(agent.fallback_models),
+            "tools": ", ".join(agent.tools),
+            "servers": ", ".join(agent.mcp_servers),
+            "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",
+            "limits": short_json(limits, 200) if limits else "",
+        }
+    )
+    if agent.instructions:
+        terminal.line("instructions")
+        for line in agent.instructions.splitlines():
+            terminal.line(f"  {line}")

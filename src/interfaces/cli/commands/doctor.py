@@ -1,0 +1,39 @@
+"""`dragoman doctor`: what is not as it should be, and what to do about it."""
+
+import typer
+
+from interfaces.cli.diagnosis.finding import State
+from interfaces.cli.failures import FAILED
+from interfaces.cli.session import JsonFlag, session_of
+
+_STYLES = {State.OK: "green", State.WARNING: "yellow", State.ERROR: "bold red"}
+
+
+def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """Check the installation, the data directory, the service, the model providers and every MCP server.
+
+    The exit code is 1 if anything is an error; warnings may stay.
+    """
+    import asyncio
+
+    from interfaces.cli.diagnosis.diagnose import diagnose
+
+    session = session_of(context)
+    terminal = session.terminal
+    findings = asyncio.run(diagnose(session.connect, remark=terminal.note))
+    if as_json:
+        terminal.json(
+            {
+                "findings": [
+                    {"check": found.check, "state": found.state.value, "detail": found.detail, "advice": found.advice}
+                    for found in findings
+                ]
+            }
+        )
+    else:
+        for found in findings:
+            terminal.styled(f"{found.state.value:<7}  {found.check}: {found.detail}", style=_STYLES[found.state])
+            if found.advice:
+                terminal.line(f"{'':<7}  → {found.advice}")
+    if any(found.state is State.ERROR for found in findings):
+        raise typer.Exit(FAILED)

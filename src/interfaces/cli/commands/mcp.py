@@ -1,0 +1,205 @@
+"""`dragoman mcp`: MCP servers."""
+
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.mcp_view import show_outcome, show_server, show_tools
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTools, entries_of, read_as
+
+mcp_app = typer.Typer(
+    help="Manage MCP servers.", no_args_is_help=True, epilog="Example: dragoman mcp add time -- mcp-server-time"
+)
+
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
+
+
+@mcp_app.command(
+    "add",
+    epilog="Examples: dragoman mcp add time --env TZ=UTC -- python -m mcp_server_time; "
+    "dragoman mcp add tickets --url https://mcp.example.com/mcp --header Authorization='Bearer …'",
+)
+def add_server(
+    context: typer.Context,
+    *,
+    slug: Annotated[str, typer.Argument(metavar="SLUG", help="Its name here: [a-z0-9][a-z0-9-]{0,31}.")],
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="What starts it, with its arguments, after --.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind", metavar="KIND", help="custom, http or sse; by default custom with a command, http with a URL."
+        ),
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Where a remote server is.")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="Sent to a remote server. Repeatable.")
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Environment of its process. Repeatable.")
+    ] = None,
+    trusted: Annotated[bool, typer.Option("--trusted", help="Believe its hints and instructions.")] = False,
+    isolation: Annotated[
+        str | None, typer.Option("--isolation", metavar="MODE", help="Who shares a connection: shared, thread or run.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Register an MCP server: a command that is run in place, or a URL. Nothing is started by it."""
+    session = session_of(context)
+    if not command and url is None:
+        raise BadUsage("Say how the server is reached: -- COMMAND ARGS…, or --url URL.")
+    body: JsonObject = {"slug": slug, "kind": kind or ("http" if url is not None else "custom"), "trusted": trusted}
+    if command:
+        args: list[JsonValue] = [*command[1:]]
+        body |= {"command": command[0], "args": args}
+    if url is not None:
+        body["url"] = url
+    if header:
+        body["headers"] = _named_values("--header", header)
+    if env:
+        body["env"] = _named_values("--env", env)
+    if isolation is not None:
+        body["isolation"] = isolation
+
+    async def add(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers"), body)
+        server = read_as(McpServer, document)
+        session.terminal.note(
+            f"Registered {server.slug} ({server.id}). See whether it works: dragoman mcp test {server.slug}"
+        )
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(add)
+
+
+def _named_values(option: str, entries: list[str]) -> JsonObject:
+    values: JsonObject = {}
+    for entry in entries:
+        name, separator, value = entry.partition("=")
+        if not separator or not name:
+            # The entry may be a secret and is not repeated.
+            raise BadUsage(f"{option} takes NAME=VALUE.")
+        values[name] = value
+    return values
+
+
+@mcp_app.command("list", epilog="Example: dragoman mcp list --json")
+def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List MCP servers."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("mcp-servers"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("slug", "id", "kind", "reached by", "isolation", "trusted", "enabled"),
+            [
+                (
+                    server.slug,
+                    server.id,
+                    server.kind,
+                    server.url or " ".join([server.command or "", *server.args]),
+                    server.isolation,
+                    "yes" if server.trusted else "no",
+                    "yes" if server.enabled else "no",
+                )
+                for server in entries_of(McpServer, page)
+            ],
+            empty="There are no MCP servers. Register one with `dragoman mcp add`.",
+        )
+
+    session.perform(show)
+
+
+@mcp_app.command("show", epilog="Example: dragoman mcp show time")
+def show_one(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Show a server and the state of its connections; values of env and headers stay hidden."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("mcp-servers", slug))
+        status = await api.get(path_to("mcp-servers", slug, "status"))
+        if as_json:
+            session.terminal.json({**document, "status": status})
+            return
+        show_server(session.terminal, read_as(McpServer, document), read_as(McpStatus, status))
+
+    session.perform(show)
+
+
+@mcp_app.command("tools", epilog="Example: dragoman mcp tools time --refresh")
+def list_tools(
+    context: typer.Context,
+    slug: Slug,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Ask the server anew.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the tools a server offers, as last seen."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        if refresh:
+            document = await api.post(path_to("mcp-servers", slug, "refresh"))
+        else:
+            document = await api.get(path_to("mcp-servers", slug, "tools"))
+        if as_json:
+            session.terminal.json(document)
+            return
+        show_tools(session.terminal, slug, read_as(McpTools, document))
+
+    session.perform(show)
+
+
+@mcp_app.command("test", epilog="Example: dragoman mcp test time")
+def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Start or reach a server and list its tools. Exit code 1 if that does not work."""
+    session = session_of(context)
+
+    async def test(api: ServiceApi) -> int:
+        document = await api.post(path_to("mcp-servers", slug, "test"))
+        outcome = read_as(McpTestOutcome, document)
+        if as_json:
+            session.terminal.json(document)
+        else:
+            show_outcome(session.terminal, slug, outcome)
+        return 0 if outcome.ok else FAILED
+
+    session.perform(test)
+
+
+@mcp_app.command("logs", epilog="Example: dragoman mcp logs time")
+def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Print the end of what a started server wrote to its stderr."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("mcp-servers", slug, "logs"))
+        text = str(document.get("text", ""))
+        if as_json:
+            session.terminal.json(document)
+        elif text:
+            session.terminal.line(text.rstrip("\n"))
+        else:
+            session.terminal.note(f"{slug} has written nothing, or was not started in this process.")
+
+    session.perform(show)
+
+
+@mcp_app.command("remove", epilog="Example: dragoman mcp remove time")
+def remove_server(context: typer.Context, slug: Slug) -> None:
+    """Forget a server. Agents that list it find its tools unavailable."""
+    session = session_of(context)
+
+    async def remove(api: ServiceApi) -> None:
+        await api.delete(path_to("mcp-servers", slug))
+        session.terminal.note(f"Removed {slug}.")
+
+    session.perform(remove)

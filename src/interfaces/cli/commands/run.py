@@ -1,0 +1,114 @@
+"""`dragoman run`: one run in the terminal."""
+
+from pathlib import Path
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.failures import ApiProblem, BadUsage
+from interfaces.cli.run_view import LiveRunView, PlainRunView, RunView
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import Agent, Created, read_as
+from interfaces.cli.terminal import Terminal
+
+DEFAULT_AGENT = "cli"
+_INSTRUCTIONS = "Answer the user. Use your tools where they help."
+
+
+def run(
+    context: typer.Context,
+    *,
+    text: Annotated[str, typer.Argument(metavar="INPUT", help="What to say to the agent.")],
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME|FILE",
+            help="An agent's name or id, or a .yaml or .json file that is applied first.",
+        ),
+    ] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option("--server", metavar="NAME", help="Without --agent: an MCP server to use. Repeatable."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="PROVIDER:NAME", help="The model; with --agent one of the agent's own."),
+    ] = None,
+    thread_id: Annotated[
+        str | None, typer.Option("--thread", metavar="ID", help="Go on with this thread instead of a new one.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run an agent and show what it does.
+
+    Without --agent, an agent named cli is made of --model and --server, and kept for the next time. The exit code is 0 when
+    the run completed, 3 when it requires action, 130 when Ctrl-C cancelled it, else 1.
+    """
+    session = session_of(context)
+    if agent is not None and server:
+        raise BadUsage(
+            "--server goes with the agent that is made without --agent; list servers in the agent's mcp_servers."
+        )
+    wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
+
+    async def perform(api: ServiceApi) -> int:
+        from interfaces.cli.following import follow_to_rest, stopped_by_signals
+
+        name = agent or DEFAULT_AGENT
+        if wanted is not None:
+            name = _say_applied(session.terminal, await apply_agent(api, wanted))
+        elif agent is None:
+            name = _say_applied(session.terminal, await _default_agent(api, model, server or []))
+        body: JsonObject = {"agent_id" if name.startswith("agt_") else "agent": name, "input": text}
+        if agent is not None and model is not None:
+            body["model"] = model
+        view = view_for(session.terminal, as_json=as_json)
+        with stopped_by_signals() as interruption:
+            path = path_to("runs") if thread_id is None else path_to("threads", thread_id, "runs")
+            created = await api.post(path, body, headers={"Idempotency-Key": uuid4().hex})
+            run_id = read_as(Created, created).id
+            view.remark(f"{run_id} on {created.get('thread_id')}")
+            ending = await follow_to_rest(api, run_id, view=view, interruption=interruption)
+        view.finish(ending.run)
+        if as_json:
+            session.terminal.json(ending.document)
+        return ending.exit_code
+
+    session.perform(perform)
+
+
+def view_for(terminal: Terminal, *, as_json: bool) -> RunView:
+    """Live for a person who watches, else plain; with --json, stdout is kept for the document."""
+    if terminal.is_interactive and not as_json:
+        return LiveRunView(terminal)
+    return PlainRunView(terminal, answer=not as_json)
+
+
+async def _default_agent(api: ServiceApi, model: str | None, servers: list[str]) -> AppliedAgent:
+    """The agent `cli` with this model and these servers; what else somebody gave it stays."""
+    slugs: list[JsonValue] = [*servers]
+    changes: JsonObject = {"mcp_servers": slugs, **({} if model is None else {"model": model})}
+    try:
+        present = await api.get(path_to("agents", DEFAULT_AGENT))
+    except ApiProblem as problem:
+        if problem.status != 404:
+            raise
+        if model is None:
+            raise BadUsage(
+                "Say who answers: --model PROVIDER:NAME (openai:…, anthropic:…, scripted:PATH.yaml), or --agent NAME."
+            ) from problem
+        created = await api.post(path_to("agents"), {"name": DEFAULT_AGENT, "instructions": _INSTRUCTIONS, **changes})
+        return AppliedAgent(agent=created, done="created")
+    return await change_agent(api, present, changes)
+
+
+def _say_applied(terminal: Terminal, applied: AppliedAgent) -> str:
+    agent = read_as(Agent, applied.agent)
+    servers = ", ".join(agent.mcp_servers) or "none"
+    terminal.note(f"Agent {agent.name} {applied.done}: version {agent.version}, {agent.model}, MCP servers: {servers}")
+    return agent.id

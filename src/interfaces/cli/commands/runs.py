@@ -1,0 +1,111 @@
+"""`dragoman run-show`, `run-cancel`, `run-resume`: runs that exist."""
+
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.commands.run import view_for
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import EventNumber, Run, WaitedRun, entries_of, read_as
+from interfaces.cli.terminal import short_json
+from interfaces.cli.transcript import show_messages, show_pending, show_run
+
+RunId = Annotated[str, typer.Argument(metavar="ID", help="The run's id, run_….")]
+
+_EVENT_LIMIT = 120
+_SAID_BY_COLUMNS = frozenset({"seq", "type", "run_id", "at"})
+
+
+def run_show(
+    context: typer.Context,
+    run_id: RunId,
+    events: Annotated[bool, typer.Option("--events", help="List its events too.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show a run: where it stands, what it used, what was said."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("runs", run_id, "wait"), {"timeout_s": 0})
+        log = await listed(api, path_to("runs", run_id, "events")) if events else None
+        if as_json:
+            session.terminal.json(document if log is None else {**document, "events": log["data"]})
+            return
+        waited = read_as(WaitedRun, document)
+        show_run(session.terminal, waited.run)
+        session.terminal.line()
+        show_messages(session.terminal, waited.messages)
+        if log is not None:
+            session.terminal.table(
+                ("seq", "time", "event", "data"), [_event_row(event) for event in _objects(log)], empty="No events."
+            )
+        if waited.run.status == "requires_action":
+            show_pending(session.terminal, waited.run)
+
+    session.perform(show)
+
+
+def _objects(page: JsonObject) -> list[JsonObject]:
+    data = page["data"]
+    return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+
+
+def _event_row(event: JsonObject) -> tuple[str, ...]:
+    rest: JsonObject = {name: value for name, value in event.items() if name not in _SAID_BY_COLUMNS}
+    return (str(event.get("seq")), str(event.get("at")), str(event.get("type")), short_json(rest, _EVENT_LIMIT))
+
+
+def run_cancel(context: typer.Context, run_id: RunId, as_json: JsonFlag = False) -> None:
+    """Cancel a run, and wait until it has stopped."""
+    session = session_of(context)
+
+    async def cancel(api: ServiceApi) -> None:
+        before = read_as(Run, await api.get(path_to("runs", run_id)))
+        await api.post(path_to("runs", run_id, "cancel"))
+        document = await api.get(path_to("runs", run_id, "wait"), {"timeout_s": 15})
+        run = read_as(WaitedRun, document).run
+        had_ended = before.status == run.status != "cancelled"
+        session.terminal.note(f"{run.id} {'had already ended' if had_ended else 'is'}: {run.status}")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(cancel)
+
+
+def run_resume(
+    context: typer.Context,
+    run_id: RunId,
+    result: Annotated[
+        list[str], typer.Option("--result", metavar="CALL_ID=TEXT", help="What a pending call came to. Repeatable.")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a waiting run its results and follow it on. Exit codes are those of `dragoman run`."""
+    session = session_of(context)
+    tool_results = [_tool_result(entry) for entry in result]
+
+    async def resume(api: ServiceApi) -> int:
+        from interfaces.cli.following import follow_to_rest, stopped_by_signals
+
+        view = view_for(session.terminal, as_json=as_json)
+        so_far = entries_of(EventNumber, await listed(api, path_to("runs", run_id, "events")))
+        with stopped_by_signals() as interruption:
+            await api.post(path_to("runs", run_id, "resume"), {"tool_results": [*tool_results]})
+            after = str(so_far[-1].seq) if so_far else None
+            ending = await follow_to_rest(api, run_id, view=view, interruption=interruption, after=after)
+        view.finish(ending.run)
+        if as_json:
+            session.terminal.json(ending.document)
+        return ending.exit_code
+
+    session.perform(resume)
+
+
+def _tool_result(entry: str) -> JsonValue:
+    call_id, separator, text = entry.partition("=")
+    if not separator or not call_id:
+        raise BadUsage(f"--result takes CALL_ID=TEXT, not {entry[:40]!r}.")
+    return {"tool_call_id": call_id, "result": text}

@@ -1,0 +1,40 @@
+"""`dragoman thread`: stored conversations."""
+
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import Message, entries_of
+from interfaces.cli.transcript import show_messages
+
+thread_app = typer.Typer(help="Read threads.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123")
+
+
+@thread_app.callback()
+def _threads() -> None:
+    """Read threads."""
+
+
+@thread_app.command("show", epilog="Example: dragoman thread show thr_0123")
+def show_thread(
+    context: typer.Context,
+    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, thr_….")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Print a thread's messages as a transcript."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        thread = await api.get(path_to("threads", thread_id))
+        page = await listed(api, path_to("threads", thread_id, "messages"))
+        if as_json:
+            session.terminal.json({**thread, "messages": page["data"]})
+            return
+        messages = entries_of(Message, page)
+        show_messages(session.terminal, messages)
+        if not messages:
+            session.terminal.note(f"The thread {thread_id} has no messages.")
+
+    session.perform(show)

@@ -1,0 +1,119 @@
+"""Finds the service a command talks to: the one named by settings, the one that owns HOME, or one opened here."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from infrastructure.settings import Settings, SettingsError, load_settings
+from interfaces.cli.api import ServiceApi
+from interfaces.cli.asgi_transport import StreamingAsgiTransport
+from interfaces.cli.failures import BadUsage, CommandFailure
+from interfaces.cli.service_client import ServiceClient
+
+PROBE_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningService:
+    """What HOME/serve.json says about the service that owns HOME."""
+
+    url: str
+    pid: int
+
+
+def checked_settings() -> Settings:
+    """The settings of this process. Raises BadUsage naming every wrong one."""
+    try:
+        return load_settings()
+    except SettingsError as exc:
+        raise BadUsage(str(exc)) from exc
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[ServiceApi]:
+    """The service, by the settings of this process:
+
+    DRAGOMAN_URL with DRAGOMAN_API_KEY; else the service that owns HOME, with its HOME/admin.key (or DRAGOMAN_API_KEY);
+    else HOME opened in this process, under its lock, with a worker, for as long as the command takes.
+    """
+    settings = checked_settings()
+    api_key = None if settings.api_key is None else settings.api_key.get_secret_value()
+    if settings.url is not None:
+        if api_key is None:
+            raise BadUsage(f"DRAGOMAN_URL is set to {settings.url}; set DRAGOMAN_API_KEY to a key of that service too.")
+        async with aclosing(ServiceClient(address=settings.url, api_key=api_key)) as client:
+            yield client
+        return
+    running = await running_service(settings.home)
+    if running is not None:
+        key = api_key or admin_key(settings.home)
+        async with aclosing(ServiceClient(address=running.url, api_key=key, through_proxies=False)) as client:
+            yield client
+        return
+    async with _opened_here(settings, api_key) as client:
+        yield client
+
+
+async def running_service(home: Path) -> RunningService | None:
+    """The service that owns HOME, if it is alive and answers; what a killed one left behind counts for nothing."""
+    announced = announced_service(home)
+    if announced is None or not _is_alive(announced.pid):
+        return None
+    secure = announced.url.startswith("https:")
+    async with httpx.AsyncClient(trust_env=False, timeout=PROBE_TIMEOUT_S, verify=secure) as probe:
+        try:
+            response = await probe.get(f"{announced.url}/health/live")
+        except (httpx.HTTPError, httpx.InvalidURL):
+            return None
+    return announced if response.is_success else None
+
+
+def announced_service(home: Path) -> RunningService | None:
+    """What HOME/serve.json says, whether or not it is still so."""
+    try:
+        document = json.loads((home / "serve.json").read_text(encoding="utf-8"))
+        return RunningService(url=str(document["url"]).rstrip("/"), pid=int(document["pid"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def admin_key(home: Path) -> str:
+    """The key of the first start. Raises CommandFailure if it cannot be read."""
+    path = home / "admin.key"
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as exc:
+        raise CommandFailure(
+            f"The service that owns {home} is running, but its key {path} cannot be read ({exc.strerror}); "
+            "set DRAGOMAN_API_KEY."
+        ) from exc
+
+
+def _is_alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@asynccontextmanager
+async def _opened_here(settings: Settings, api_key: str | None) -> AsyncIterator[ServiceApi]:
+    # The whole service: loaded only by a command that finds none running.
+    from interfaces.service import embedded
+
+    async with embedded(settings) as service:
+        transport = StreamingAsgiTransport(service.app)
+        key = api_key or service.api_key
+        client = ServiceClient(address="http://in-process", api_key=key, transport=transport, through_proxies=False)
+        async with aclosing(client):
+            yield client

@@ -1,0 +1,1 @@
+"""The checks behind `dragoman doctor`."""

@@ -1,0 +1,88 @@
+"""Checks of this machine and of the data directory, without the service."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from interfaces.cli.diagnosis.finding import Finding, error, warning, well
+
+_OLDEST_PYTHON = (3, 11)
+_MIB = 1024 * 1024
+_DISK_ERROR_MIB = 100
+_DISK_WARNING_MIB = 1024
+_KEY_FILES = ("admin.key", "secret.key")
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def machine_findings(home: Path) -> Iterator[Finding]:
+    """Python, Node.js, and room on the disk that holds HOME."""
+    yield python_finding(sys.version_info[:3])
+    yield node_finding(shutil.which("node"))
+    yield disk_finding(shutil.disk_usage(_nearest_existing(home)).free)
+
+
+def python_finding(version: tuple[int, ...]) -> Finding:
+    """Whether Python is new enough."""
+    text = ".".join(map(str, version))
+    if version < _OLDEST_PYTHON:
+        return error("python", f"{text} is too old", "Install Python 3.11 or newer.")
+    return well("python", text)
+
+
+def node_finding(node: str | None) -> Finding:
+    """Node.js is for npm servers only."""
+    missing = "Install Node.js if you want to use MCP servers from npm; nothing else needs it."
+    if node is None:
+        return warning("node.js", "not found", missing)
+    try:
+        answer = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return warning("node.js", f"{node} does not run", missing)
+    return well("node.js", f"{answer.stdout.strip()} ({node})")
+
+
+def disk_finding(free_bytes: int) -> Finding:
+    """Whether there is room for more runs."""
+    free = f"{free_bytes // _MIB} MiB free"
+    if free_bytes < _DISK_ERROR_MIB * _MIB:
+        return error("disk", free, "Make room, or set DRAGOMAN_HOME to another disk: writes will soon fail.")
+    if free_bytes < _DISK_WARNING_MIB * _MIB:
+        return warning("disk", free, "Make room, or set DRAGOMAN_HOME to another disk.")
+    return well("disk", free)
+
+
+def home_findings(home: Path) -> Iterator[Finding]:
+    """The data directory: there, ours, and closed to others, as are the keys in it."""
+    try:
+        mode = home.stat().st_mode
+    except FileNotFoundError:
+        yield warning(
+            "home", f"{home} is not there yet", "The first command that needs it makes it; `dragoman serve` does."
+        )
+        return
+    except OSError as exc:
+        yield error("home", f"{home} cannot be read: {exc.strerror}", "Set DRAGOMAN_HOME to a directory of yours.")
+        return
+    if not stat.S_ISDIR(mode) or not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        yield error("home", f"{home} is no directory that can be written", "Set DRAGOMAN_HOME to a directory of yours.")
+        return
+    yield _closed_to_others("home", home, mode, "700")
+    for name in _KEY_FILES:
+        path = home / name
+        if path.exists():
+            yield _closed_to_others(name, path, path.stat().st_mode, "600")
+
+
+def _closed_to_others(check: str, path: Path, mode: int, wanted: str) -> Finding:
+    shown = f"{path}, mode {stat.S_IMODE(mode):04o}"
+    if mode & _OTHERS:
+        return error(check, f"{shown}: open to other users", f"chmod {wanted} {path}")
+    return well(check, shown)
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next(candidate for candidate in (path, *path.absolute().parents) if candidate.exists())

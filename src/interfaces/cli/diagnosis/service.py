@@ -1,0 +1,85 @@
+"""Checks through the service: its database, the models that agents use, and every MCP server."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.diagnosis.finding import Finding, error, warning, well
+from interfaces.cli.failures import ApiProblem, CommandFailure
+from interfaces.cli.shapes import Agent, McpServer, McpTestOutcome, entries_of, read_as
+from interfaces.cli.terminal import duration
+
+_SERVERS_AT_ONCE = 4
+
+
+async def database_finding(api: ServiceApi) -> Finding:
+    """Whether the database answers, at the schema that this version expects."""
+    try:
+        await api.get("/health/ready")
+    except ApiProblem as problem:
+        advice = "Restart the service: it brings the schema up to date. If that does not help, its log says why."
+        return error("database", problem.message, advice)
+    return well("database", "answers, and its schema is current")
+
+
+async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> list[Finding]:
+    """Agents whose models have no key here. `without_key` are the providers that need one and have none."""
+    agents = entries_of(Agent, await listed(api, path_to("agents")))
+    return [
+        error(
+            "agent",
+            f"{agent.name} uses {model}, and there is no key for {provider}",
+            f"Set {provider.upper()}_API_KEY for the service, or give the agent another model.",
+        )
+        for agent in agents
+        if agent.enabled
+        for model in (agent.model, *agent.fallback_models)
+        if (provider := model.partition(":")[0]) in without_key
+    ]
+
+
+async def server_findings(api: ServiceApi, *, remark: Callable[[str], None]) -> list[Finding]:
+    """The test of every enabled MCP server, a few at a time."""
+    servers = entries_of(McpServer, await listed(api, path_to("mcp-servers")))
+    places = asyncio.Semaphore(_SERVERS_AT_ONCE)
+
+    async def tested(server: McpServer) -> Finding:
+        if not server.enabled:
+            return well(f"mcp server {server.slug}", "disabled")
+        async with places:
+            remark(f"Testing the MCP server {server.slug} …")
+            return await _server_finding(api, server.slug)
+
+    return list(await asyncio.gather(*(tested(server) for server in servers)))
+
+
+async def _server_finding(api: ServiceApi, slug: str) -> Finding:
+    check = f"mcp server {slug}"
+    try:
+        outcome = read_as(McpTestOutcome, await api.post(path_to("mcp-servers", slug, "test")))
+    except CommandFailure as failure:
+        return error(check, failure.message, f"See `dragoman mcp show {slug}`.")
+    if not outcome.ok:
+        detail = outcome.error.detail if outcome.error else "it does not work"
+        return error(
+            check, detail, f"`dragoman mcp test {slug}` shows more; `dragoman mcp show {slug}` how it is started."
+        )
+    if outcome.skipped:
+        names = ", ".join(tool.name for tool in outcome.skipped)
+        return warning(check, f"tools that cannot be used: {names}", f"`dragoman mcp test {slug}` says why.")
+    return well(check, f"{len(outcome.tools)} tools, {outcome.protocol_version}, {duration(outcome.latency_ms)}")
+
+
+def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -> Iterator[Finding]:
+    """Which providers this environment makes. Without any, only scripted models answer."""
+    for provider, has_key in keys.items():
+        if has_key:
+            yield well("model provider", f"{provider} has a key")
+        elif base_urls[provider] is not None:
+            yield well("model provider", f"{provider} is at {base_urls[provider]}, without a key")
+    if not any(keys.values()) and not any(base_urls.values()):
+        yield warning(
+            "model provider",
+            "there is no key of any provider",
+            "Set OPENAI_API_KEY or ANTHROPIC_API_KEY; without, only scripted models answer.",
+        )

@@ -1,0 +1,62 @@
+"""Expected failures of a command: one line for a person, and the exit code that goes with it."""
+
+FAILED = 1
+BAD_USAGE = 2
+REQUIRES_ACTION = 3
+
+
+class CommandFailure(Exception):
+    """A command cannot do what it was asked. The message is a line that is safe to show."""
+
+    def __init__(self, message: str, *, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+
+
+class BadUsage(CommandFailure):
+    """What the user gave is wrong."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, exit_code=BAD_USAGE)
+
+
+class ServiceUnreachable(CommandFailure):
+    """There is no answer from the service at `address`."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(
+            f"The service at {address} cannot be reached ({reason}). Is it running? Start it with `dragoman serve`, "
+            "or set DRAGOMAN_URL to where it is."
+        )
+
+
+class ConnectionLost(CommandFailure):
+    """The service stopped answering in the middle of an answer."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"The connection to the service at {address} broke.")
+
+
+class UnexpectedAnswer(CommandFailure):
+    """The service answered something that this command does not understand."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            f"The service's answer is not understood ({detail}). Is DRAGOMAN_URL right, and the service of this version?"
+        )
+
+
+class ApiProblem(CommandFailure):
+    """The service refused: a problem document (RFC 9457) with its status and code."""
+
+    def __init__(self, *, status: int, code: str, detail: str, violations: tuple[tuple[str, str], ...] = ()) -> None:
+        faults = "; ".join(f"{path} {message}" if path else message for path, message in violations)
+        super().__init__(
+            f"{detail} {faults}" if faults else detail, exit_code=BAD_USAGE if status in _INPUT_FAULTS else FAILED
+        )
+        self.status = status
+        self.code = code
+
+
+_INPUT_FAULTS = frozenset({400, 413, 422})

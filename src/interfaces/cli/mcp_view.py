@@ -1,0 +1,73 @@
+"""MCP servers, their tools and test results as text for people."""
+
+import shlex
+
+from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTools, SkippedTool
+from interfaces.cli.terminal import Terminal, duration, one_line
+
+_DESCRIPTION_LIMIT = 100
+_STDERR_LINES = 10
+
+
+def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> None:
+    """A server's settings and the state of its connections."""
+    terminal.fields(
+        {
+            "slug": server.slug,
+            "id": server.id,
+            "kind": server.kind,
+            "command": "" if server.command is None else shlex.join([server.command, *server.args]),
+            "env": ", ".join(server.env),
+            "url": server.url or "",
+            "headers": ", ".join(server.headers),
+            "isolation": server.isolation,
+            "trusted": "yes" if server.trusted else "no",
+            "enabled": "yes" if server.enabled else "no",
+            "timeout": "" if server.timeout_s is None else f"{server.timeout_s:g} s",
+            "version": str(server.version),
+            "state": f"{status.state} since {status.since}" if status.since else status.state,
+            "protocol": status.protocol_version or "",
+            "tools": "" if status.tool_count is None else str(status.tool_count),
+            "last error": one_line(status.last_error or ""),
+        }
+    )
+
+
+def show_tools(terminal: Terminal, slug: str, tools: McpTools) -> None:
+    """A server's tools, and those of them that could not be registered."""
+    unseen = f"{slug} was never asked for its tools; `dragoman mcp tools {slug} --refresh` asks it."
+    terminal.table(
+        ("name", "called by models", "description"),
+        [(tool.name, tool.model_name, one_line(tool.description, _DESCRIPTION_LIMIT)) for tool in tools.data],
+        empty=unseen if tools.taken_at is None else f"{slug} offers no tools.",
+    )
+    _note_skipped(terminal, tools.skipped)
+
+
+def show_outcome(terminal: Terminal, slug: str, outcome: McpTestOutcome) -> None:
+    """Whether a server works, and if not why."""
+    if outcome.ok:
+        terminal.line(f"{slug} works.")
+        terminal.fields(
+            {
+                "server": "" if outcome.server_info is None else outcome.server_info.name,
+                "protocol": outcome.protocol_version or "",
+                "tools": str(len(outcome.tools)),
+                "took": duration(outcome.latency_ms),
+            }
+        )
+        _note_skipped(terminal, outcome.skipped)
+        return
+    error = outcome.error
+    terminal.line(f"{slug} does not work: {error.detail if error else 'no reason given'}")
+    terminal.fields({"code": error.code if error else "", "took": duration(outcome.latency_ms)})
+    last_words = error.stderr.rstrip().splitlines()[-_STDERR_LINES:] if error else []
+    if last_words:
+        terminal.line("The end of what it wrote to stderr:")
+        for line in last_words:
+            terminal.line(f"  {line}")
+
+
+def _note_skipped(terminal: Terminal, skipped: list[SkippedTool]) -> None:
+    for tool in skipped:
+        terminal.note(f"Skipped {tool.name}: {tool.reason}")

@@ -1,0 +1,177 @@
+"""A run as it goes on: streamed text on a terminal, plain lines on stderr elsewhere."""
+
+from datetime import datetime
+from typing import Protocol
+
+from interfaces.cli.shapes import EventFields, Run
+from interfaces.cli.terminal import Terminal, duration, one_line, short_json
+from interfaces.cli.transcript import show_pending
+
+_ERROR_LIMIT = 300
+
+
+class RunView(Protocol):
+    """Shows one run."""
+
+    def show(self, kind: str, event: EventFields) -> None:
+        """The next event."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Something about the run that is no event."""
+        ...
+
+    def finish(self, run: Run) -> None:
+        """The run has ended or waits."""
+        ...
+
+
+class PlainRunView:
+    """A line on stderr for each thing that happens. The answer alone goes to stdout, when it is whole."""
+
+    def __init__(self, terminal: Terminal, *, answer: bool) -> None:
+        self._terminal = terminal
+        self._answer = answer
+
+    def show(self, kind: str, event: EventFields) -> None:
+        """The next event."""
+        if line := _line_for(kind, event):
+            self.remark(line)
+        elif kind == "message.completed" and event.message is not None and event.message.asks_for_tools:
+            # A message that asks for none is the run's output, which stdout gets.
+            self._said(event.message.text.strip())
+
+    def _said(self, text: str) -> None:
+        if text:
+            self.remark(f"assistant: {text}")
+
+    def remark(self, text: str) -> None:
+        """Something about the run that is no event."""
+        self._terminal.note(text)
+
+    def finish(self, run: Run) -> None:
+        """The run has ended or waits."""
+        if self._answer and run.output:
+            self._terminal.line(run.output)
+        self._terminal.note(summary(run))
+        if run.status == "requires_action":
+            show_pending(self._terminal, run)
+
+
+class LiveRunView:
+    """For a person who watches: the model's text as it comes, with tool calls between."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._streamed = ""
+        self._line_open = False
+
+    def show(self, kind: str, event: EventFields) -> None:
+        """The next event."""
+        match kind:
+            case "message.delta":
+                self._streamed += event.text
+                self._write(event.text)
+            case "message.completed" if event.message is not None and event.message.role == "assistant":
+                if not self._streamed:
+                    self._write(event.message.text)
+                self._close_message()
+            case "message.discarded":
+                self._close_message()
+                self.remark(f"(that was discarded: {event.reason})")
+            case "tool.failed" | "tool.blocked" | "model.retrying" | "run.halted":
+                self._styled(_line_for(kind, event), style="yellow")
+            case _:
+                self._styled(_line_for(kind, event), style="dim")
+
+    def remark(self, text: str) -> None:
+        """Something about the run that is no event."""
+        self._styled(text, style="dim")
+
+    def finish(self, run: Run) -> None:
+        """The run has ended or waits."""
+        self._styled(summary(run), style="green" if run.status == "completed" else "bold")
+        if run.status == "requires_action":
+            show_pending(self._terminal, run)
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._terminal.stream(text)
+            self._line_open = not text.endswith("\n")
+
+    def _close_message(self) -> None:
+        self._streamed = ""
+        self._end_line()
+
+    def _styled(self, text: str, *, style: str) -> None:
+        if text:
+            self._end_line()
+            self._terminal.styled(text, style=style)
+
+    def _end_line(self) -> None:
+        if self._line_open:
+            self._terminal.line()
+            self._line_open = False
+
+
+def _line_for(kind: str, event: EventFields) -> str:
+    match kind:
+        case "run.queued":
+            return ""
+        case "run.started":
+            return f"attempt {event.attempt}" if event.attempt > 1 else ""
+        case "model.retrying":
+            return f"{event.model} does not answer; attempt {event.attempt}"
+        case "tool.started":
+            return f"→ {event.name} {short_json(event.params)}"
+        case "tool.executed":
+            return f"← {event.name} done{_took(event)}"
+        case "tool.failed":
+            return f"← {event.name} failed{_took(event)}: {one_line(_failure_text(event), _ERROR_LIMIT)}"
+        case "tool.blocked":
+            return f"← {event.name} blocked: {event.reason}"
+        case "run.halted":
+            return f"halted: {event.reason}" if event.reason else "halted"
+        case _:
+            return ""
+
+
+def _took(event: EventFields) -> str:
+    return "" if event.duration_ms is None else f" in {duration(event.duration_ms)}"
+
+
+def _failure_text(event: EventFields) -> str:
+    return event.error.detail if event.error else "no reason given"
+
+
+def summary(run: Run) -> str:
+    """How a run stands, on one line: status, why, how long, what it took."""
+    usage = run.usage
+    status = run.status.replace("_", " ")
+    if run.incomplete_reason:
+        status += f" ({run.incomplete_reason})"
+    if run.error is not None:
+        status += f" ({run.error.code}: {one_line(run.error.detail, _ERROR_LIMIT)})"
+    took = _seconds_between(run.started_at, run.finished_at)
+    parts = [
+        status if took is None else f"{status} in {duration(took * 1000)}",
+        _count(usage.turns, "turn"),
+        _count(usage.tool_calls, "tool call"),
+        f"{usage.input_tokens} + {usage.output_tokens} tokens",
+    ]
+    if usage.cost_usd:
+        parts.append(f"${usage.cost_usd:.4f}")
+    return f"{run.id} {' · '.join(parts)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _seconds_between(start: str | None, end: str | None) -> float | None:
+    if start is None or end is None:
+        return None
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except ValueError:
+        return None

@@ -1,0 +1,42 @@
+"""What every command has at hand: the terminal, and a way to the service."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.api import ServiceApi
+from interfaces.cli.terminal import Terminal
+
+Connect = Callable[[], AbstractAsyncContextManager[ServiceApi]]
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One invocation."""
+
+    terminal: Terminal
+    connect: Connect
+
+    def perform(self, action: Callable[[ServiceApi], Awaitable[int | None]]) -> None:
+        """Run the action with the service at hand. What it returns, if not 0 or None, is the exit code."""
+        import asyncio
+
+        async def with_service() -> int:
+            async with self.connect() as api:
+                return await action(api) or 0
+
+        if code := asyncio.run(with_service()):
+            raise typer.Exit(code)
+
+
+def session_of(context: typer.Context) -> Session:
+    """The session that the invocation carries."""
+    session = context.find_object(Session)
+    if session is None:
+        raise RuntimeError("a command was invoked without a session")
+    return session

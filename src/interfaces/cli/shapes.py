@@ -1,0 +1,294 @@
+"""The service's answers as far as commands show them. Fields of newer services are ignored."""
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.failures import UnexpectedAnswer
+
+ShapeT = TypeVar("ShapeT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a run, a tool call or a test failed."""
+
+    code: str
+    detail: str
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a message, of any kind: text, image, tool_use or tool_result."""
+
+    type: str
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    params: dict[str, object] = field(default_factory=dict)
+    malformed: str | None = None
+    tool_id: str = ""
+    tool_name: str = ""
+    result: str = ""
+    is_error: bool = False
+    media_type: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message of a thread."""
+
+    id: str
+    role: str
+    content: list[Part]
+    created_at: str = ""
+    run_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Its text parts, joined."""
+        return "".join(part.text for part in self.content if part.type == "text")
+
+    @property
+    def asks_for_tools(self) -> bool:
+        """Whether it is not the last word."""
+        return any(part.type == "tool_use" for part in self.content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a run consumed."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    turns: int = 0
+    tool_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run without its messages."""
+
+    id: str
+    thread_id: str
+    agent_id: str
+    status: str
+    agent_version: int = 0
+    output: str | None = None
+    error: Failure | None = None
+    incomplete_reason: str | None = None
+    pending: list[Part] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    attempt: int = 0
+    created_at: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitedRun:
+    """A run with the messages it wrote."""
+
+    run: Run
+    messages: list[Message]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFields:
+    """What an event of a run may carry, over all types."""
+
+    seq: int = 0
+    at: str = ""
+    turn: int = 0
+    text: str = ""
+    message: Message | None = None
+    message_id: str = ""
+    reason: str = ""
+    model: str = ""
+    attempt: int = 0
+    tool_call_id: str = ""
+    name: str = ""
+    params: dict[str, object] = field(default_factory=dict)
+    duration_ms: int | None = None
+    error: Failure | None = None
+    status: str = ""
+    progress: float | None = None
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventNumber:
+    """An event as far as its place in the run's log."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """An agent at a version."""
+
+    id: str
+    name: str
+    model: str
+    version: int
+    fallback_models: list[str] = field(default_factory=list)
+    instructions: str = ""
+    tools: list[str] = field(default_factory=list)
+    mcp_servers: list[str] = field(default_factory=list)
+    tool_allowlist: list[str] | None = None
+    limits: dict[str, float | None] = field(default_factory=dict)
+    enabled: bool = True
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """A registered MCP server; of `env` and `headers` only the names are known."""
+
+    id: str
+    slug: str
+    kind: str
+    version: int = 0
+    command: str | None = None
+    args: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    url: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    trusted: bool = False
+    isolation: str = ""
+    timeout_s: float | None = None
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpStatus:
+    """The state of a server's connections."""
+
+    state: str
+    since: str = ""
+    last_error: str | None = None
+    protocol_version: str | None = None
+    tool_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTool:
+    """A tool as its server describes it."""
+
+    name: str
+    description: str = ""
+    model_name: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedTool:
+    """A tool that could not be registered."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTools:
+    """What a server offers, as last seen; `taken_at` is None if it was never listed."""
+
+    data: list[McpTool]
+    skipped: list[SkippedTool] = field(default_factory=list)
+    taken_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """What a server says about itself."""
+
+    name: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTestOutcome:
+    """Whether a server starts, answers and lists its tools."""
+
+    ok: bool
+    protocol_version: str | None = None
+    server_info: ServerInfo | None = None
+    tools: list[McpTool] = field(default_factory=list)
+    skipped: list[SkippedTool] = field(default_factory=list)
+    latency_ms: float = 0
+    error: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTool:
+    """A tool that a key or an agent can see."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+    server: str | None = None
+    health: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """An API key; `token` is there once, when it was just made."""
+
+    id: str
+    name: str
+    role: str
+    platform: bool = False
+    created_at: str = ""
+    revoked_at: str | None = None
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """An entry of the audit trail."""
+
+    id: str
+    action: str
+    actor: str
+    resource: str
+    at: str
+    run_id: str | None = None
+    tool: str | None = None
+    server_id: str | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """What a just created thing is called."""
+
+    id: str
+
+
+def read_as(shape: type[ShapeT], document: JsonValue) -> ShapeT:
+    """The document as a shape. Raises UnexpectedAnswer."""
+    import msgspec
+
+    try:
+        return msgspec.convert(document, shape)
+    except msgspec.ValidationError as exc:
+        raise UnexpectedAnswer(str(exc)) from exc
+
+
+def parsed_as(shape: type[ShapeT], text: str) -> ShapeT:
+    """JSON text as a shape. Raises UnexpectedAnswer."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text, type=shape)
+    except msgspec.DecodeError as exc:
+        raise UnexpectedAnswer(str(exc)) from exc
+
+
+def entries_of(shape: type[ShapeT], page: JsonObject) -> list[ShapeT]:
+    """The entries of a list's page. Raises UnexpectedAnswer."""
+    data = page.get("data")
+    return [read_as(shape, entry) for entry in data] if isinstance(data, list) else []

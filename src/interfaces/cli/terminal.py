@@ -1,0 +1,110 @@
+"""What a command prints: data on stdout, remarks on stderr; with rich on a terminal, as plain aligned text elsewhere."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from domain.json_value import JsonValue
+
+# Control characters of models and servers would steer the user's terminal; tab and newline may stay.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_GAP = "  "
+
+
+class Terminal:
+    """Two text streams and what each can show."""
+
+    def __init__(self, *, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a person watches both streams."""
+        return self._out.isatty() and self._err.isatty()
+
+    def line(self, text: str = "") -> None:
+        """Data, on stdout."""
+        print(printable(text), file=self._out)
+
+    def note(self, text: str) -> None:
+        """A remark, on stderr."""
+        print(printable(text), file=self._err, flush=True)
+
+    def stream(self, text: str) -> None:
+        """A piece of text on stdout, at once and without a line end."""
+        print(printable(text), end="", file=self._out, flush=True)
+
+    def faint(self, text: str) -> None:
+        """A line of lesser weight on a terminal's stdout."""
+        self.styled(text, style="dim")
+
+    def styled(self, text: str, *, style: str) -> None:
+        """A line on stdout, in a rich style where stdout is a terminal."""
+        if not self._out.isatty():
+            self.line(text)
+            return
+        from rich.console import Console
+
+        Console(file=self._out).print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+    def json(self, document: JsonValue) -> None:
+        """One JSON document."""
+        print(json.dumps(document, indent=2, ensure_ascii=False), file=self._out)
+
+    def fields(self, fields: Mapping[str, str]) -> None:
+        """Names with values, one a line; empty values are left out."""
+        shown = {name: value for name, value in fields.items() if value}
+        width = max(map(len, shown), default=0)
+        for name, value in shown.items():
+            self.line(f"{name:<{width}}{_GAP}{value}")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
+        """Rows under headings; without rows the remark `empty`."""
+        if not rows:
+            self.note(empty)
+            return
+        cells = [[one_line(cell) for cell in row] for row in rows]
+        if self._out.isatty():
+            self._rich_table(columns, cells)
+            return
+        headed = [[column.upper() for column in columns], *cells]
+        widths = [max(len(row[index]) for row in headed) for index in range(len(columns))]
+        for row in headed:
+            self.line(_GAP.join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+    def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*columns, box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        Console(file=self._out).print(table)
+
+
+def printable(text: str) -> str:
+    """Text without characters that do more than be seen."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """Text on a single line, cut to `limit` characters."""
+    joined = " ".join(printable(text).split())
+    return joined if limit is None or len(joined) <= limit else f"{joined[: limit - 1]}…"
+
+
+def short_json(document: object, limit: int = 80) -> str:
+    """JSON on one line, cut to `limit` characters."""
+    return one_line(json.dumps(document, ensure_ascii=False), limit)
+
+
+def duration(milliseconds: float) -> str:
+    """`12 ms`, `3.4 s` or `2 min 5 s`."""
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"

@@ -1,0 +1,74 @@
+"""Messages and runs as text for people."""
+
+from collections.abc import Iterator
+
+from interfaces.cli.shapes import Message, Part, Run
+from interfaces.cli.terminal import Terminal, one_line, short_json
+
+_RESULT_LIMIT = 2000
+_INDENT = "  "
+
+
+def show_messages(terminal: Terminal, messages: list[Message]) -> None:
+    """A transcript: who spoke, what they said, which tools were called and what they answered."""
+    for message in messages:
+        heading = f"{message.role}  {message.created_at}".rstrip()
+        terminal.styled(f"{heading}  {message.run_id}" if message.run_id else heading, style="bold")
+        for part in message.content:
+            for line in part_lines(part):
+                terminal.line(f"{_INDENT}{line}".rstrip())
+        terminal.line()
+
+
+def part_lines(part: Part) -> Iterator[str]:
+    """A part of a message, line by line; long tool results are cut."""
+    match part.type:
+        case "text":
+            yield from part.text.splitlines()
+        case "image":
+            yield f"[image {part.media_type}]"
+        case "tool_use":
+            yield f"→ {call_text(part)}  [{part.id}]"
+        case "tool_result":
+            yield f"← {part.tool_name}{' failed' if part.is_error else ''}  [{part.tool_id}]"
+            missing = len(part.result) - _RESULT_LIMIT
+            yield from (f"{_INDENT}{line}" for line in part.result[:_RESULT_LIMIT].splitlines())
+            if missing > 0:
+                yield f"{_INDENT}… {missing} more characters (--json shows all)"
+        case kind:
+            yield f"[{kind}]"
+
+
+def call_text(call: Part) -> str:
+    """A tool call on one line."""
+    return f"{call.name} {short_json(call.params) if call.malformed is None else one_line(call.malformed, 80)}"
+
+
+def show_run(terminal: Terminal, run: Run) -> None:
+    """A run's fields."""
+    usage = run.usage
+    terminal.fields(
+        {
+            "run": run.id,
+            "status": run.status,
+            "reason": run.incomplete_reason or "",
+            "error": f"{run.error.code}: {one_line(run.error.detail)}" if run.error else "",
+            "thread": run.thread_id,
+            "agent": f"{run.agent_id} version {run.agent_version}",
+            "created": run.created_at,
+            "started": run.started_at or "",
+            "finished": run.finished_at or "",
+            "attempts": str(run.attempt) if run.attempt > 1 else "",
+            "usage": f"{usage.turns} turns, {usage.tool_calls} tool calls, {usage.input_tokens} input and "
+            f"{usage.output_tokens} output tokens{f', ${usage.cost_usd:.4f}' if usage.cost_usd else ''}",
+        }
+    )
+
+
+def show_pending(terminal: Terminal, run: Run) -> None:
+    """What a waiting run waits for, and the command that settles it. On stderr."""
+    terminal.note(f"The run {run.id} waits for the result of:")
+    for call in run.pending:
+        terminal.note(f"{_INDENT}{call_text(call)}  [{call.id}]")
+    results = " ".join(f"--result {call.id}=TEXT" for call in run.pending)
+    terminal.note(f"Go on with: dragoman run-resume {run.id} {results}")
