@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from infrastructure.mcp.stdio_framing import OversizedLine
 
-_END = re.compile(rb"(?:\r\n|\n|\r)(?:\r\n|\n|\r)")
+_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _PREFIX = re.compile(rb"(?:[^\n]*\n)*?data: ?", re.MULTILINE)

@@ -53,6 +53,7 @@ class LegacySseTransport:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._reader.close()
+        self._endpoint.abort_requests()
         await self._end_stream()
 
     def describe_end(self) -> str | None:

@@ -4,6 +4,7 @@ aiohttp instead of the SDK's own HTTP client, which costs five times the CPU per
 cookies, session) is in the client they share.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -74,33 +75,46 @@ class Endpoint:
             name.lower(): value for name, value in headers.items()
         }
         self.max_response_bytes = max_response_bytes
+        self._in_flight: set[asyncio.Timeout] = set()
+
+    def abort_requests(self) -> None:
+        """Breaks off what is in flight; whoever waits for it gets TransportFailedError."""
+        for exchange in self._in_flight:
+            exchange.reschedule(0)
 
     def at(self, url: str) -> "Endpoint":
         """Another address of the same server, absolute or relative. Raises TransportFailedError if it is elsewhere."""
         target = self._url.join(URL(url))
         if target.origin() != self._url.origin():
             raise TransportFailedError(REDIRECTED)
-        return Endpoint(self._client, str(target), self._headers, self.max_response_bytes)
+        other = Endpoint(self._client, str(target), self._headers, self.max_response_bytes)
+        other._in_flight = self._in_flight
+        return other
 
     @asynccontextmanager
     async def request(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Sends a request; the reply's body is yet to be read. Raises TransportFailedError, also in the block."""
+        exchange = asyncio.timeout(None)
         try:
-            async with self._send(method, headers, body) as response:
-                if response.status not in _REDIRECTS:
+            async with exchange:
+                self._in_flight.add(exchange)
+                async with self._send(method, headers, body) as response:
+                    if response.status not in _REDIRECTS:
+                        yield response
+                        return
+                    self._follow(response)
+                async with self._send(method, headers, body) as response:
+                    if response.status in _REDIRECTS:
+                        raise TransportFailedError(REDIRECTED)
                     yield response
-                    return
-                self._follow(response)
-            async with self._send(method, headers, body) as response:
-                if response.status in _REDIRECTS:
-                    raise TransportFailedError(REDIRECTED)
-                yield response
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as exc:
             raise TransportFailedError(UNREACHABLE) from exc
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise TransportFailedError(BROKEN) from exc
+        finally:
+            self._in_flight.discard(exchange)
 
     def _send(
         self, method: str, headers: Mapping[str, str], body: bytes | None

@@ -70,6 +70,7 @@ class StreamableHttpTransport:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._reader.close()
+        self._endpoint.abort_requests()
         if self._listener is not None:
             self._listener.cancel()
             await asyncio.wait([self._listener])

@@ -1,0 +1,210 @@
+"""Addresses where no MCP server answers as it should: each is a clear failure in bounded time."""
+
+import asyncio
+import gzip
+import json
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from application.mcp.ports import McpFailure, McpFailureKind, ServerState
+from domain.mcp.server import McpServerKind
+from tests.integration.mcp.parts import (
+    IN_RUN,
+    Respond,
+    a_call,
+    answering,
+    free_port,
+    http,
+    remote,
+    sdk_connections,
+    text_of,
+)
+
+LATE_S = 1.0
+KINDS = pytest.mark.parametrize("kind", [McpServerKind.HTTP, McpServerKind.SSE])
+
+
+def always(answer: bytes | None) -> Respond:
+    async def respond(request: bytes) -> bytes | None:
+        return answer
+
+    return respond
+
+
+def message_in(request: bytes) -> dict[str, object]:
+    message: dict[str, object] = json.loads(request.partition(b"\r\n\r\n")[2] or b"{}")
+    return message
+
+
+def modern(call: Callable[[object], Awaitable[bytes | None]]) -> Respond:
+    """A modern server whose answer to a call with an id is what `call` says."""
+
+    async def respond(request: bytes) -> bytes | None:
+        message = message_in(request)
+        if message["method"] != "server/discover":
+            return await call(message["id"])
+        result = {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+        return http("200 OK", "application/json", json.dumps(reply(message["id"], result)).encode())
+
+    return respond
+
+
+def reply(request_id: object, result: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+async def failure_at(url: str, kind: McpServerKind = McpServerKind.HTTP, timeout_s: float = 20.0) -> McpFailure:
+    async with sdk_connections() as connections:
+        began = time.monotonic()
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(remote(url, kind), IN_RUN, a_call("echo", timeout_s=timeout_s))
+        assert time.monotonic() - began < timeout_s + LATE_S
+        return raised.value
+
+
+@KINDS
+async def test_an_address_where_nobody_listens_is_not_connected(kind: McpServerKind) -> None:
+    server = remote(f"http://127.0.0.1:{free_port()}/mcp", kind)
+    async with sdk_connections() as connections:
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("echo"))
+        failure = raised.value
+        assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, "The server cannot be reached.")
+        assert connections.status(server).state is ServerState.ERROR
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        (http("500 Oh No", "text/plain", b"secret stack trace"), "The server answered with HTTP status 500."),
+        (http("404 Not Found", "text/html", b"<html>"), "The server refused the request (HTTP status 404)."),
+        (http("200 OK", "text/html", b"<html>"), "The server's reply is not MCP (content type text/html)."),
+        (
+            http("307 Moved", "text/plain", b"", "location: http://192.0.2.1/elsewhere"),
+            "The server redirects to another origin, which is not followed.",
+        ),
+        (b"220 smtp.example.com ESMTP\r\n", "The connection to the server broke before it answered."),
+        (b"", "The connection to the server broke before it answered."),
+    ],
+    ids=["500", "404", "html", "elsewhere", "not http", "nothing"],
+)
+async def test_an_endpoint_that_is_no_mcp_server_is_not_connected(
+    kind: McpServerKind, answer: bytes, detail: str
+) -> None:
+    async with answering(always(answer)) as address:
+        failure = await failure_at(address, kind)
+    assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, detail)
+
+
+async def test_json_that_is_not_json_rpc_is_not_connected() -> None:
+    async with answering(always(http("200 OK", "application/json", b'{"status": "fine"}'))) as address:
+        failure = await failure_at(address)
+    assert failure.kind is McpFailureKind.NOT_CONNECTED
+    assert failure.detail == "The server's reply is not a valid JSON-RPC message."
+
+
+@KINDS
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+async def test_a_server_that_refuses_access_needs_credentials(kind: McpServerKind, status: str) -> None:
+    async with answering(always(http(status, "application/json", b"{}"))) as address, sdk_connections() as connections:
+        server = remote(address, kind)
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("echo"))
+        assert raised.value.kind is McpFailureKind.NOT_CONNECTED
+        assert connections.status(server).state is ServerState.NEEDS_AUTH
+
+
+@KINDS
+async def test_an_endpoint_that_never_answers_fails_the_call_at_its_deadline(kind: McpServerKind) -> None:
+    async with answering(always(None)) as address:
+        failure = await failure_at(address, kind, timeout_s=0.5)
+    assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, "The server did not answer in time.")
+
+
+@pytest.mark.requirement("A5")
+async def test_a_server_that_goes_silent_in_a_call_times_out() -> None:
+    async def silence(request_id: object) -> None:
+        await asyncio.sleep(0)
+
+    async with answering(modern(silence)) as address:
+        failure = await failure_at(address, timeout_s=0.5)
+    assert failure.kind is McpFailureKind.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"", McpFailureKind.CONNECTION_LOST),
+        (http("502 Bad Gateway", "text/html", b"<html>"), McpFailureKind.CONNECTION_LOST),
+        (http("429 Too Many", "text/plain", b""), McpFailureKind.NOT_CONNECTED),
+        (http("200 OK", "text/html", b"<html>"), McpFailureKind.INVALID_REPLY),
+        (http("200 OK", "application/json", b"{"), McpFailureKind.INVALID_REPLY),
+        (
+            http("200 OK", "application/json", b'{"jsonrpc": "2.0", "id": 1, "result": {}}'),
+            McpFailureKind.INVALID_REPLY,
+        ),
+        (http("202 Accepted", "text/plain", b""), McpFailureKind.CONNECTION_LOST),
+        (http("200 OK", "text/event-stream", b": nothing\n\n"), McpFailureKind.CONNECTION_LOST),
+        (
+            http("200 OK", "application/json", gzip.compress(b"{}"), "content-encoding: gzip"),
+            McpFailureKind.INVALID_REPLY,
+        ),
+    ],
+    ids=["cut", "502", "429", "html", "no json", "no result", "202", "empty stream", "compressed"],
+)
+async def test_a_call_answered_with_something_else_fails_by_its_kind(answer: bytes, kind: McpFailureKind) -> None:
+    async def call(request_id: object) -> bytes:
+        return answer
+
+    async with answering(modern(call)) as address:
+        failure = await failure_at(address)
+    assert failure.kind is kind
+
+
+@pytest.mark.requirement("B11")
+async def test_a_reply_of_unannounced_length_is_counted_and_refused() -> None:
+    async def call(request_id: object) -> bytes:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
+        return head + b"x" * (6 * 1024 * 1024)
+
+    async with answering(modern(call)) as address:
+        failure = await failure_at(address)
+    assert failure.kind is McpFailureKind.TOO_LARGE
+    assert "reply of 6291456 bytes exceeds the limit of 4194304 bytes" in failure.detail
+
+
+async def test_a_redirect_within_the_origin_is_followed_with_its_method() -> None:
+    async def call(request_id: object) -> bytes:
+        result = {"content": [{"type": "text", "text": "arrived"}], "resultType": "complete"}
+        return http("200 OK", "application/json", json.dumps(reply(request_id, result)).encode())
+
+    serve = modern(call)
+
+    async def respond(request: bytes) -> bytes | None:
+        if request.startswith(b"POST /mcp HTTP"):
+            return http("307 Moved", "text/plain", b"", "location: /mcp/")
+        assert request.startswith(b"POST /mcp/ HTTP")
+        return await serve(request)
+
+    async with answering(respond) as address, sdk_connections() as connections:
+        assert text_of(await connections.call_tool(remote(f"{address}/mcp"), IN_RUN, a_call("echo"))) == "arrived"
+
+
+async def test_a_server_that_wants_input_in_the_middle_of_a_call_is_not_waited_for() -> None:
+    async def call(request_id: object) -> bytes:
+        result = {"resultType": "input_required", "requestState": "x"}
+        return http("200 OK", "application/json", json.dumps(reply(request_id, result)).encode())
+
+    async with answering(modern(call)) as address:
+        failure = await failure_at(address)
+    assert failure.kind is McpFailureKind.INVALID_REPLY
+    assert failure.detail == "The server asked for input in the middle of the call, which is not supported."
