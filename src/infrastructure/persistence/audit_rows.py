@@ -9,17 +9,21 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, McpServerId, OrganizationId, RunId
 from domain.json_value import JsonObject
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import audit_event
 
 # Ids of audit events of repeatable steps are derived: an entry that is there already is the same entry.
 # SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_insert = postgresql.insert(audit_event).on_conflict_do_nothing(index_elements=["id"])
+_insert = Prepared(
+    postgresql.insert(audit_event).inline().on_conflict_do_nothing(index_elements=["id"]),
+    columns=[column.name for column in audit_event.columns],
+)
 
 
 def record(connection: Connection, *events: AuditEvent) -> None:
     """Store entries within the transaction of what they describe."""
     if events:
-        connection.execute(_insert, [_row(event) for event in events])
+        _insert.run_many(connection, [_row(event) for event in events])
 
 
 def audit_event_of(row: AnyRow) -> AuditEvent:

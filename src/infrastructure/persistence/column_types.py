@@ -1,5 +1,6 @@
 """How domain values stand in columns; the same on both databases."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -81,6 +82,20 @@ class PlainText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """To storable text."""
-        if value is None or (value.isascii() and "\0" not in value):
-            return value
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\0", "\ufffd")
+        return None if value is None else storable(value)
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None]:
+        """The same without the detour: it is run for every text of every row."""
+        return storable_or_none
+
+
+def storable(value: str) -> str:
+    """What both databases can hold: U+FFFD in place of NUL and of lone surrogates."""
+    if value.isascii() and "\0" not in value:
+        return value
+    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\0", "\ufffd")
+
+
+def storable_or_none(value: str | None) -> str | None:
+    """The same for what may be absent."""
+    return None if value is None else storable(value)

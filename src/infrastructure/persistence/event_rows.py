@@ -11,9 +11,10 @@ from domain.runs.events import NewEvent, RunEvent, RunEventType
 from domain.threads.message import Message
 from domain.threads.message_json import timestamp
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import prepared_insert
 from infrastructure.persistence.tables import message, run_event
 
-insert_event = run_event.insert()
+_insert = prepared_insert(run_event)
 
 select_events: Select[Any] = (
     select(
@@ -28,7 +29,11 @@ select_events: Select[Any] = (
         message.c.created_at.label("message_created_at"),
         message.c.run_id.label("message_run_id"),
     )
-    .select_from(run_event.outerjoin(message, message.c.id == run_event.c.message_id))
+    .select_from(
+        run_event.outerjoin(
+            message, (message.c.run_id == run_event.c.run_id) & (message.c.id == run_event.c.message_id)
+        )
+    )
     .where(
         run_event.c.organization_id == bindparam("organization_id"),
         run_event.c.run_id == bindparam("run_id"),
@@ -69,7 +74,7 @@ def add_events(
                 "message_id": message_id if by_reference else None,
             }
         )
-    connection.execute(insert_event, rows if len(rows) > 1 else rows[0])
+    _insert.run_many(connection, rows)
 
 
 def event_of(row: AnyRow) -> RunEvent:

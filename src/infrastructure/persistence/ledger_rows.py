@@ -14,10 +14,11 @@ from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolOutcome, ToolResult
 from infrastructure.persistence.message_rows import content_of
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared, prepared_insert
 from infrastructure.persistence.tables import message, tool_call
 
-_insert = tool_call.insert()
-_settle = (
+_insert = prepared_insert(tool_call)
+_settle = Prepared(
     update(tool_call)
     .where(
         tool_call.c.id == bindparam("call_id"),
@@ -34,7 +35,7 @@ _settle = (
         message_id=bindparam("new_message_id"),
     )
 )
-_answer = (
+_answer = Prepared(
     update(tool_call)
     .where(tool_call.c.id == bindparam("call_id"), tool_call.c.run_id == bindparam("of_run"))
     .values(result=None, message_id=bindparam("new_message_id"))
@@ -52,14 +53,15 @@ _open = (
     .where(tool_call.c.run_id == bindparam("run_id"), tool_call.c.message_id.is_(None))
     .order_by(tool_call.c.turn, tool_call.c.position)
 )
-_contents = select(message.c.content).where(message.c.id.in_(bindparam("ids", expanding=True)))
+_contents = select(message.c.content).where(
+    message.c.run_id == bindparam("run_id"), message.c.id.in_(bindparam("ids", expanding=True))
+)
 
 
 def add_calls(connection: Connection, organization_id: OrganizationId, calls: tuple[ToolCall, ...]) -> None:
     """Store new entries."""
     if calls:
-        rows = [_row(organization_id, call) for call in calls]
-        connection.execute(_insert, rows if len(rows) > 1 else rows[0])
+        _insert.run_many(connection, [_row(organization_id, call) for call in calls])
 
 
 def settle_calls(
@@ -72,16 +74,15 @@ def settle_calls(
     answered = {result.tool_id: entry.id for entry in messages for result in entry.tool_results}
     if settlements:
         rows = [_settlement_row(run_id, settlement, answered) for settlement in settlements]
-        found = connection.execute(_settle, rows if len(rows) > 1 else rows[0])
-        if found.rowcount != len(rows):
+        if _settle.run_many(connection, rows) != len(rows):
             raise ValueError(
                 f"run {run_id} has not all of these calls to be settled: {[row['call_id'] for row in rows]}"
             )
         for settlement in settlements:
             answered.pop(settlement.tool_call_id, None)
     if answered:
-        connection.execute(
-            _answer,
+        _answer.run_many(
+            connection,
             [{"call_id": call_id, "of_run": run_id, "new_message_id": id_} for call_id, id_ in answered.items()],
         )
 
@@ -94,15 +95,17 @@ def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:
 def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
     """The run's ledger, in order, with results from wherever they stand."""
     rows = connection.execute(_of_run, {"organization_id": organization_id, "run_id": run_id}).all()
-    carried = _carried_results(connection, rows)
+    carried = _carried_results(connection, run_id, rows)
     return tuple(_call_of(row, carried) for row in rows)
 
 
-def _carried_results(connection: Connection, rows: Iterable[AnyRow]) -> dict[ToolCallId, ToolResultContent]:
+def _carried_results(
+    connection: Connection, run_id: RunId, rows: Iterable[AnyRow]
+) -> dict[ToolCallId, ToolResultContent]:
     ids = sorted({row.message_id for row in rows if row.message_id is not None})
     if not ids:
         return {}
-    contents = connection.execute(_contents, {"ids": ids}).scalars()
+    contents = connection.execute(_contents, {"run_id": run_id, "ids": ids}).scalars()
     return {
         part.tool_id: part
         for content in contents

@@ -13,11 +13,11 @@ from infrastructure.persistence.paging import AnyRow
 class SecretBox(Protocol):
     """Encrypts what must not be readable in the database or its backups."""
 
-    def encrypt(self, plain: bytes) -> bytes:
+    def encrypt(self, plain: bytes, /) -> bytes:
         """The sealed form, which `decrypt` opens."""
         ...
 
-    def decrypt(self, sealed: bytes) -> bytes:
+    def decrypt(self, sealed: bytes, /) -> bytes:
         """The inverse of `encrypt`."""
         ...
 

@@ -2,24 +2,32 @@
 
 from typing import cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, func, select
 
 from domain.ids import MessageId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import Content, Message, Role
 from domain.threads.message_json import content_from_json, content_to_json
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import message as message_table
 
-# Not asked for the position it gets.
-_insert = message_table.insert().inline()
+_earlier = message_table.alias("earlier")
+_last_position = (
+    select(func.coalesce(func.max(_earlier.c.position), 0))
+    .where(_earlier.c.thread_id == bindparam("of_thread"))
+    .scalar_subquery()
+)
+_insert = Prepared(
+    message_table.insert().inline().values(position=_last_position + 1),
+    columns=[column.name for column in message_table.columns if column.name != "position"],
+)
 
 
 def add_messages(connection: Connection, organization_id: OrganizationId, messages: tuple[Message, ...]) -> None:
     """Store messages at the end of their thread, in order."""
     if messages:
-        rows = [_row(organization_id, message) for message in messages]
-        connection.execute(_insert, rows if len(rows) > 1 else rows[0])
+        _insert.run_many(connection, [_row(organization_id, message) for message in messages])
 
 
 def message_of(row: AnyRow) -> Message:
@@ -49,6 +57,7 @@ def _row(organization_id: OrganizationId, message: Message) -> dict[str, object]
         "id": message.id,
         "organization_id": organization_id,
         "thread_id": message.thread_id,
+        "of_thread": message.thread_id,
         "run_id": message.run_id,
         "role": message.role.value,
         "content": content_json(message.content),

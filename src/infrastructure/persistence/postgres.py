@@ -83,13 +83,14 @@ def _run(engine: Engine, job: Job[T]) -> None:
     commit."""
     for attempt in range(1, _ATTEMPTS + 1):
         with engine.connect() as connection:
+            transaction = connection.begin()
             try:
                 job.execute(connection)
             except DBAPIError as error:
                 if attempt < _ATTEMPTS and (error.connection_invalidated or _sqlstate(error) in _RETRYABLE):
                     continue
                 raise
-            connection.commit()
+            transaction.commit()
             return
 
 

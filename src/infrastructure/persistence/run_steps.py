@@ -1,7 +1,7 @@
 """Storing a step of a run: the run's row first, which gives the event numbers, then what the step adds around it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, Update, bindparam, select, update
 
@@ -14,7 +14,7 @@ from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import add_calls, open_calls, settle_calls
 from infrastructure.persistence.message_rows import add_messages
-from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import state_row
 from infrastructure.persistence.tables import message, run, run_request
 from infrastructure.persistence.thread_queue import next_run
@@ -53,20 +53,36 @@ _without_overview = (
 )
 
 
-def _returning(statement: Update) -> Update:
-    return statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested, _without_overview)
+class _Advanced(NamedTuple):
+    """What a change of the row gives back; flags as the driver has them."""
+
+    last_seq: int
+    rolled_back: bool
+    cancel_requested: bool
+    without_overview: bool
+
+
+def _advancing(statement: Update) -> Prepared:
+    return Prepared(statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested, _without_overview))
+
+
+def _first(prepared: Prepared, connection: Connection, parameters: dict[str, Any]) -> _Advanced | None:
+    row = prepared.first(connection, parameters)
+    return None if row is None else _Advanced(*row)
 
 
 # The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
-_advance = _returning(update(run).where(*_held).values(last_seq=_counted, **_state))
-_count_events = update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
+_advance = _advancing(update(run).where(*_held).values(last_seq=_counted, **_state))
+_count_events = Prepared(
+    update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
+)
 # Without a worker; the caller holds the thread's lock and has seen the status.
-_change = _returning(
+_change = _advancing(
     update(run)
     .where(run.c.id == bindparam("run_id"), run.c.status == bindparam("seen_status"))
     .values(last_seq=_counted, **_state)
 )
-_claim = _returning(
+_claim = _advancing(
     update(run)
     .where(
         run.c.id == bindparam("run_id"),
@@ -92,7 +108,7 @@ _supersede = update(message).where(message.c.run_id == bindparam("of_run")).valu
 def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepOutcome, Run]:
     """Store a worker's step, and give the run as it stands then. Raises LeaseLost, or ValueError for settlements that
     do not fit."""
-    row = connection.execute(_advance, {**_parameters(step), "lease_epoch": lease.epoch}).first()
+    row = _first(_advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
     if row is None:
         raise LeaseLost(lease.run_id)
     outcome = _store_rest(connection, step, row)
@@ -107,15 +123,16 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepO
 def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> None:
     """Store events alone. Raises LeaseLost."""
     counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
-    row = connection.execute(_count_events, counting).first()
+    row = _count_events.first(connection, counting)
     if row is None:
         raise LeaseLost(lease.run_id)
-    add_events(connection, row.organization_id, lease.run_id, events, last_seq=row.last_seq)
+    last_seq, organization_id = row
+    add_events(connection, organization_id, lease.run_id, events, last_seq=last_seq)
 
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
     """Store a step of a run nobody executes, under the thread's lock."""
-    row = connection.execute(_change, {**_parameters(step), "seen_status": seen.value}).first()
+    row = _first(_change, connection, {**_parameters(step), "seen_status": seen.value})
     if row is None:
         raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
     return _store_rest(connection, step, row)
@@ -131,7 +148,7 @@ def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> S
         **lease,
         **_parameters(step),
     }
-    row = connection.execute(_claim, claiming).first()
+    row = _first(_claim, connection, claiming)
     return None if row is None else _store_rest(connection, step, row)
 
 
@@ -153,7 +170,7 @@ def _parameters(step: Step) -> dict[str, Any]:
     return {"run_id": step.run.id, "event_count": len(step.events), **state}
 
 
-def _store_rest(connection: Connection, step: Step, row: AnyRow) -> StepOutcome:
+def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutcome:
     after = step.run
     organization_id, run_id = after.organization_id, after.id
     add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)

@@ -1,6 +1,8 @@
 """The schema: what is stored, for SQLite and PostgreSQL alike. Migrations under migrations/ build exactly this.
 
 Every table is scoped by organization_id. Foreign keys exist where deleting the parent must take the child along.
+What each step of a run writes to (message, run_event, tool_call, audit_event) has as few indices as its queries allow,
+and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLite every tree touched is a page written.
 """
 
 from sqlalchemy import (
@@ -94,21 +96,21 @@ thread = Table(
     Index(None, "organization_id", "created_at", "id"),
 )
 
-# `position` orders a thread: the database counts it up, and a thread is only ever written to by one hand at a time.
+# `position` counts from 1 in each thread, which only one hand at a time writes to: the holder of the lease on its active
+# run, or of the thread's lock.
 message = Table(
     "message",
     metadata,
-    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    Column("id", PlainText, nullable=False, unique=True),
+    Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("id", PlainText, nullable=False),
     Column("organization_id", PlainText, nullable=False),
-    Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), nullable=False),
     Column("run_id", PlainText),
     Column("role", PlainText, nullable=False),
     Column("content", JsonText, nullable=False),
     Column("superseded", Boolean, nullable=False),
     Column("created_at", Moment, nullable=False),
-    Index(None, "thread_id", "position"),
-    Index(None, "run_id", "position"),
+    UniqueConstraint("run_id", "id"),
 )
 
 # The state of a run: small, because every step rewrites it. What was asked for stands in run_request.
@@ -200,9 +202,9 @@ run_event = Table(
 tool_call = Table(
     "tool_call",
     metadata,
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
     Column("id", PlainText, primary_key=True),
     Column("organization_id", PlainText, nullable=False),
-    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
     Column("turn", Integer, nullable=False),
     Column("position", Integer, nullable=False),
     Column("call", JsonText, nullable=False),
@@ -217,7 +219,6 @@ tool_call = Table(
     Column("duration_ms", Integer),
     Column("settled_at", Moment),
     Column("message_id", PlainText),
-    Index(None, "run_id", "turn", "position"),
 )
 
 # The key is taken before its run is written, so the reference is checked at the end of the transaction.
@@ -261,6 +262,7 @@ audit_event = Table(
         sqlite_where=text("run_id IS NOT NULL"),
         postgresql_where=text("run_id IS NOT NULL"),
     ),
+    sqlite_with_rowid=False,
 )
 
 # `secrets` is the encrypted JSON of env and headers; `config` is everything else.

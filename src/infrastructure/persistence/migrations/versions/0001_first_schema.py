@@ -178,21 +178,19 @@ def _threads() -> None:
     )
     op.create_table(
         "message",
-        sa.Column("position", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("thread_id", sa.Text(), nullable=False),
+        sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("organization_id", sa.Text(), nullable=False),
-        sa.Column("thread_id", sa.Text(), nullable=False),
         sa.Column("run_id", sa.Text(), nullable=True),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("content", sa.Text(), nullable=False),
         sa.Column("superseded", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["thread_id"], ["thread.id"], name="fk_message_thread_id_thread", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("position", name="pk_message"),
-        sa.UniqueConstraint("id", name="uq_message_id"),
+        sa.PrimaryKeyConstraint("thread_id", "position", name="pk_message"),
+        sa.UniqueConstraint("run_id", "id", name="uq_message_run_id_id"),
     )
-    op.create_index("ix_message_run_id_position", "message", ["run_id", "position"], unique=False)
-    op.create_index("ix_message_thread_id_position", "message", ["thread_id", "position"], unique=False)
 
 
 def _runs() -> None:
@@ -310,9 +308,9 @@ def _run_records() -> None:
     )
     op.create_table(
         "tool_call",
+        sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("organization_id", sa.Text(), nullable=False),
-        sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("turn", sa.Integer(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("call", sa.Text(), nullable=False),
@@ -328,9 +326,8 @@ def _run_records() -> None:
         sa.Column("settled_at", sa.BigInteger(), nullable=True),
         sa.Column("message_id", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_tool_call_run_id_run", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("id", name="pk_tool_call"),
+        sa.PrimaryKeyConstraint("run_id", "id", name="pk_tool_call"),
     )
-    op.create_index("ix_tool_call_run_id_turn_position", "tool_call", ["run_id", "turn", "position"], unique=False)
 
 
 def _audit() -> None:
@@ -349,6 +346,7 @@ def _audit() -> None:
         sa.Column("arguments_digest", sa.Text(), nullable=True),
         sa.Column("details", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_audit_event"),
+        sqlite_with_rowid=False,
     )
     op.create_index(
         "ix_audit_event_organization_id_at_id", "audit_event", ["organization_id", "at", "id"], unique=False
