@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Protocol
 
-import httpx
 from dependency_injector import containers, providers
 
 from application.agents.agent_checks import AgentChecks
@@ -76,10 +75,9 @@ from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.home import Home
-from infrastructure.http_client import HttpClients
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.llm.lazy_prices import LazyPriceTable
-from infrastructure.llm.provider_models import ProviderModels
+from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
 from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, ProviderKind
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
@@ -176,16 +174,22 @@ def _database(settings: Settings, home: Home) -> SqliteDatabase:
     return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
 
 
-def _client(http: HttpClients) -> httpx.AsyncClient:
-    return http.create()
+def _lazy_providers() -> LazyProviders:
+    def load() -> OpenProviders:
+        from infrastructure.http_client import HttpClients
+        from infrastructure.llm.provider_models import ProviderModels
+
+        return ProviderModels(http=HttpClients().create())
+
+    return LazyProviders(load)
 
 
 def _routed_models(
-    model_providers: tuple[ProviderConfig, ...], model_http: httpx.AsyncClient, home: Home
+    model_providers: tuple[ProviderConfig, ...], lazy_providers: LazyProviders, home: Home
 ) -> RoutedModels:
     return RoutedModels(
         providers=model_providers,
-        open_provider=ProviderModels(http=model_http).open,
+        open_provider=lazy_providers.open,
         scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
     )
 
@@ -262,12 +266,11 @@ class Container(containers.DeclarativeContainer):
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
     # Models.
-    http: providers.Provider[HttpClients] = providers.Singleton(HttpClients)
-    model_http: providers.Provider[httpx.AsyncClient] = providers.Singleton(_client, http)
+    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(_lazy_providers)
     model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(_model_providers, settings)
     prices: providers.Provider[LazyPriceTable] = providers.Singleton(_prices, model_providers)
     routed_models: providers.Provider[RoutedModels] = providers.Singleton(
-        _routed_models, model_providers, model_http, home
+        _routed_models, model_providers, lazy_providers, home
     )
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 

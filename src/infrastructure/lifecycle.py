@@ -43,8 +43,7 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
             home.write_admin_key(bootstrapped.token)
         tracer = container.tracer()
         stack.push_async_callback(tracer.close)
-        client = container.model_http()
-        stack.push_async_callback(client.aclose)
+        stack.push_async_callback(container.lazy_providers().close)
         connections = container.connections()
         stack.push_async_callback(connections.close)
         stack.push_async_callback(container.code_execution().close)
@@ -90,6 +89,7 @@ async def _warm(container: Container) -> None:
     try:
         await container.connections().warm()
         if any(provider.api_key is not None for provider in container.model_providers()):
+            await container.lazy_providers().warm()
             await container.prices().warm()
     except Exception:
         logger.exception("warming up failed; what is missing is loaded when it is needed")

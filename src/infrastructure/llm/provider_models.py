@@ -12,7 +12,7 @@ from infrastructure.llm.providers import ProviderConfig, ProviderKind
 
 
 class ProviderModels:
-    """Opens providers, all over one HTTP client."""
+    """Opens providers, all over one HTTP client, which it closes in the end."""
 
     def __init__(self, *, http: httpx.AsyncClient, streaming: bool = True, patience: Patience | None = None) -> None:
         self._http = http
@@ -32,3 +32,7 @@ class ProviderModels:
                 )
             case _:
                 assert_never(provider.kind)
+
+    async def close(self) -> None:
+        """Close the HTTP client."""
+        await self._http.aclose()
