@@ -15,7 +15,7 @@ from domain.ids import tool_call_id
 from domain.threads.message import ImageContent, Message
 from infrastructure.redaction import Redactor
 from infrastructure.tracing.langfuse import LangfuseTracer
-from infrastructure.tracing.span_sender import SpanSender
+from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
 from tests.builders import AGENT as AGENT_ID
 from tests.builders import ORG, RUN, SERVER, START, THREAD, a_message, a_run, after
 from tests.integration.tracing.receivers import (
@@ -45,7 +45,7 @@ async def langfuse_tracer(url: str, *, content: bool = True) -> AsyncIterator[La
         base_url=url,
         content=content,
         redactor=Redactor([SECRET]),
-        sender=partial(SpanSender, collect_s=0.01),
+        sender=partial(ObservationSender, collect_s=0.01),
     )
     try:
         yield tracer
@@ -296,6 +296,17 @@ async def test_images_are_told_by_kind_and_size_and_a_huge_result_is_cut() -> No
     assert "characters more" in call.attributes["langfuse.observation.output"]
 
 
+async def test_text_that_is_not_valid_unicode_is_told_as_far_as_it_can_be() -> None:
+    def tell(tracer: LangfuseTracer) -> None:
+        tracer.tool_call(an_mcp_call(text="half a pair: \ud800", params={"\ud800": "\udfff"}))
+        tracer.tool_call(an_mcp_call(index=1))
+
+    odd, plain = await traced(tell, 2)
+
+    assert odd.attributes["langfuse.observation.output"] == "half a pair: ?"
+    assert plain.attributes["langfuse.observation.output"] == "hi back"
+
+
 @pytest.mark.requirement("G1")
 async def test_closing_sends_what_is_still_queued() -> None:
     with langfuse_receiver() as receiver:
@@ -305,7 +316,7 @@ async def test_closing_sends_what_is_still_queued() -> None:
             base_url=receiver.url,
             content=True,
             redactor=Redactor(),
-            sender=partial(SpanSender, collect_s=3_600),
+            sender=partial(ObservationSender, collect_s=3_600),
         )
         for index in range(200):
             tracer.tool_call(an_mcp_call(index=index))
@@ -337,10 +348,10 @@ async def test_an_absent_backend_holds_nothing_up_and_closing_is_bounded(
 @pytest.mark.requirement("G1")
 async def test_a_backend_that_turns_traces_away_is_given_a_rest() -> None:
     with langfuse_receiver(status=401) as receiver:
-        senders: list[SpanSender] = []
+        senders: list[ObservationSender] = []
 
-        def remembered(exporter: object) -> SpanSender:
-            senders.append(SpanSender(exporter, collect_s=0.01))  # type: ignore[arg-type]
+        def remembered(connect: Callable[[], ObservationSink]) -> ObservationSender:
+            senders.append(ObservationSender(connect, collect_s=0.01))
             return senders[0]
 
         tracer = LangfuseTracer(

@@ -6,32 +6,32 @@ import threading
 from collections.abc import Sequence
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from infrastructure.tracing.span_sender import SpanSender
+from infrastructure.tracing.observation_sender import ObservationSender
+from infrastructure.tracing.observations import Observation, ObservationKind
+from tests.builders import START
 
 
-class FakeBackend(SpanExporter):
+class FakeBackend:
     """Answers as told, remembers what it took, and can be made to hang."""
 
     def __init__(self) -> None:
-        self.answers: list[SpanExportResult | Exception] = []
+        self.answers: list[bool | Exception] = []
         self.taken: queue.Queue[list[str]] = queue.Queue()
         self.may_answer = threading.Event()
         self.may_answer.set()
-        self.was_shut_down = threading.Event()
+        self.was_closed = threading.Event()
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.taken.put([span.name for span in spans])
+    def send(self, observations: Sequence[Observation]) -> bool:
+        self.taken.put([observation.name for observation in observations])
         self.may_answer.wait()
-        answer = self.answers.pop(0) if self.answers else SpanExportResult.SUCCESS
+        answer = self.answers.pop(0) if self.answers else True
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def shutdown(self) -> None:
-        self.was_shut_down.set()
+    def close(self) -> None:
+        self.was_closed.set()
         self.may_answer.set()
 
 
@@ -52,17 +52,32 @@ class HandClock:
         self._looked_at.clear()
 
 
-def submit(sender: SpanSender, name: str) -> None:
-    sender.submit(lambda: ReadableSpan(name=name))
+def submit(sender: ObservationSender, name: str) -> None:
+    sender.submit(lambda: an_observation(name))
+
+
+def an_observation(name: str) -> Observation:
+    return Observation(
+        kind=ObservationKind.TOOL,
+        name=name,
+        run_id="run_1",
+        trace_id=1,
+        span_id=2,
+        parent_id=None,
+        session_id="thr_1",
+        started_at=START,
+        finished_at=START,
+        trace_metadata={},
+    )
 
 
 def taken(backend: FakeBackend) -> list[str]:
     return backend.taken.get(timeout=10)
 
 
-async def test_spans_are_sent_in_order_and_closing_shuts_the_exporter_down() -> None:
+async def test_observations_are_sent_in_order_and_closing_closes_the_backend() -> None:
     backend = FakeBackend()
-    sender = SpanSender(backend, collect_s=0)
+    sender = ObservationSender(lambda: backend, collect_s=0)
 
     for number in range(100):
         submit(sender, str(number))
@@ -71,7 +86,7 @@ async def test_spans_are_sent_in_order_and_closing_shuts_the_exporter_down() -> 
 
     sent = [name for batch in backend.taken.queue for name in batch]
     assert sent == [str(number) for number in range(100)]
-    assert backend.was_shut_down.is_set()
+    assert backend.was_closed.is_set()
     assert sender.dropped == 0
 
 
@@ -79,7 +94,7 @@ async def test_spans_are_sent_in_order_and_closing_shuts_the_exporter_down() -> 
 async def test_a_full_queue_drops_what_is_new_and_never_waits() -> None:
     backend = FakeBackend()
     backend.may_answer.clear()
-    sender = SpanSender(backend, collect_s=0, queue_size=10)
+    sender = ObservationSender(lambda: backend, collect_s=0, queue_size=10)
     submit(sender, "being sent")
     assert await asyncio.to_thread(taken, backend) == ["being sent"]
 
@@ -93,13 +108,13 @@ async def test_a_full_queue_drops_what_is_new_and_never_waits() -> None:
 
 
 @pytest.mark.requirement("G1")
-@pytest.mark.parametrize("failure", [SpanExportResult.FAILURE, RuntimeError("exporter broke")])
+@pytest.mark.parametrize("failure", [False, RuntimeError("backend broke")])
 async def test_after_a_failure_everything_is_dropped_until_the_rest_is_over(
-    failure: SpanExportResult | Exception,
+    failure: bool | Exception,
 ) -> None:
     backend, clock = FakeBackend(), HandClock()
     backend.answers = [failure]
-    sender = SpanSender(backend, collect_s=0, cooldown_s=30, monotonic=clock)
+    sender = ObservationSender(lambda: backend, collect_s=0, cooldown_s=30, monotonic=clock)
     submit(sender, "refused")
     assert await asyncio.to_thread(taken, backend) == ["refused"]
     await clock.was_looked_at()
@@ -115,11 +130,11 @@ async def test_after_a_failure_everything_is_dropped_until_the_rest_is_over(
     assert sender.dropped == 2
 
 
-async def test_a_record_that_makes_no_span_does_not_take_its_neighbours_along() -> None:
+async def test_a_record_that_cannot_be_told_does_not_take_its_neighbours_along() -> None:
     backend = FakeBackend()
-    sender = SpanSender(backend, collect_s=3_600)
+    sender = ObservationSender(lambda: backend, collect_s=3_600)
 
-    def broken() -> ReadableSpan:
+    def broken() -> Observation:
         raise ValueError("a bad record")
 
     submit(sender, "before")
@@ -135,7 +150,7 @@ async def test_a_record_that_makes_no_span_does_not_take_its_neighbours_along() 
 async def test_closing_gives_up_on_a_backend_that_hangs() -> None:
     backend = FakeBackend()
     backend.may_answer.clear()
-    sender = SpanSender(backend, collect_s=0)
+    sender = ObservationSender(lambda: backend, collect_s=0)
     submit(sender, "hanging")
     await asyncio.to_thread(taken, backend)
     submit(sender, "never sent")
@@ -143,7 +158,30 @@ async def test_closing_gives_up_on_a_backend_that_hangs() -> None:
     async with asyncio.timeout(5):
         await sender.close(timeout_s=0.05)
 
-    assert backend.was_shut_down.is_set()
+    assert backend.was_closed.is_set()
     submit(sender, "too late")
     assert sender.dropped == 1
     assert backend.taken.empty()
+
+
+async def test_a_backend_is_loaded_only_when_there_is_something_to_send() -> None:
+    def connect() -> FakeBackend:
+        raise AssertionError("loaded without need")
+
+    sender = ObservationSender(connect)
+    async with asyncio.timeout(5):
+        await sender.close()
+
+    assert sender.dropped == 0
+
+
+async def test_a_backend_that_cannot_be_loaded_stops_nothing() -> None:
+    def connect() -> FakeBackend:
+        raise ImportError("no such package")
+
+    sender = ObservationSender(connect, collect_s=0)
+    submit(sender, "lost")
+    async with asyncio.timeout(5):
+        await sender.close()
+
+    assert sender.dropped == 1
