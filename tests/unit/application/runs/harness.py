@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from application.runs.ask_model import AskModel
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.execute_run import ExecuteRun, ExecuteRunCommand
-from application.runs.ports import RunJournal
+from application.runs.ports import RunJournal, events_topic
 from application.runs.prepare_prompt import PreparePrompt
 from application.runs.record_reply import RecordReply
 from application.runs.recover_runs import RecoverRuns
@@ -255,6 +255,12 @@ class RunHarness:
     async def recover(self, *, sole_owner: bool = True) -> int:
         use_case = RecoverRuns(leases=self.leases, queue=self.queue, clock=self.clock)
         return await use_case.execute(sole_owner=sole_owner)
+
+    async def until(self, run_id: RunId, condition: Callable[[], bool]) -> None:
+        """Wait for something to be so; looked at again at every new event of the run."""
+        async with self.wakeups.subscribe(events_topic(run_id)) as bell:
+            while not condition():
+                assert await bell.wait(10), "nothing happened"
 
     # --- reading back ---
 

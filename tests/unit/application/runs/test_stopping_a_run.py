@@ -1,0 +1,368 @@
+"""Stopping a run from outside: cancelled, drained, cut short, or fenced off; writes are never cut."""
+
+import asyncio
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.mcp.ports import McpReply
+from application.runs.ports import LeaseLost, RunJournal
+from application.tools.ports import NativeToolContext, NativeToolOutput
+from domain.json_value import JsonObject
+from domain.runs.events import RunEventType
+from domain.runs.ledger import ToolCallState
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Role
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.builders import OTHER_WORKER
+from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
+from tests.unit.application.runs.harness import RunHarness, assert_consistent
+
+
+class HeldServer:
+    """Tools that wait at gates: `held` until its gate opens, `quick` not at all."""
+
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.tools = {"held": InMemoryTool(answer=self._held), "quick": InMemoryTool(answer=text_reply("quick"))}
+
+    def servers(self) -> dict[str, InMemoryMcpServer]:
+        return {"s": InMemoryMcpServer(tools=self.tools)}
+
+    async def _held(self, _: Invocation) -> McpReply:
+        await self.gate.pass_through()
+        return text_reply("held")
+
+
+async def begun(house: RunHarness, gate: Gate) -> "tuple[Run, asyncio.Task[None]]":
+    """A run whose execution has reached the gate."""
+    await house.warm_up()
+    run_id = await house.start()
+    executing = house.worker.begin(run_id)
+    await gate.reached.wait()
+    return house.run(run_id), executing
+
+
+@pytest.mark.requirement("A12")
+async def test_cancelling_during_a_model_call_ends_the_call_and_the_run() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="I was go", gate=gate)])
+    run, executing = await begun(house, gate)
+    assert (await house.cancel(run.id)).cancel_requested
+    await executing
+    assert house.run(run.id).status is RunStatus.CANCELLED
+    assert house.model.cancelled == 1
+    assert house.types(run.id)[-3:] == ["message.delta", "message.discarded", "run.cancelled"]
+    assert [entry.action.value for entry in house.audit(run.id)] == ["run.started", "run.cancelled"]
+    assert house.roles() == ["user"]
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("A12", "B4")
+async def test_cancelling_during_tool_calls_cancels_those_in_flight_and_answers_all() -> None:
+    remote, native_gate = HeldServer(), Gate()
+
+    async def wait(_: JsonObject, __: NativeToolContext) -> NativeToolOutput:
+        await native_gate.pass_through()
+        raise AssertionError
+
+    native = InMemoryNativeTool(wait)
+    house = RunHarness(
+        [asks("mcp__s__quick", "mcp__s__held", "code_execution")], servers=remote.servers(), native=[native]
+    )
+    run, executing = await begun(house, remote.gate)
+    await native_gate.reached.wait()
+    await house.until(run.id, lambda: house.ledger(run.id)[0].state is ToolCallState.SETTLED)
+    await house.cancel(run.id)
+    await executing
+    assert house.run(run.id).status is RunStatus.CANCELLED
+    assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
+    assert native.cancelled == 1
+    assert [message.role for message in house.transcript()] == [Role.USER, Role.ASSISTANT, Role.TOOL]
+    codes = [entry.result.error_code for entry in house.ledger(run.id) if entry.result]
+    assert codes == [None, "run_cancelled", "run_cancelled"]
+    assert house.types(run.id)[-4:] == ["tool.failed", "tool.failed", "message.completed", "run.cancelled"]
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("A12")
+async def test_a_cancel_that_comes_between_two_steps_stops_the_run_before_the_next_one() -> None:
+    async def cancel(_: Invocation) -> McpReply:
+        await house.cancel(run_id)
+        return text_reply("done all the same")
+
+    house = RunHarness(
+        [asks("mcp__s__t"), says()], servers={"s": InMemoryMcpServer(tools={"t": InMemoryTool(answer=cancel)})}
+    )
+    await house.warm_up()
+    run_id = await house.start()
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.CANCELLED
+    assert len(house.model.requests) == 1
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("A12")
+async def test_a_run_is_cancelled_before_anybody_has_taken_it_up() -> None:
+    house = RunHarness([])
+    run_id = await house.start()
+    assert (await house.cancel(run_id)).status is RunStatus.CANCELLED
+    await house.worker.execute(run_id)
+    assert house.types(run_id) == ["run.queued", "run.cancelled"]
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("A12", "D5")
+async def test_a_stop_that_comes_as_the_turn_suspends_the_run_does_not_fail_it() -> None:
+    """The last executable sibling of a displayed call asks for the stop: the journal cancels in the suspending step."""
+
+    async def cancel(_: Invocation) -> McpReply:
+        await house.cancel(run_id)
+        return text_reply("ok")
+
+    email = ModelTurn(calls=(*asks("mcp__s__t").calls, *asks("send_email").calls))
+    house = RunHarness([email], servers={"s": InMemoryMcpServer(tools={"t": InMemoryTool(answer=cancel)})})
+    house.schemas.violations = lambda schema, value: ()  # type: ignore[method-assign]  # what is sent does not matter here
+    await house.warm_up()
+    run_id = await house.start()
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.CANCELLED
+    assert_consistent(house, run_id)
+
+
+async def test_a_stop_that_comes_as_the_turn_fails_the_run_changes_nothing() -> None:
+    async def last_straw(_: Invocation) -> McpReply:
+        if len(house.connections.calls) == 3:
+            await house.cancel(run_id)
+        return text_reply("broken", is_error=True)
+
+    house = RunHarness(
+        [asks("mcp__s__t")] * 3, servers={"s": InMemoryMcpServer(tools={"t": InMemoryTool(answer=last_straw)})}
+    )
+    await house.warm_up()
+    run_id = await house.start()
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.FAILED
+    assert [scope.run_id for scope in house.connections.released] == [run_id]
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E7")
+async def test_a_draining_worker_finishes_the_turn_in_hand_and_another_goes_on() -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__held"), says("Went on.")], servers=remote.servers())
+    run, executing = await begun(house, remote.gate)
+    house.clock.advance(7)
+    house.worker.active_runs.drain()
+    remote.gate.open.set()
+    await executing
+    assert house.run(run.id).status is RunStatus.QUEUED
+    assert house.run(run.id).active_s == 7
+    assert house.results() == ["held"]
+    house.clock.advance(1_000)
+    await house.new_worker(OTHER_WORKER).execute(run.id)
+    after = house.run(run.id)
+    assert (after.status, after.output, after.attempt) == (RunStatus.COMPLETED, "Went on.", 2)
+    assert house.server_calls() == ["held"]
+    assert after.active_s == 7, "waiting for another worker is not active time"
+    assert house.types(run.id).count("run.started") == 2
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("E7")
+async def test_a_run_that_a_draining_worker_takes_up_is_handed_back_before_anything_is_sent() -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__held"), says()], servers=remote.servers())
+    run, executing = await begun(house, remote.gate)
+    house.worker.active_runs.stop_all()
+    await executing
+    drained = house.new_worker(OTHER_WORKER)
+    drained.active_runs.drain()
+    await drained.execute(run.id)
+    assert house.run(run.id).status is RunStatus.QUEUED
+    assert house.ledger(run.id)[0].result is None
+    assert len(house.connections.calls) == 1
+
+
+@pytest.mark.requirement("E3", "E7")
+async def test_stopping_a_worker_cuts_its_waits_short_and_hands_the_runs_back() -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__quick", "mcp__s__held"), says("Unsure.")], servers=remote.servers())
+    run, executing = await begun(house, remote.gate)
+    await house.until(run.id, lambda: house.ledger(run.id)[0].state is ToolCallState.SETTLED)
+    house.worker.active_runs.stop_all()
+    await executing
+    assert house.run(run.id).status is RunStatus.QUEUED
+    assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
+    await house.new_worker().execute(run.id)
+    assert house.server_calls() == ["quick", "held"], "neither the settled nor the unrepeatable call is sent again"
+    quick, held = house.ledger(run.id)
+    assert quick.result is not None
+    assert held.result is not None
+    assert (quick.result.text, held.result.error_code) == ("quick", "outcome_unknown")
+    assert house.run(run.id).output == "Unsure."
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("E7")
+async def test_text_of_a_reply_that_was_cut_by_a_shutdown_is_taken_back() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="Half a", gate=gate), says("A whole reply.")])
+    run, executing = await begun(house, gate)
+    house.worker.active_runs.stop_all()
+    await executing
+    [discarded] = house.of_type(run.id, RunEventType.MESSAGE_DISCARDED)
+    await house.new_worker().execute(run.id)
+    first, second = house.of_type(run.id, RunEventType.MESSAGE_DELTA)
+    assert discarded == {"message_id": first["message_id"], "reason": "run_shutdown"}
+    assert second["message_id"] == house.transcript()[-1].id != first["message_id"]
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("E4")
+async def test_a_worker_whose_lease_was_taken_writes_nothing_more() -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__held"), says("The second worker's.")], servers=remote.servers())
+    run, executing = await begun(house, remote.gate)
+    house.clock.advance(16)
+    await house.recover(sole_owner=False)
+    assert house.queue.run_ids[-1] == run.id
+    before = house.events(run.id)
+    await house.worker.active_runs.renew()
+    await executing
+    assert house.events(run.id) == before
+    assert house.run(run.id).status is RunStatus.QUEUED
+    await house.new_worker().execute(run.id)
+    assert house.run(run.id).output == "The second worker's."
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("E4")
+async def test_a_late_result_of_a_fenced_worker_is_not_stored() -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__held"), says("Other.")], servers=remote.servers())
+    run, executing = await begun(house, remote.gate)
+    house.clock.advance(16)
+    await house.recover(sole_owner=False)
+    await house.new_worker().execute(run.id)
+    before = house.events(run.id)
+    remote.gate.open.set()
+    await executing
+    assert house.events(run.id) == before
+    assert house.results() == [entry.result.text for entry in house.ledger(run.id) if entry.result]
+    assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("E4")
+async def test_nothing_is_sent_on_a_lease_that_was_not_renewed_in_time() -> None:
+    gate = Gate()
+    house = RunHarness(
+        [ModelTurn(calls=asks("mcp__s__quick").calls, gate=gate), says()], servers=HeldServer().servers()
+    )
+    run, executing = await begun(house, gate)
+    house.clock.advance(14)
+    gate.open.set()
+    await executing
+    assert house.connections.calls == []
+    assert house.run(run.id).status is RunStatus.IN_PROGRESS, "the lease lapses, and the sweep finds the run"
+
+
+async def test_losing_the_lease_in_the_middle_of_several_calls_ends_them_all(mocker: MockerFixture) -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__quick", "mcp__s__held")], servers=remote.servers())
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    commits = 0
+
+    async def commit(lease: object, step: object) -> object:
+        nonlocal commits
+        commits += 1
+        if commits == 2:
+            await remote.gate.reached.wait()
+            raise LeaseLost(run_id)
+        return await house.journal.commit(lease, step)  # type: ignore[arg-type]  # passed through
+
+    journal.commit.side_effect = commit
+    journal.cancel_requested.return_value = False
+    await house.warm_up()
+    run_id = await house.start()
+    await house.new_worker(journal=journal).execute(run_id)
+    assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
+    assert commits == 2
+
+
+async def test_a_call_whose_sibling_cannot_be_stored_is_stored_all_the_same(mocker: MockerFixture) -> None:
+    """Cancelling the siblings of a failed call cuts waits, never a write."""
+    house = RunHarness([asks("mcp__s__quick", "mcp__s__quick")], servers=HeldServer().servers())
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    commits = 0
+
+    async def commit(lease: object, step: object) -> object:
+        nonlocal commits
+        commits += 1
+        if commits == 2:
+            await asyncio.sleep(0)
+            raise ConnectionError("the database is away for a moment")
+        await asyncio.sleep(0)
+        outcome = await house.journal.commit(lease, step)  # type: ignore[arg-type]  # passed through
+        await asyncio.sleep(0)
+        return outcome
+
+    journal.commit.side_effect = commit
+    journal.cancel_requested.return_value = False
+    await house.warm_up()
+    run_id = await house.start()
+    await house.new_worker(journal=journal).execute(run_id)
+    run = house.run(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    assert_consistent(house, run_id)
+
+
+async def test_a_stop_that_cannot_be_stored_takes_nothing_else_down(mocker: MockerFixture) -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(gate=gate)])
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    journal.cancel_requested.return_value = True
+    journal.commit.side_effect = ConnectionError("the database is away")
+    run_id = await house.start()
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await gate.reached.wait()
+    await house.cancel(run_id)
+    await executing
+    assert house.run(run_id).status is RunStatus.IN_PROGRESS
+    assert [scope.run_id for scope in house.connections.released] == [run_id]
+
+
+async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from_being_stored(
+    mocker: MockerFixture,
+) -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="Hello", gate=gate)])
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    failed = asyncio.Event()
+
+    async def append(*_: object) -> None:
+        failed.set()
+        raise ConnectionError("the database is away for a moment")
+
+    journal.append.side_effect = append
+    journal.commit.side_effect = house.journal.commit
+    journal.cancel_requested.return_value = False
+    run_id = await house.start()
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await gate.reached.wait()
+    await failed.wait()
+    gate.open.set()
+    await executing
+    run = house.run(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    assert_consistent(house, run_id)
+
+
+async def test_the_watch_for_a_cancel_is_over_when_the_run_is() -> None:
+    house = RunHarness([says()])
+    await house.play()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not others
