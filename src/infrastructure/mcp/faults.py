@@ -121,6 +121,11 @@ def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailu
     return McpFailure(McpFailureKind.SERVER_ERROR, clean(error.message), rpc_code=error.code)
 
 
+def closed_error() -> MCPError:
+    """The connection ended before an answer came, in the SDK's words."""
+    return MCPError(code=CONNECTION_CLOSED, message=_SDK_CLOSED)
+
+
 def is_closed(error: MCPError) -> bool:
     """Whether the SDK says that the connection ended. Its words tell this from a server's own error of the same code."""
     return error.code == CONNECTION_CLOSED and error.message == _SDK_CLOSED

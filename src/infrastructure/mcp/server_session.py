@@ -1,20 +1,18 @@
 """Requests to a server on an open connection: tool calls and listings, with their deadlines and cancellation.
 
-They go to the SDK's dispatcher as they stand, past its session: that one checks every result against an output schema,
-lists tools behind a call's back to have it, and costs twice the CPU. Replies are read in `content.py` and `catalog.py`.
+They go past the SDK's session, which checks every result against an output schema and lists tools behind a call's back
+to have it. Below: `exchanges.py`; replies are read in `content.py` and `catalog.py`.
 """
 
 import asyncio
 import contextlib
-import itertools
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import anyio.abc
 from mcp import ClientSession
-from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
+from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -34,16 +32,15 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpProgress, McpReply, ProgressCallback
+from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpReply, ProgressCallback
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
+from infrastructure.mcp.exchanges import Exchanges
 from infrastructure.mcp.faults import BROKEN, call_failure, fault_in, is_closed
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.text import capped, clean
 from infrastructure.mcp.transports import ServerTransport
-
-logger = logging.getLogger(__name__)
 
 _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
@@ -51,11 +48,13 @@ _COURTESY_TIMEOUT_S = 5.0
 
 
 class ObservedDispatcher(JSONRPCDispatcher):
-    """The SDK's dispatcher, whose end can be seen."""
+    """The SDK's dispatcher, whose end can be seen, with `exchanges` of ours beside it on the same streams."""
 
     def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter) -> None:
         super().__init__(reader, writer)
         self.ended = asyncio.Event()
+        self.exchanges = Exchanges(writer)
+        reader.tap = self.exchanges.take
 
     async def run(
         self,
@@ -69,6 +68,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
         try:
             await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
         finally:
+            self.exchanges.close()
             self.ended.set()
 
 
@@ -118,7 +118,7 @@ class ServerSession:
                 CLIENT_CAPABILITIES_META_KEY: {},
             }
         self._header_maps: Mapping[str, HeaderMap] | None = None
-        self._ids = itertools.count(1)
+        self._exchanges = dispatcher.exchanges
         self._courtesies: set[asyncio.Task[None]] = set()
 
     @property
@@ -184,32 +184,23 @@ class ServerSession:
     ) -> dict[str, Any]:
         if self._is_modern:
             params["_meta"] = {**params.get("_meta", {}), **self._meta}
-        # The SDK's own courtesy on giving up would hold the caller while it writes; ours is sent beside.
-        options: CallOptions = {"request_id": f"call-{next(self._ids)}", "cancel_on_abandon": False}
-        options["headers"] = {**self._headers, **(headers or {})}
+        request_id = self._exchanges.new_id()
+        headers = {**self._headers, **(headers or {})}
         if self._is_modern:
-            options["headers"][MCP_METHOD_HEADER] = method
-        relay = None
-        if on_progress is not None:
-            relay = ProgressRelay(on_progress)
-            options["on_progress"] = relay
+            headers[MCP_METHOD_HEADER] = method
         try:
             async with asyncio.timeout_at(deadline):
-                result = await self._dispatcher.send_raw_request(method, params, options)
-                if relay is not None:
-                    await asyncio.sleep(0)  # progress that came with the answer is delivered by tasks, begun by now
-                return result
+                return await self._exchanges.request(
+                    request_id, method, params, headers=headers, on_progress=on_progress
+                )
         except TimeoutError as exc:
-            self._abandon(options["request_id"], "timed out")
+            self._abandon(request_id, "timed out")
             raise McpFailure(McpFailureKind.TIMEOUT, "The server did not answer in time.") from exc
         except asyncio.CancelledError:
-            self._abandon(options["request_id"], "cancelled")
+            self._abandon(request_id, "cancelled")
             raise
         except MCPError as exc:
             raise self._failure(exc) from exc
-        finally:
-            if relay is not None:
-                relay.is_over = True
 
     def _failure(self, error: MCPError) -> McpFailure | UnusableConnectionError:
         is_over = self.is_over or is_closed(error)
@@ -220,7 +211,7 @@ class ServerSession:
             return failure
         return UnusableConnectionError(failure, not_executed=fault.not_executed, needs_auth=fault.needs_auth)
 
-    def _abandon(self, request_id: int | str, reason: str) -> None:
+    def _abandon(self, request_id: str, reason: str) -> None:
         """Tells the server, without waiting for it, that nobody waits for it (MCP utilities/cancellation)."""
         if self.is_over or (self._is_modern and self._transport.disconnect_cancels):
             return
@@ -228,31 +219,13 @@ class ServerSession:
         self._courtesies.add(task)
         task.add_done_callback(self._courtesies.discard)
 
-    async def _send_cancelled(self, request_id: int | str, reason: str) -> None:
+    async def _send_cancelled(self, request_id: str, reason: str) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_COURTESY_TIMEOUT_S):
                 params: dict[str, Any] = {"requestId": request_id, "reason": reason}
                 if self._is_modern:
                     params["_meta"] = self._meta
                 await self._dispatcher.notify("notifications/cancelled", params)
-
-
-class ProgressRelay(ProgressFnT):
-    """Hands progress on while the call lasts; what comes late is dropped, what the listener raises is logged."""
-
-    def __init__(self, on_progress: ProgressCallback) -> None:
-        self._on_progress = on_progress
-        self.is_over = False
-
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """One notification."""
-        if self.is_over:
-            return
-        said = None if message is None else clean(message)
-        try:
-            await self._on_progress(McpProgress(progress=progress, total=total, message=said))
-        except Exception:
-            logger.exception("a listener to progress failed")
 
 
 def _read_facts(session: ClientSession, protocol_version: str) -> ServerFacts:

@@ -147,6 +147,8 @@ class MessageReader:
         self._ended = False
         self.closed = False
         """Whether the reader left; what arrives then is dropped."""
+        self.tap: Callable[[SessionMessage | Exception], bool] | None = None
+        """Sees each item first, and keeps those for which it returns True."""
 
     @property
     def has_items(self) -> bool:
@@ -155,7 +157,7 @@ class MessageReader:
 
     def put(self, item: SessionMessage | Exception) -> None:
         """Hands an item to the reader."""
-        if not self.closed:
+        if not self.closed and not (self.tap is not None and self.tap(item)):
             self._items.append(item)
             self._wake()
 
