@@ -51,7 +51,7 @@ class AskModel:
     ) -> Answer:
         """Raises ModelError, Interrupted, and TimeUp when the run's time is up."""
         request = self._request(session, prompt, messages, closing=closing)
-        timeout_s = session.limits.timeout_s - session.active_s if closing else session.work_time_left_s
+        timeout_s = session.time_left_s if closing else session.work_time_left_s
         publishing = _Publishing(session, self._clock, turn=request.turn, part="closing" if closing else "reply")
         began = self._clock.now()
         try:

@@ -41,7 +41,7 @@ class PreparePrompt:
             session.adopt(newest)
         run = session.run
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
-        async with session.stop.interruptible(max(session.work_time_left_s, 0)):
+        async with session.stop.interruptible(max(session.time_left_s, 0)):
             toolset = await self._catalog.toolset(session.agent.config, scope, run_allowlist=run.tool_allowlist)
         for problem in toolset.problems:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})

@@ -60,10 +60,14 @@ class RunSession:
         return self._active_before + self._clock.monotonic() - self._claimed_at
 
     @property
+    def time_left_s(self) -> float:
+        """Active time left, the closing turn's share included."""
+        return self.limits.timeout_s - self.active_s
+
+    @property
     def work_time_left_s(self) -> float:
         """Active time left before the closing turn's share begins."""
-        limits = self.limits
-        return limits.timeout_s - limits.closing_time_s - self.active_s
+        return self.time_left_s - self.limits.closing_time_s
 
     @property
     def lease_holds(self) -> bool:

@@ -248,9 +248,9 @@ class RunHarness:
         use_case = ResumeRun(runs=self.runs, queue=self.queue, clock=self.clock)
         return await use_case.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
 
-    async def cancel(self, run_id: RunId) -> Run:
+    async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
         use_case = CancelRun(runs=self.runs, queue=self.queue, clock=self.clock)
-        return await use_case.execute(CancelRunCommand(principal=ADMIN, run_id=run_id))
+        return await use_case.execute(CancelRunCommand(principal=principal, run_id=run_id))
 
     async def recover(self, *, sole_owner: bool = True) -> int:
         use_case = RecoverRuns(leases=self.leases, queue=self.queue, clock=self.clock)

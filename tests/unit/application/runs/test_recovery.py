@@ -1,0 +1,194 @@
+"""Crashes: a worker that dies leaves the run as its last step stored it, and the next one continues from there."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.runs.ports import Lease, RunJournal, Step, StepOutcome
+from domain.runs.limits import IncompleteReason
+from domain.runs.run import RunStatus
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
+from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
+
+SERVERS = {
+    "s": InMemoryMcpServer(
+        tools={
+            "write": InMemoryTool(answer=text_reply("written")),
+            "read": InMemoryTool(answer=text_reply("read"), read_only_hint=True),
+            "put": InMemoryTool(answer=text_reply("put"), idempotent_hint=True),
+        }
+    )
+}
+
+
+async def crash_after(house: RunHarness, mocker: MockerFixture, commits: int) -> None:
+    """Execute the run rung for last on a worker that is killed when it wants to store a step after that many. Its last
+    write still comes, after the run was put back, and is fenced off."""
+    stored = 0
+    dead, late = asyncio.Event(), asyncio.Event()
+
+    async def commit(lease: Lease, step: Step) -> StepOutcome:
+        nonlocal stored
+        if stored == commits:
+            dead.set()
+            await late.wait()
+        stored += 1
+        return await house.journal.commit(lease, step)
+
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    journal.commit.side_effect = commit
+    journal.append.side_effect = house.journal.append
+    journal.cancel_requested.return_value = False
+    executing = house.new_worker(journal=journal).begin(house.queue.run_ids[-1])
+    await dead.wait()
+    executing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await executing
+    assert await house.recover() == 1
+    late.set()
+
+
+@pytest.mark.requirement("E3", "E4", "E7")
+async def test_a_reply_that_was_not_stored_is_asked_for_again(mocker: MockerFixture) -> None:
+    house = RunHarness([says("lost"), says("kept")])
+    run_id = await house.start()
+    await crash_after(house, mocker, 0)
+    await house.worker.execute(run_id)
+    run = house.run(run_id)
+    assert (run.status, run.output, run.attempt) == (RunStatus.COMPLETED, "kept", 2)
+    assert house.roles() == ["user", "assistant"], "the user's message is not written twice"
+    assert house.actions(run_id) == ["run.started", "run.completed"]
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E3")
+async def test_recorded_calls_are_repeated_only_if_a_trusted_server_says_they_may_be(mocker: MockerFixture) -> None:
+    house = RunHarness([asks("mcp__s__write", "mcp__s__read", "mcp__s__put"), says()], servers=SERVERS)
+    house.change_server("s", trusted=True)
+    await house.warm_up()
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    house.connections.calls.clear()
+    await house.worker.execute(run_id)
+    assert sorted(house.server_calls()) == ["put", "read"]
+    write, read, put = house.ledger(run_id)
+    assert write.result is not None
+    assert (write.result.error_code, write.repeatable) == ("outcome_unknown", False)
+    assert [entry.result.text for entry in (read, put) if entry.result] == ["read", "put"]
+    assert "unknown" in house.results()[0]
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert house.actions(run_id).count("tool.failed") == 1
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E3")
+async def test_what_an_untrusted_server_says_of_its_tools_repeats_nothing(mocker: MockerFixture) -> None:
+    house = RunHarness([asks("mcp__s__read"), says()], servers=SERVERS)
+    await house.warm_up()
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    house.connections.calls.clear()
+    await house.worker.execute(run_id)
+    assert house.server_calls() == []
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E3")
+async def test_a_settled_call_is_never_made_again(mocker: MockerFixture) -> None:
+    code = InMemoryNativeTool("ran", repeatable=True)
+    house = RunHarness([asks("code_execution", "mcp__s__write"), says()], servers=SERVERS, native=[code])
+    await house.warm_up()
+    run_id = await house.start()
+    await crash_after(house, mocker, 2)
+    settled = next(entry.name for entry in house.ledger(run_id) if entry.result is not None)
+    code.calls.clear()
+    house.connections.calls.clear()
+    await house.worker.execute(run_id)
+    assert settled == "code_execution"
+    assert code.calls == []
+    assert house.server_calls() == []
+    first, second = house.ledger(run_id)
+    assert first.result is not None
+    assert second.result is not None
+    assert (first.result.text, second.result.error_code) == ("ran", "outcome_unknown")
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E3")
+async def test_a_repeatable_native_tool_is_run_again(mocker: MockerFixture) -> None:
+    code = InMemoryNativeTool("ran", repeatable=True)
+    house = RunHarness([asks("code_execution"), says()], native=[code])
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    await house.worker.execute(run_id)
+    assert len(code.calls) == 2
+    assert house.results() == ["ran"]
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("D5", "E3")
+async def test_a_turn_with_a_displayed_call_that_was_cut_off_still_comes_to_wait(mocker: MockerFixture) -> None:
+    turn = ModelTurn(calls=(call("mcp__s__write"), call("send_email", EMAIL)))
+    house = RunHarness([turn], servers=SERVERS)
+    await house.warm_up()
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    await house.worker.execute(run_id)
+    run = house.run(run_id)
+    assert (run.status, [use.name for use in run.pending]) == (RunStatus.REQUIRES_ACTION, ["send_email"])
+    assert_consistent(house, run_id)
+
+
+async def never(*_: object, **__: object) -> None:
+    await Gate().pass_through()
+
+
+@pytest.mark.requirement("A7", "E3")
+async def test_open_calls_of_a_recovered_run_whose_time_is_up_are_answered(mocker: MockerFixture) -> None:
+    house = RunHarness([asks("mcp__s__write"), says()], servers=SERVERS)
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    house.state.runs[run_id].run = replace(house.run(run_id), active_s=10_000.0)
+    house.state.catalogs.clear()
+    mocker.patch.object(house.connections, "discover", side_effect=never)
+    await house.worker.execute(run_id)
+    assert house.run(run_id).incomplete_reason is IncompleteReason.TIMEOUT
+    assert [entry.result.error_code for entry in house.ledger(run_id) if entry.result] == ["limit_reached"]
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E7")
+async def test_a_sweep_rings_for_queued_runs_whose_doorbell_was_lost() -> None:
+    house = RunHarness([says()])
+    run_id = await house.start()
+    house.queue.run_ids.clear()
+    assert await house.recover(sole_owner=False) == 1
+    assert house.queue.run_ids == [run_id]
+
+
+@pytest.mark.requirement("E4")
+async def test_a_sweep_leaves_held_runs_alone() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(gate=gate)])
+    run_id = await house.start()
+    executing = house.worker.begin(run_id)
+    await gate.reached.wait()
+    assert await house.recover(sole_owner=False) == 0
+    gate.open.set()
+    await executing
+    assert house.run(run_id).status is RunStatus.COMPLETED
+
+
+@pytest.mark.requirement("E4")
+async def test_two_workers_rung_for_one_run_execute_it_once() -> None:
+    house = RunHarness([says()])
+    run_id = await house.start()
+    other = house.new_worker()
+    await asyncio.gather(house.worker.execute(run_id), other.execute(run_id), house.worker.execute(run_id))
+    assert house.run(run_id).attempt == 1
+    assert len(house.model.requests) == 1
+    assert_consistent(house, run_id)
