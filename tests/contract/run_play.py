@@ -84,6 +84,8 @@ class Play:
     now: float = 0.0
     started: int = 0
     holdings: list[Holding] = field(default_factory=list)
+    asked_to_stop: set[RunId] = field(default_factory=set)
+    rolled_back: set[RunId] = field(default_factory=set)
     seen: Counter[str] = field(default_factory=Counter)
 
     async def begin(self) -> None:
@@ -134,6 +136,12 @@ class Play:
         for run in await self._runs():
             assert run.status.is_terminal, f"{run.id} is stuck in {run.status}"
             await self._check_ended(run)
+        for thread_id in THREADS:
+            listed = await all_of(partial(self.stores.threads.messages, ORG, thread_id))
+            assert not {message.run_id for message in listed} & self.rolled_back
+            kept = [run for run in await self._runs(thread_id) if run.id not in self.rolled_back]
+            own = [message for run in kept for message in await self.stores.runs.messages(ORG, run.id)]
+            assert sorted(message.id for message in listed) == sorted(message.id for message in own)
 
     # --- acts of clients ---
 
@@ -147,21 +155,18 @@ class Play:
         number = self.started
         run = replace(run_number(number, thread_id=thread_id), created_at=after(self.now))
         new = a_new_run(run, strategy=strategy)
-        if strategy is MultitaskStrategy.REJECT and self._has_unfinished_that_stay(before):
+        if strategy is MultitaskStrategy.REJECT and any(map(stays_unfinished, before)):
             with pytest.raises(ServiceError, check=lambda error: error.code == "thread_busy"):
                 await self.stores.runs.start(new)
             assert await self._runs(thread_id) == before
             return
         started = await self.stores.runs.start(new)
         assert started.run.status is RunStatus.QUEUED
+        if strategy is MultitaskStrategy.ROLLBACK:
+            self.rolled_back.update(other.id for other in before if stays_unfinished(other))
         if strategy is not MultitaskStrategy.ENQUEUE:
             others = [other for other in await self._runs(thread_id) if other.id != run.id]
             assert all(other.status.is_terminal or other.cancel_requested for other in others)
-
-    @staticmethod
-    def _has_unfinished_that_stay(runs: tuple[Run, ...]) -> bool:
-        """All waiting is for displayed calls here, so a waiting run does not stay when the next message comes."""
-        return any(not run.status.is_terminal and run.status is not RunStatus.REQUIRES_ACTION for run in runs)
 
     async def _act_on_a_run(self, act: Act, first: int, second: int) -> None:
         runs = sorted(await self._runs(), key=lambda run: run.id)
@@ -187,6 +192,7 @@ class Play:
         assert outcome is not None
         if run.status is RunStatus.IN_PROGRESS:
             assert outcome.run == replace(run, cancel_requested=True)
+            self.asked_to_stop.add(run.id)
         elif run.status.is_terminal:
             assert outcome.run == run
         else:
@@ -285,7 +291,8 @@ class Play:
         # One that ended its lease itself and goes on by mistake does so from where it began.
         run = holding.run if holding.run.status is RunStatus.IN_PROGRESS else holding.claimed.run
         calls = tuple(sorted(holding.open_calls.values(), key=lambda call: call.index))
-        if stop and holding.valid:
+        attentive = number % 3 == 0  # a worker hears of the request some time, not at once
+        if stop and holding.valid and attentive:
             return cancelled_step(run, calls, at=at, actor="system")
         if act is Act.FINISH and calls:
             ended = run.ended(RunStatus.COMPLETED, at=at)
@@ -330,6 +337,8 @@ class Play:
         assert {run.id for run in runs if run.status is RunStatus.IN_PROGRESS} == held
         for run in runs:
             waits = run.status is RunStatus.REQUIRES_ACTION
+            if run.id in self.asked_to_stop and not run.status.is_terminal:
+                assert run.cancel_requested, f"the request to stop {run.id} is forgotten"
             assert bool(run.pending) is waits
             assert not (waits and run.cancel_requested), f"{run.id} waits although it was asked to stop"
 
@@ -358,6 +367,11 @@ class Play:
             await self.stores.runs.messages(ORG, run_id),
             await self.stores.runs.tool_calls(ORG, run_id),
         )
+
+
+def stays_unfinished(run: Run) -> bool:
+    """All waiting is for displayed calls here, and those are settled when the thread's next message comes."""
+    return not run.status.is_terminal and run.status is not RunStatus.REQUIRES_ACTION
 
 
 def assert_answered_once(messages: tuple[Message, ...], *, unanswered: set[ToolCallId]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from domain.errors import conflict
+from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason, LimitSettings
@@ -112,6 +112,8 @@ class Run:
 
     def handed_back(self) -> "Run":
         """Given up by its worker (drain, lost lease) for another one to continue; the epoch fences the former."""
+        if self.status is not RunStatus.IN_PROGRESS:  # a waiting run becomes queued by being resumed only
+            raise self._illegal(RunStatus.QUEUED)
         return replace(self._moved(RunStatus.QUEUED), epoch=self.epoch + 1)
 
     def suspended(self, pending: tuple[ToolUse, ...], *, output: str | None = None) -> "Run":
@@ -151,10 +153,13 @@ class Run:
 
     def _moved(self, status: RunStatus) -> "Run":
         if status not in _TRANSITIONS.get(self.status, frozenset()):
-            raise conflict(
-                "run_transition_illegal",
-                f"Run {self.id} is {self.status} and cannot become {status}.",
-                run_id=self.id,
-                status=self.status.value,
-            )
+            raise self._illegal(status)
         return replace(self, status=status)
+
+    def _illegal(self, status: RunStatus) -> ServiceError:
+        return conflict(
+            "run_transition_illegal",
+            f"Run {self.id} is {self.status} and cannot become {status}.",
+            run_id=self.id,
+            status=self.status.value,
+        )
