@@ -98,6 +98,7 @@ class SdkMcpConnections:
         for life, is_closed in zip(ending.values(), closed, strict=True):
             if not is_closed:
                 logger.error("an MCP connection does not end", extra={"server_id": life.record.server.id})
+        await self._transports.close()
 
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None

@@ -50,6 +50,10 @@ class OpenTransport(Protocol):
         """Raises McpFailure NOT_CONNECTED if the server cannot be reached as it is configured."""
         ...
 
+    async def close(self) -> None:
+        """Lets go of what the transports share, after the last of them."""
+        ...
+
 
 class ServerTransports:
     """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it."""
@@ -60,6 +64,10 @@ class ServerTransports:
         self._remote = remote
         self._environment = environment
         self._working_directory = working_directory
+
+    async def close(self) -> None:
+        """As `OpenTransport`."""
+        await self._remote.close()
 
     def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
         """As `OpenTransport`."""

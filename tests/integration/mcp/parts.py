@@ -80,20 +80,16 @@ async def sdk_connections(
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
-    client = RemoteClient()
-    transports = ServerTransports(remote=client, environment=os.environ)
-    try:
-        async with SdkMcpConnections(
-            transports=transports,
-            clock=SystemClock(),
-            client_version="0",
-            negotiate=negotiate,
-            on_tools_changed=on_tools_changed,
-            connect_timeout_s=connect_timeout_s,
-        ) as connections:
-            yield connections
-    finally:
-        await client.close()
+    transports = ServerTransports(remote=RemoteClient(), environment=os.environ)
+    async with SdkMcpConnections(
+        transports=transports,
+        clock=SystemClock(),
+        client_version="0",
+        negotiate=negotiate,
+        on_tools_changed=on_tools_changed,
+        connect_timeout_s=connect_timeout_s,
+    ) as connections:
+        yield connections
     # By name: servers that run in this event loop have tasks of their own.
     assert not [task for task in asyncio.all_tasks() - before if task.get_name().startswith("mcp-")]
 
