@@ -6,21 +6,21 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 
 from interfaces.http.access_log import with_access_log
-from interfaces.http.agents.routes import agents_router
-from interfaces.http.api_keys.routes import api_keys_router
-from interfaces.http.audit.routes import audit_router
+from interfaces.http.agents.routes import agents_routes
+from interfaces.http.api_keys.routes import api_keys_routes
+from interfaces.http.audit.routes import audit_routes
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
-from interfaces.http.mcp_servers.routes import mcp_servers_router
+from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, openapi_config
 from interfaces.http.paging import page_request
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
-from interfaces.http.runs.routes import runs_router
+from interfaces.http.runs.routes import runs_routes
 from interfaces.http.sse import RunStreams
-from interfaces.http.threads.routes import threads_router
-from interfaces.http.tools.routes import tools_router
+from interfaces.http.threads.routes import threads_routes
+from interfaces.http.tools.routes import tools_routes
 from interfaces.http.use_cases import Readiness, UseCases
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
@@ -38,13 +38,13 @@ def create_app(
     v1 = Router(
         "/v1",
         route_handlers=[
-            agents_router(),
-            mcp_servers_router(),
-            tools_router(),
-            threads_router(),
-            runs_router(),
-            audit_router(),
-            api_keys_router(),
+            *agents_routes(),
+            *mcp_servers_routes(),
+            *tools_routes(),
+            *threads_routes(),
+            *runs_routes(),
+            *audit_routes(),
+            *api_keys_routes(),
         ],
         guards=[authentication(use_cases.authenticate)],
         dependencies={

@@ -86,10 +86,17 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails) -> Violati
 
 
 def _path(value: object, loc: Sequence[int | str], *, missing: bool) -> str:
-    """The path in the body, without the labels of union members that pydantic puts in between."""
+    """The path in the body, without the labels of union members that pydantic puts in between.
+
+    Unions of objects are told apart by their field `type`, whose value is the label.
+    """
     steps: list[str] = []
+    labelled = False
     for index, step in enumerate(loc):
         match value, step:
+            case dict(), str() if step == value.get("type") and not labelled:
+                labelled = True
+                continue
             case dict(), str() if step in value:
                 value = value[step]
             case list(), int() if step < len(value):
@@ -98,5 +105,6 @@ def _path(value: object, loc: Sequence[int | str], *, missing: bool) -> str:
                 pass
             case _:
                 continue
+        labelled = False
         steps.append(str(step))
     return ".".join(steps)

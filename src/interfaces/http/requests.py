@@ -2,7 +2,7 @@
 
 from litestar import Request
 from litestar.datastructures import State
-from litestar.exceptions import ClientException
+from litestar.exceptions import ClientException, SerializationException
 
 from domain.identity.api_key import Principal
 from domain.json_value import JsonValue
@@ -25,13 +25,8 @@ class ApiRequest(Request[None, Principal, State]):
         try:
             decoded: JsonValue = await super().json()
             return decoded
-        except ClientException as exc:
-            if type(exc) is not ClientException:
-                raise
-            raise MalformedJson(detail=f"The request body is not valid JSON ({_reason(exc)}).") from exc
+        except SerializationException as exc:
+            reason = exc.detail.removeprefix("JSON is malformed: ")
+            raise MalformedJson(detail=f"The request body is not valid JSON ({reason}).") from exc
         except RecursionError as exc:
             raise MalformedJson(detail="The request body is nested too deeply.") from exc
-
-
-def _reason(exc: ClientException) -> str:
-    return exc.detail.removeprefix("JSON is malformed: ")

@@ -1,12 +1,16 @@
 """The service over HTTP with in-memory adapters: the app, keys of every role in two organizations, and a worker."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import cast
 
 import httpx
 from litestar import Litestar
 from litestar.testing import AsyncTestClient
+from litestar.types import Receive, Scope, Send
 
 from application.agents.agent_checks import AgentChecks
 from application.agents.create_agent import CreateAgent
@@ -62,7 +66,8 @@ from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from interfaces.http.app import create_app
 from interfaces.http.use_cases import UseCases
-from tests.builders import ORG, OTHER_ORG, a_key, an_organization
+from tests.builders import ORG, OTHER_ORG, a_displayable_call, a_key, an_organization
+from tests.contract.run_steps import answer_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores
 
 MODEL = "scripted:demo.yaml"
@@ -84,14 +89,39 @@ class ModelsThat:
         return None if model in self._known else f"there is no model {model!r}"
 
 
-class RecordingQueue:
-    """A `RunQueue` that remembers whom it was rung for."""
+class Act(StrEnum):
+    """What the worker does with a run it is rung for."""
 
-    def __init__(self) -> None:
+    REST = "rest"
+    FINISH = "finish"
+    ASK = "ask"
+    """Ask the client to show an email; finish once that is settled."""
+
+
+class ObedientWorker:
+    """A `RunQueue` whose worker takes a run up within `submit` and does as it is told."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self.act = Act.FINISH
         self.submitted: list[RunId] = []
 
     async def submit(self, run_id: RunId) -> None:
         self.submitted.append(run_id)
+        if self.act is Act.REST:
+            return
+        claimed = await claim(self._stores, run_id)
+        journal = self._stores.journal
+        if self.act is Act.FINISH or claimed.open_calls:
+            if claimed.open_calls:
+                await journal.commit(claimed.lease, answer_step(claimed.run, *claimed.open_calls))
+            reply = reply_step(claimed.run, text="Done.")
+            await journal.commit(claimed.lease, reply)
+            await journal.commit(claimed.lease, finish_step(reply.run))
+            return
+        call = a_displayable_call(run_id=run_id)
+        await journal.commit(claimed.lease, reply_step(claimed.run, call))
+        await journal.commit(claimed.lease, suspend_step(claimed.run, call))
 
 
 @dataclass(slots=True)
@@ -106,13 +136,13 @@ class ReadyUnless:
 
 @dataclass(slots=True, kw_only=True)
 class Service:
-    """A running service. `client` sends as ORG's admin unless told otherwise by `as_`."""
+    """A running service over in-memory tables."""
 
     app: Litestar
     client: AsyncTestClient[Litestar]
     state: InMemoryState
     stores: Stores
-    queue: RecordingQueue
+    worker: ObedientWorker
     connections: InMemoryMcpConnections
     readiness: ReadyUnless
     wakeups: InProcessWakeups
@@ -144,11 +174,11 @@ async def running_service(*, heartbeat_s: float = 15.0) -> AsyncIterator[Service
     _add_keys(state)
     wakeups = InProcessWakeups()
     stores = _stores(state, wakeups)
-    queue = RecordingQueue()
+    worker = ObedientWorker(stores)
     connections = InMemoryMcpConnections(
         {"files": InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")}
     )
-    use_cases = _use_cases(stores, queue, connections)
+    use_cases = _use_cases(stores, worker, connections)
     readiness = ReadyUnless()
     app = create_app(use_cases, readiness=readiness, version="1.2.3", heartbeat_s=heartbeat_s)
     async with AsyncTestClient(app) as client:
@@ -157,7 +187,7 @@ async def running_service(*, heartbeat_s: float = 15.0) -> AsyncIterator[Service
             client=client,
             state=state,
             stores=stores,
-            queue=queue,
+            worker=worker,
             connections=connections,
             readiness=readiness,
             wakeups=wakeups,
@@ -188,7 +218,7 @@ def _stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
     )
 
 
-def _use_cases(stores: Stores, queue: RecordingQueue, connections: InMemoryMcpConnections) -> UseCases:
+def _use_cases(stores: Stores, worker: ObedientWorker, connections: InMemoryMcpConnections) -> UseCases:
     clock = StepClock()
     ids = SequentialIds()
     models = ModelsThat(MODEL)
@@ -233,9 +263,9 @@ def _use_cases(stores: Stores, queue: RecordingQueue, connections: InMemoryMcpCo
         list_messages=ListMessages(threads=threads),
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
-        start_run=StartRun(runs=runs, agents=agents, models=models, queue=queue, clock=clock, ids=ids),
-        resume_run=ResumeRun(runs=runs, queue=queue, clock=clock),
-        cancel_run=CancelRun(runs=runs, queue=queue, clock=clock),
+        start_run=StartRun(runs=runs, agents=agents, models=models, queue=worker, clock=clock, ids=ids),
+        resume_run=ResumeRun(runs=runs, queue=worker, clock=clock),
+        cancel_run=CancelRun(runs=runs, queue=worker, clock=clock),
         watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
         get_run=GetRun(runs=runs),
         list_runs=ListRuns(runs=runs),
@@ -246,3 +276,82 @@ def _use_cases(stores: Stores, queue: RecordingQueue, connections: InMemoryMcpCo
         list_api_keys=ListApiKeys(identities=stores.identity),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),
     )
+
+
+def problem_of(response: httpx.Response, status: int, code: str) -> dict[str, object]:
+    """The problem document of a refusal, checked for what every one has."""
+    assert (response.status_code, response.headers["content-type"]) == (status, "application/problem+json")
+    problem: dict[str, object] = response.json()
+    assert problem["code"] == code
+    assert problem["status"] == status
+    assert problem["type"] == f"urn:dragoman:problem:{code}"
+    assert problem["title"]
+    assert problem["detail"]
+    return problem
+
+
+def paths_of(problem: Mapping[str, object]) -> list[str]:
+    """Where the input is wrong."""
+    errors = cast("list[dict[str, str]]", problem["errors"])
+    assert all(fault["message"] for fault in errors)
+    return [fault["path"] for fault in errors]
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One request spoken in ASGI messages, so that a test decides when the body comes and when the client leaves.
+
+    `left` set means the client has gone. `on_chunk` is told of every part of the answer's body.
+    """
+
+    app: Litestar
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    token: str = token_of(Role.ADMIN)
+    body: AsyncGenerator[bytes, None] | None = None
+    status: int | None = None
+    chunks: list[bytes] = field(default_factory=list)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def hold(self) -> None:
+        """Until the answer is complete, or the service notices that the client has left."""
+        sent = {"authorization": f"Bearer {self.token}", **self.headers}
+        scope: dict[str, object] = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": self.method,
+            "scheme": "http",
+            "path": self.path,
+            "raw_path": self.path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 80),
+        }
+        await self.app(cast(Scope, scope), cast(Receive, self._receive), cast(Send, self._send))
+
+    async def received(self, count: int) -> None:
+        """Until that many chunks have come."""
+        async with self.arrived:
+            await self.arrived.wait_for(lambda: len(self.chunks) >= count)
+
+    async def _receive(self) -> dict[str, object]:
+        if self.body is not None:
+            async for chunk in self.body:
+                return {"type": "http.request", "body": chunk, "more_body": True}
+            self.body = None
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, object]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = cast(int, message["status"])
+        elif message["body"]:
+            async with self.arrived:
+                self.chunks.append(cast(bytes, message["body"]))
+                self.arrived.notify_all()

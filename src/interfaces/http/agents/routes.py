@@ -1,7 +1,8 @@
 """Routes of agents."""
 
-from litestar import Response, Router, delete, get, patch, post
+from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
@@ -18,8 +19,10 @@ from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
+TAGS = ["agents"]
 
-@post("/agents", summary="Create an agent", responses=documented(403, 409))
+
+@post("/agents", tags=TAGS, summary="Create an agent", responses=documented(403, 409))
 async def create_agent(
     request: ApiRequest, data: JSONBody[CreateAgentBody], create_agent: NamedDependency[CreateAgent]
 ) -> Response[AgentView]:
@@ -29,7 +32,7 @@ async def create_agent(
     return Response(agent_view(agent), headers=headers)
 
 
-@get("/agents", summary="List agents", responses=documented())
+@get("/agents", tags=TAGS, summary="List agents", responses=documented())
 async def list_agents(
     request: ApiRequest, page: NamedDependency[PageRequest], list_agents: NamedDependency[ListAgents]
 ) -> AgentPage:
@@ -37,7 +40,7 @@ async def list_agents(
     return page_view(await list_agents.execute(ListAgentsCommand(principal=request.principal, page=page)), agent_view)
 
 
-@get("/agents/{agent:str}", summary="Read an agent", responses=documented(404))
+@get("/agents/{agent:str}", tags=TAGS, summary="Read an agent", responses=documented(404))
 async def get_agent(
     request: ApiRequest, agent: FromPath[str], get_agent: NamedDependency[GetAgent]
 ) -> Response[AgentView]:
@@ -46,7 +49,7 @@ async def get_agent(
     return Response(agent_view(found), headers=etag(found.version))
 
 
-@patch("/agents/{agent:str}", summary="Change an agent", responses=documented(403, 404, 409, 412))
+@patch("/agents/{agent:str}", tags=TAGS, summary="Change an agent", responses=documented(403, 404, 409, 412))
 async def update_agent(
     request: ApiRequest,
     agent: FromPath[str],
@@ -67,13 +70,13 @@ async def update_agent(
     return Response(agent_view(changed), headers=etag(changed.version))
 
 
-@delete("/agents/{agent:str}", summary="Delete an agent", responses=documented(403, 404, 409))
+@delete("/agents/{agent:str}", tags=TAGS, summary="Delete an agent", responses=documented(403, 404, 409))
 async def delete_agent(request: ApiRequest, agent: FromPath[str], delete_agent: NamedDependency[DeleteAgent]) -> None:
     """Needs the role admin. Its finished runs stay readable; refused while a run of it is unfinished."""
     await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent))
 
 
-@get("/agents/{agent:str}/versions", summary="List the versions of an agent", responses=documented(404))
+@get("/agents/{agent:str}/versions", tags=TAGS, summary="List the versions of an agent", responses=documented(404))
 async def list_agent_versions(
     request: ApiRequest,
     agent: FromPath[str],
@@ -85,10 +88,6 @@ async def list_agent_versions(
     return page_view(await list_agent_versions.execute(command), agent_view)
 
 
-def agents_router() -> Router:
+def agents_routes() -> list[HTTPRouteHandler]:
     """The routes of agents."""
-    return Router(
-        "/",
-        route_handlers=[create_agent, list_agents, get_agent, update_agent, delete_agent, list_agent_versions],
-        tags=["agents"],
-    )
+    return [create_agent, list_agents, get_agent, update_agent, delete_agent, list_agent_versions]

@@ -1,7 +1,8 @@
 """Routes of API keys."""
 
-from litestar import Router, delete, get, post
+from litestar import delete, get, post
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
@@ -15,8 +16,10 @@ from interfaces.http.paging import page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
+TAGS = ["API keys"]
 
-@post("/api-keys", summary="Create an API key", responses=documented(403))
+
+@post("/api-keys", tags=TAGS, summary="Create an API key", responses=documented(403))
 async def create_api_key(
     request: ApiRequest, data: JSONBody[CreateApiKeyBody], create_api_key: NamedDependency[CreateApiKey]
 ) -> CreatedApiKeyView:
@@ -25,7 +28,7 @@ async def create_api_key(
     return created_api_key_view(await create_api_key.execute(command))
 
 
-@get("/api-keys", summary="List API keys", responses=documented(403))
+@get("/api-keys", tags=TAGS, summary="List API keys", responses=documented(403))
 async def list_api_keys(
     request: ApiRequest, page: NamedDependency[PageRequest], list_api_keys: NamedDependency[ListApiKeys]
 ) -> ApiKeyPage:
@@ -35,7 +38,7 @@ async def list_api_keys(
     )
 
 
-@delete("/api-keys/{key_id:str}", summary="Revoke an API key", responses=documented(403, 404, 409))
+@delete("/api-keys/{key_id:str}", tags=TAGS, summary="Revoke an API key", responses=documented(403, 404, 409))
 async def revoke_api_key(
     request: ApiRequest, key_id: FromPath[str], revoke_api_key: NamedDependency[RevokeApiKey]
 ) -> None:
@@ -43,6 +46,6 @@ async def revoke_api_key(
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
 
 
-def api_keys_router() -> Router:
+def api_keys_routes() -> list[HTTPRouteHandler]:
     """The routes of API keys."""
-    return Router("/", route_handlers=[create_api_key, list_api_keys, revoke_api_key], tags=["API keys"])
+    return [create_api_key, list_api_keys, revoke_api_key]

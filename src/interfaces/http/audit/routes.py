@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from litestar import Router, get
+from litestar import get
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, QueryParameter
 
 from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
@@ -15,8 +16,10 @@ from interfaces.http.paging import page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
+TAGS = ["audit"]
 
-@get("/audit-events", summary="List audit events", responses=documented())
+
+@get("/audit-events", tags=TAGS, summary="List audit events", responses=documented())
 async def list_audit_events(
     *,
     request: ApiRequest,
@@ -51,6 +54,6 @@ def _in_utc(moment: datetime | None) -> datetime | None:
     return moment.replace(tzinfo=UTC)
 
 
-def audit_router() -> Router:
+def audit_routes() -> list[HTTPRouteHandler]:
     """The route of the audit trail."""
-    return Router("/", route_handlers=[list_audit_events], tags=["audit"])
+    return [list_audit_events]

@@ -1,7 +1,8 @@
 """Routes of MCP servers."""
 
-from litestar import Response, Router, delete, get, patch, post
+from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
@@ -34,8 +35,10 @@ from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
+TAGS = ["MCP servers"]
 
-@post("/mcp-servers", summary="Register an MCP server", responses=documented(403, 409))
+
+@post("/mcp-servers", tags=TAGS, summary="Register an MCP server", responses=documented(403, 409))
 async def register_mcp_server(
     request: ApiRequest, data: JSONBody[McpServerBody], register_mcp_server: NamedDependency[RegisterMcpServer]
 ) -> Response[McpServerView]:
@@ -47,7 +50,7 @@ async def register_mcp_server(
     return Response(server_view(server), headers=headers)
 
 
-@get("/mcp-servers", summary="List MCP servers", responses=documented())
+@get("/mcp-servers", tags=TAGS, summary="List MCP servers", responses=documented())
 async def list_mcp_servers(
     request: ApiRequest, page: NamedDependency[PageRequest], list_mcp_servers: NamedDependency[ListMcpServers]
 ) -> McpServerPage:
@@ -56,7 +59,7 @@ async def list_mcp_servers(
     return page_view(await list_mcp_servers.execute(command), server_view)
 
 
-@get("/mcp-servers/{server:str}", summary="Read an MCP server", responses=documented(404))
+@get("/mcp-servers/{server:str}", tags=TAGS, summary="Read an MCP server", responses=documented(404))
 async def get_mcp_server(
     request: ApiRequest, server: FromPath[str], get_mcp_server: NamedDependency[GetMcpServer]
 ) -> Response[McpServerView]:
@@ -65,7 +68,7 @@ async def get_mcp_server(
     return Response(server_view(found), headers=etag(found.version))
 
 
-@patch("/mcp-servers/{server:str}", summary="Change an MCP server", responses=documented(403, 404, 409, 412))
+@patch("/mcp-servers/{server:str}", tags=TAGS, summary="Change an MCP server", responses=documented(403, 404, 409, 412))
 async def update_mcp_server(
     request: ApiRequest,
     server: FromPath[str],
@@ -87,7 +90,7 @@ async def update_mcp_server(
     return Response(server_view(changed), headers=etag(changed.version))
 
 
-@delete("/mcp-servers/{server:str}", summary="Delete an MCP server", responses=documented(403, 404))
+@delete("/mcp-servers/{server:str}", tags=TAGS, summary="Delete an MCP server", responses=documented(403, 404))
 async def delete_mcp_server(
     request: ApiRequest, server: FromPath[str], delete_mcp_server: NamedDependency[DeleteMcpServer]
 ) -> None:
@@ -95,7 +98,7 @@ async def delete_mcp_server(
     await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=server))
 
 
-@post("/mcp-servers/test", summary="Test an unsaved MCP server", status_code=200, responses=documented(403))
+@post("/mcp-servers/test", tags=TAGS, summary="Test an unsaved MCP server", status_code=200, responses=documented(403))
 async def test_unsaved_mcp_server(
     request: ApiRequest, data: JSONBody[TestMcpServerBody], test_mcp_server: NamedDependency[TestMcpServer]
 ) -> TestResultView:
@@ -104,7 +107,13 @@ async def test_unsaved_mcp_server(
     return outcome_view(await test_mcp_server.execute(command))
 
 
-@post("/mcp-servers/{server:str}/test", summary="Test an MCP server", status_code=200, responses=documented(403, 404))
+@post(
+    "/mcp-servers/{server:str}/test",
+    tags=TAGS,
+    summary="Test an MCP server",
+    status_code=200,
+    responses=documented(403, 404),
+)
 async def test_saved_mcp_server(
     request: ApiRequest, server: FromPath[str], test_mcp_server: NamedDependency[TestMcpServer]
 ) -> TestResultView:
@@ -115,6 +124,7 @@ async def test_saved_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/refresh",
+    tags=TAGS,
     summary="List an MCP server's tools anew",
     status_code=200,
     responses=documented(403, 404, 409, 503),
@@ -133,6 +143,7 @@ async def refresh_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/connect",
+    tags=TAGS,
     summary="Connect an MCP server",
     status_code=200,
     responses=documented(403, 404, 409, 503),
@@ -152,6 +163,7 @@ async def connect_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/disconnect",
+    tags=TAGS,
     summary="Disconnect an MCP server",
     status_code=200,
     responses=documented(403, 404),
@@ -164,7 +176,7 @@ async def disconnect_mcp_server(
     return status_view(await disconnect_mcp_server.execute(command))
 
 
-@get("/mcp-servers/{server:str}/tools", summary="List an MCP server's tools", responses=documented(404))
+@get("/mcp-servers/{server:str}/tools", tags=TAGS, summary="List an MCP server's tools", responses=documented(404))
 async def get_mcp_server_tools(
     request: ApiRequest, server: FromPath[str], get_mcp_server_tools: NamedDependency[GetMcpServerTools]
 ) -> McpServerToolsView:
@@ -173,7 +185,7 @@ async def get_mcp_server_tools(
     return tools_view(await get_mcp_server_tools.execute(command))
 
 
-@get("/mcp-servers/{server:str}/status", summary="Read an MCP server's status", responses=documented(404))
+@get("/mcp-servers/{server:str}/status", tags=TAGS, summary="Read an MCP server's status", responses=documented(404))
 async def get_mcp_server_status(
     request: ApiRequest, server: FromPath[str], get_mcp_server_status: NamedDependency[GetMcpServerStatus]
 ) -> ServerStatusView:
@@ -182,7 +194,12 @@ async def get_mcp_server_status(
     return status_view(await get_mcp_server_status.execute(command))
 
 
-@get("/mcp-servers/{server:str}/logs", summary="Read an MCP server's error output", responses=documented(403, 404))
+@get(
+    "/mcp-servers/{server:str}/logs",
+    tags=TAGS,
+    summary="Read an MCP server's error output",
+    responses=documented(403, 404),
+)
 async def get_mcp_server_logs(
     request: ApiRequest, server: FromPath[str], get_mcp_server_logs: NamedDependency[GetMcpServerLogs]
 ) -> ServerLogsView:
@@ -191,24 +208,20 @@ async def get_mcp_server_logs(
     return {"text": await get_mcp_server_logs.execute(command)}
 
 
-def mcp_servers_router() -> Router:
+def mcp_servers_routes() -> list[HTTPRouteHandler]:
     """The routes of MCP servers."""
-    return Router(
-        "/",
-        route_handlers=[
-            register_mcp_server,
-            list_mcp_servers,
-            get_mcp_server,
-            update_mcp_server,
-            delete_mcp_server,
-            test_unsaved_mcp_server,
-            test_saved_mcp_server,
-            refresh_mcp_server,
-            connect_mcp_server,
-            disconnect_mcp_server,
-            get_mcp_server_tools,
-            get_mcp_server_status,
-            get_mcp_server_logs,
-        ],
-        tags=["MCP servers"],
-    )
+    return [
+        register_mcp_server,
+        list_mcp_servers,
+        get_mcp_server,
+        update_mcp_server,
+        delete_mcp_server,
+        test_unsaved_mcp_server,
+        test_saved_mcp_server,
+        refresh_mcp_server,
+        connect_mcp_server,
+        disconnect_mcp_server,
+        get_mcp_server_tools,
+        get_mcp_server_status,
+        get_mcp_server_logs,
+    ]

@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from litestar import Router, get, post
+from litestar import get, post
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
@@ -36,8 +37,10 @@ from interfaces.http.threads.views import message_view
 
 MAX_WAIT_S = 3600.0
 
+TAGS = ["runs"]
 
-@get("/runs", summary="List runs", responses=documented())
+
+@get("/runs", tags=TAGS, summary="List runs", responses=documented())
 async def list_runs(
     *,
     request: ApiRequest,
@@ -56,13 +59,13 @@ async def list_runs(
     return page_view(await list_runs.execute(request.principal, wanted, page), run_view)
 
 
-@get("/runs/{run_id:str}", summary="Read a run", responses=documented(404))
+@get("/runs/{run_id:str}", tags=TAGS, summary="Read a run", responses=documented(404))
 async def get_run(request: ApiRequest, run_id: FromPath[str], get_run: NamedDependency[GetRun]) -> RunView:
     """As it stands."""
     return run_view(await get_run.execute(request.principal, RunId(run_id)))
 
 
-@get("/runs/{run_id:str}/wait", summary="Wait for a run", responses=documented(404))
+@get("/runs/{run_id:str}/wait", tags=TAGS, summary="Wait for a run", responses=documented(404))
 async def wait_for_run(
     request: ApiRequest,
     run_id: FromPath[str],
@@ -80,6 +83,7 @@ async def wait_for_run(
 
 @get(
     "/runs/{run_id:str}/stream",
+    tags=TAGS,
     summary="Stream the events of a run",
     responses={**documented(404), **described_stream()},
 )
@@ -96,7 +100,7 @@ async def stream_run(
     return run_streams.of(request.principal, run.id, after_seq=after_seq)
 
 
-@get("/runs/{run_id:str}/events", summary="List the events of a run", responses=documented(404))
+@get("/runs/{run_id:str}/events", tags=TAGS, summary="List the events of a run", responses=documented(404))
 async def list_run_events(
     request: ApiRequest,
     run_id: FromPath[str],
@@ -110,7 +114,7 @@ async def list_run_events(
     return events_view(events, full=len(events) == page.limit)
 
 
-@post("/runs/{run_id:str}/cancel", summary="Cancel a run", status_code=200, responses=documented(403, 404))
+@post("/runs/{run_id:str}/cancel", tags=TAGS, summary="Cancel a run", status_code=200, responses=documented(403, 404))
 async def cancel_run(request: ApiRequest, run_id: FromPath[str], cancel_run: NamedDependency[CancelRun]) -> RunView:
     """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its own runs, an operator
     any."""
@@ -119,6 +123,7 @@ async def cancel_run(request: ApiRequest, run_id: FromPath[str], cancel_run: Nam
 
 @post(
     "/runs/{run_id:str}/resume",
+    tags=TAGS,
     summary="Resume a run that requires action",
     status_code=200,
     responses=documented(403, 404, 409),
@@ -134,21 +139,17 @@ async def resume_run(
     return run_view(await resume_run.execute(command))
 
 
-def runs_router() -> Router:
+def runs_routes() -> list[HTTPRouteHandler]:
     """The routes of runs."""
-    return Router(
-        "/",
-        route_handlers=[
-            start_run,
-            start_run_and_wait,
-            start_run_and_stream,
-            list_runs,
-            get_run,
-            wait_for_run,
-            stream_run,
-            list_run_events,
-            cancel_run,
-            resume_run,
-        ],
-        tags=["runs"],
-    )
+    return [
+        start_run,
+        start_run_and_wait,
+        start_run_and_stream,
+        list_runs,
+        get_run,
+        wait_for_run,
+        stream_run,
+        list_run_events,
+        cancel_run,
+        resume_run,
+    ]

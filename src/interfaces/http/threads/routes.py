@@ -1,7 +1,8 @@
 """Routes of threads and their messages."""
 
-from litestar import Response, Router, delete, get, post
+from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
 from application.system.pages import PageRequest
@@ -18,8 +19,10 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
 from interfaces.http.threads.views import MessagePage, MessageView, ThreadPage, ThreadView, message_view, thread_view
 
+TAGS = ["threads"]
 
-@post("/threads", summary="Create a thread", responses=documented(403))
+
+@post("/threads", tags=TAGS, summary="Create a thread", responses=documented(403))
 async def create_thread(
     request: ApiRequest, create_thread: NamedDependency[CreateThread], data: JSONBody[CreateThreadBody | None] = None
 ) -> Response[ThreadView]:
@@ -29,7 +32,7 @@ async def create_thread(
     return Response(thread_view(thread), headers={"Location": f"/v1/threads/{thread.id}"})
 
 
-@get("/threads", summary="List threads", responses=documented())
+@get("/threads", tags=TAGS, summary="List threads", responses=documented())
 async def list_threads(
     request: ApiRequest, page: NamedDependency[PageRequest], list_threads: NamedDependency[ListThreads]
 ) -> ThreadPage:
@@ -39,7 +42,7 @@ async def list_threads(
     )
 
 
-@get("/threads/{thread_id:str}", summary="Read a thread", responses=documented(404))
+@get("/threads/{thread_id:str}", tags=TAGS, summary="Read a thread", responses=documented(404))
 async def get_thread(
     request: ApiRequest, thread_id: FromPath[str], get_thread: NamedDependency[GetThread]
 ) -> ThreadView:
@@ -48,7 +51,7 @@ async def get_thread(
     return thread_view(await get_thread.execute(command))
 
 
-@delete("/threads/{thread_id:str}", summary="Delete a thread", responses=documented(403, 404, 409))
+@delete("/threads/{thread_id:str}", tags=TAGS, summary="Delete a thread", responses=documented(403, 404, 409))
 async def delete_thread(
     request: ApiRequest, thread_id: FromPath[str], delete_thread: NamedDependency[DeleteThread]
 ) -> None:
@@ -56,7 +59,7 @@ async def delete_thread(
     await delete_thread.execute(DeleteThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id)))
 
 
-@get("/threads/{thread_id:str}/messages", summary="List the messages of a thread", responses=documented(404))
+@get("/threads/{thread_id:str}/messages", tags=TAGS, summary="List the messages of a thread", responses=documented(404))
 async def list_messages(
     request: ApiRequest,
     thread_id: FromPath[str],
@@ -68,7 +71,7 @@ async def list_messages(
     return page_view(await list_messages.execute(command), message_view)
 
 
-@post("/threads/{thread_id:str}/messages", summary="Append a message", responses=documented(403, 404, 409))
+@post("/threads/{thread_id:str}/messages", tags=TAGS, summary="Append a message", responses=documented(403, 404, 409))
 async def append_message(
     request: ApiRequest,
     thread_id: FromPath[str],
@@ -87,10 +90,6 @@ async def append_message(
     return message_view(message)
 
 
-def threads_router() -> Router:
+def threads_routes() -> list[HTTPRouteHandler]:
     """The routes of threads."""
-    return Router(
-        "/",
-        route_handlers=[create_thread, list_threads, get_thread, delete_thread, list_messages, append_message],
-        tags=["threads"],
-    )
+    return [create_thread, list_threads, get_thread, delete_thread, list_messages, append_message]

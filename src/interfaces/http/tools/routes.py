@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from litestar import Router, get
+from litestar import get
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from application.tools.list_tools import ListTools, ListToolsCommand
@@ -11,8 +12,10 @@ from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.tools.views import ToolsView, tool_view
 
+TAGS = ["tools"]
 
-@get("/tools", summary="List tools", responses=documented(404))
+
+@get("/tools", tags=TAGS, summary="List tools", responses=documented(404))
 async def list_tools(
     request: ApiRequest,
     list_tools: NamedDependency[ListTools],
@@ -23,6 +26,6 @@ async def list_tools(
     return {"data": [tool_view(listing) for listing in listings], "next_cursor": None}
 
 
-def tools_router() -> Router:
+def tools_routes() -> list[HTTPRouteHandler]:
     """The route of tools."""
-    return Router("/", route_handlers=[list_tools], tags=["tools"])
+    return [list_tools]

@@ -1,0 +1,222 @@
+"""Who may do what: every route against every role, without a key, and from another organization."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from litestar.routes import HTTPRoute
+
+from domain.identity.role import Role
+from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, problem_of, token_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A route with a request that works: placeholders of the path name things in the service, `foreign` says whether
+    there is something of ORG in it that another organization must not find."""
+
+    method: str
+    path: str
+    role: Role
+    status: int = 200
+    body: dict[str, object] | None = None
+    foreign: bool = field(default=False)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+RUN_BODY: dict[str, object] = {"agent": "guide", "input": "hello"}
+AGENT_BODY: dict[str, object] = {"name": "new", "model": MODEL}
+SERVER_BODY: dict[str, object] = {"slug": "new", "kind": "custom", "command": "server"}
+CASES = [
+    Case(method="POST", path="/v1/agents", role=Role.ADMIN, status=201, body=AGENT_BODY),
+    Case(method="GET", path="/v1/agents", role=Role.VIEWER),
+    Case(method="GET", path="/v1/agents/{agent}", role=Role.VIEWER, foreign=True),
+    Case(method="PATCH", path="/v1/agents/{agent}", role=Role.ADMIN, body={"enabled": True}, foreign=True),
+    Case(method="DELETE", path="/v1/agents/{agent}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="GET", path="/v1/agents/{agent}/versions", role=Role.VIEWER, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers", role=Role.ADMIN, status=201, body=SERVER_BODY),
+    Case(method="GET", path="/v1/mcp-servers", role=Role.VIEWER),
+    Case(method="POST", path="/v1/mcp-servers/test", role=Role.ADMIN, body=SERVER_BODY),
+    Case(method="GET", path="/v1/mcp-servers/{server}", role=Role.VIEWER, foreign=True),
+    Case(method="PATCH", path="/v1/mcp-servers/{server}", role=Role.ADMIN, body={"timeout_s": 9}, foreign=True),
+    Case(method="DELETE", path="/v1/mcp-servers/{server}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/test", role=Role.ADMIN, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/refresh", role=Role.OPERATOR, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),
+    Case(method="GET", path="/v1/mcp-servers/{server}/tools", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/mcp-servers/{server}/status", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/mcp-servers/{server}/logs", role=Role.OPERATOR, foreign=True),
+    Case(method="GET", path="/v1/tools", role=Role.VIEWER),
+    Case(method="POST", path="/v1/threads", role=Role.RUNNER, status=201),
+    Case(method="GET", path="/v1/threads", role=Role.VIEWER),
+    Case(method="GET", path="/v1/threads/{thread_id}", role=Role.VIEWER, foreign=True),
+    Case(method="DELETE", path="/v1/threads/{thread_id}", role=Role.RUNNER, status=204, foreign=True),
+    Case(method="GET", path="/v1/threads/{thread_id}/messages", role=Role.VIEWER, foreign=True),
+    Case(
+        method="POST",
+        path="/v1/threads/{thread_id}/messages",
+        role=Role.RUNNER,
+        status=201,
+        body={"role": "user", "content": "hi"},
+        foreign=True,
+    ),
+    Case(method="POST", path="/v1/runs", role=Role.RUNNER, status=202, body=RUN_BODY, foreign=True),
+    Case(method="POST", path="/v1/runs/wait", role=Role.RUNNER, body=RUN_BODY, foreign=True),
+    Case(method="POST", path="/v1/runs/stream", role=Role.RUNNER, body=RUN_BODY, foreign=True),
+    Case(
+        method="POST",
+        path="/v1/threads/{thread_id}/runs",
+        role=Role.RUNNER,
+        status=202,
+        body=RUN_BODY,
+        foreign=True,
+    ),
+    Case(method="POST", path="/v1/threads/{thread_id}/runs/wait", role=Role.RUNNER, body=RUN_BODY, foreign=True),
+    Case(method="POST", path="/v1/threads/{thread_id}/runs/stream", role=Role.RUNNER, body=RUN_BODY, foreign=True),
+    Case(method="GET", path="/v1/runs", role=Role.VIEWER),
+    Case(method="GET", path="/v1/runs/{run_id}", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/runs/{run_id}/wait", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/runs/{run_id}/stream", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/runs/{run_id}/events", role=Role.VIEWER, foreign=True),
+    Case(method="POST", path="/v1/runs/{run_id}/cancel", role=Role.OPERATOR, foreign=True),
+    Case(
+        method="POST",
+        path="/v1/runs/{run_id}/resume",
+        role=Role.OPERATOR,
+        body={"tool_results": [{"tool_call_id": "{call}", "result": "sent"}]},
+        foreign=True,
+    ),
+    Case(method="GET", path="/v1/audit-events", role=Role.VIEWER),
+    Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
+    Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
+    Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, status=204, foreign=True),
+]
+
+
+@pytest.fixture
+async def names(service: Service) -> dict[str, str]:
+    """What the placeholders of paths stand for: one thing of ORG each, made by its admin."""
+    server = await service.call("POST", "/v1/mcp-servers", json={**SERVER_BODY, "slug": "files"})
+    agent = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "guide"})
+    # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
+    busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy"})
+    service.worker.act = Act.ASK
+    run = (await service.call("POST", "/v1/runs", json={"agent": busy.json()["id"], "input": "hello"})).json()
+    service.worker.act = Act.FINISH
+    waiting = (await service.call("GET", f"/v1/runs/{run['id']}")).json()
+    return {
+        "agent": agent.json()["id"],
+        "server": server.json()["id"],
+        "thread_id": (await service.call("POST", "/v1/threads")).json()["id"],
+        "run_id": run["id"],
+        "call": waiting["pending"][0]["id"],
+        "key_id": "key_viewer",
+    }
+
+
+def _filled(value: object, names: dict[str, str]) -> object:
+    match value:
+        case str():
+            for name, meaning in names.items():
+                value = value.replace(f"{{{name}}}", meaning)
+            return value
+        case dict():
+            return {key: _filled(entry, names) for key, entry in value.items()}
+        case list():
+            return [_filled(entry, names) for entry in value]
+        case _:
+            return value
+
+
+def test_every_route_below_v1_is_in_the_table(service: Service) -> None:
+    served = {
+        f"{method} {route.path_format}"
+        for route in service.app.routes
+        if isinstance(route, HTTPRoute) and route.path.startswith("/v1")
+        for method in route.methods
+        if method != "OPTIONS"
+    }
+    assert served == {str(case) for case in CASES}
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("token", [None, "dgm_unknown", "secret"])
+async def test_without_a_known_key_every_route_answers_401(service: Service, token: str | None) -> None:
+    for case in CASES:
+        response = await service.call(case.method, case.path, content=b"{not even json", token=token)
+        problem_of(response, 401, "token_missing" if token is None else "token_invalid")
+        assert response.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_every_route_takes_the_role_it_is_for_and_refuses_lower_ones(
+    service: Service, names: dict[str, str], case: Case
+) -> None:
+    path, body = str(_filled(case.path, names)), _filled(case.body, names)
+    before = await _everything(service)
+    for role in Role:
+        response = await service.call(case.method, path, json=body, token=token_of(role))
+        if role is case.role:
+            assert response.status_code == case.status, response.text
+            break
+        assert response.status_code == 403
+        assert response.json()["code"] in {"role_insufficient", "run_not_yours"}
+        assert await _everything(service) == before
+
+
+@pytest.mark.requirement("C6")
+async def test_what_belongs_to_another_organization_is_not_found(service: Service, names: dict[str, str]) -> None:
+    before = await _everything(service)
+    for case in CASES:
+        if case.foreign:
+            path, body = str(_filled(case.path, names)), _filled(case.body, names)
+            response = await service.call(case.method, path, json=body, token=OTHER_ADMIN)
+            assert response.status_code == 404, str(case)
+            assert response.headers["content-type"] == "application/problem+json"
+    assert await _everything(service) == before
+
+
+@pytest.mark.requirement("C6")
+async def test_lists_show_nothing_of_another_organization(service: Service, names: dict[str, str]) -> None:
+    for case in CASES:
+        if case.method == "GET" and "{" not in case.path:
+            shown = (await service.call("GET", case.path, token=OTHER_ADMIN)).text
+            assert not [identifier for identifier in names.values() if identifier in shown], str(case)
+
+
+@pytest.mark.requirement("C6")
+async def test_a_revoked_key_is_refused_at_its_next_request(service: Service) -> None:
+    created = (await service.call("POST", "/v1/api-keys", json={"name": "ci", "role": "viewer"})).json()
+    assert (await service.call("GET", "/v1/agents", token=created["token"])).status_code == 200
+    await service.call("DELETE", f"/v1/api-keys/{created['id']}")
+    problem_of(await service.call("GET", "/v1/agents", token=created["token"]), 401, "token_invalid")
+
+
+async def test_a_runner_resumes_and_cancels_the_runs_it_made(service: Service, names: dict[str, str]) -> None:
+    runner = token_of(Role.RUNNER)
+    service.worker.act = Act.ASK
+    run = (await service.call("POST", "/v1/runs", json=RUN_BODY, token=runner)).json()
+    response = await service.call("POST", f"/v1/runs/{run['id']}/cancel", token=runner)
+    assert (response.status_code, response.json()["status"]) == (200, "cancelled")
+
+
+@pytest.mark.parametrize("header", ["Bearer", "Bearer  ", "Basic ZGdtX2FkbWluOg==", "dgm_admin"])
+async def test_other_ways_to_authorize_are_refused(service: Service, header: str) -> None:
+    response = await service.call("GET", "/v1/agents", token=None, headers={"Authorization": header})
+    problem_of(response, 401, "token_missing")
+
+
+async def test_the_scheme_is_read_without_regard_to_case(service: Service) -> None:
+    response = await service.call(
+        "GET", "/v1/agents", token=None, headers={"Authorization": f"bearer {token_of(Role.VIEWER)}"}
+    )
+    assert response.status_code == 200
+
+
+async def _everything(service: Service) -> list[str]:
+    """All that ORG has, as its admin reads it."""
+    paths = ["/v1/agents", "/v1/mcp-servers", "/v1/threads", "/v1/runs", "/v1/api-keys", "/v1/audit-events"]
+    return [(await service.call("GET", path)).text for path in paths]

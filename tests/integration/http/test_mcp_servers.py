@@ -1,0 +1,168 @@
+"""MCP servers over HTTP."""
+
+import pytest
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from tests.integration.http.service import Service, paths_of, problem_of
+
+FILES: dict[str, object] = {
+    "slug": "files",
+    "kind": "custom",
+    "command": "files-server",
+    "args": ["--root", "."],
+    "env": {"TOKEN": "s3cret"},
+    "isolation": "shared",
+}
+
+
+async def test_a_server_is_registered_read_changed_and_deleted(service: Service) -> None:
+    created = await service.call("POST", "/v1/mcp-servers", json=FILES)
+    server = created.json()
+    assert (created.status_code, created.headers["etag"]) == (201, '"1"')
+    assert created.headers["location"] == f"/v1/mcp-servers/{server['id']}"
+    assert server.items() >= {**FILES, "env": {"TOKEN": "[hidden]"}, "trusted": False, "timeout_s": 30.0}.items()
+    assert (await service.call("GET", "/v1/mcp-servers/files")).json() == server
+    assert (await service.call("GET", "/v1/mcp-servers")).json() == {"data": [server], "next_cursor": None}
+
+    changed = await service.call(
+        "PATCH", "/v1/mcp-servers/files", json={"timeout_s": 5, "enabled": False}, headers={"If-Match": '"1"'}
+    )
+    assert changed.json().items() >= {"timeout_s": 5.0, "enabled": False, "version": 2, "slug": "files"}.items()
+    problem_of(
+        await service.call("PATCH", "/v1/mcp-servers/files", json={"timeout_s": 6}, headers={"If-Match": '"1"'}),
+        412,
+        "version_conflict",
+    )
+    assert (await service.call("DELETE", "/v1/mcp-servers/files")).status_code == 204
+    problem_of(await service.call("GET", "/v1/mcp-servers/files"), 404, "mcp_server_not_found")
+
+
+@pytest.mark.requirement("B12")
+async def test_secrets_go_in_and_never_come_out(service: Service) -> None:
+    remote = {"slug": "tickets", "kind": "http", "url": "https://mcp.example.com", "headers": {"X-Key": "s3cret"}}
+    answers = [
+        await service.call("POST", "/v1/mcp-servers", json=FILES),
+        await service.call("POST", "/v1/mcp-servers", json=remote),
+        await service.call("PATCH", "/v1/mcp-servers/files", json={"env": {"TOKEN": "s3cret2", "MODE": "s3cret3"}}),
+        await service.call("POST", "/v1/mcp-servers/files/test"),
+        await service.call("POST", "/v1/mcp-servers/test", json=FILES),
+        *[
+            await service.call("GET", f"/v1/{path}")
+            for path in ("mcp-servers", "mcp-servers/files", "mcp-servers/tickets", "audit-events")
+        ],
+    ]
+    assert all(answer.is_success for answer in answers)
+    assert not [answer.text for answer in answers if "s3cret" in answer.text]
+
+
+async def test_a_server_that_was_read_can_be_sent_back(service: Service) -> None:
+    server_id = (await service.call("POST", "/v1/mcp-servers", json=FILES)).json()["id"]
+    read = (await service.call("GET", "/v1/mcp-servers/files")).json()
+    await service.call("PATCH", "/v1/mcp-servers/files", json={"env": read["env"], "args": ["--all"]})
+    assert service.state.servers[server_id].config.env == {"TOKEN": "s3cret"}
+    assert service.state.servers[server_id].config.args == ("--all",)
+
+
+async def test_the_placeholder_is_no_value_for_a_new_server(service: Service) -> None:
+    response = await service.call("POST", "/v1/mcp-servers", json={**FILES, "env": {"TOKEN": "[hidden]"}})
+    assert paths_of(problem_of(response, 422, "mcp_server_invalid")) == ["env.TOKEN"]
+
+
+async def test_remote_servers_are_shared_and_started_ones_belong_to_a_run_by_default(service: Service) -> None:
+    remote = {"slug": "tickets", "kind": "http", "url": "https://mcp.example.com"}
+    started = {"slug": "clock", "kind": "custom", "command": "clock"}
+    isolation = [
+        (await service.call("POST", "/v1/mcp-servers", json=body)).json()["isolation"] for body in (remote, started)
+    ]
+    assert isolation == ["shared", "run"]
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        pytest.param({"slug": "No Slug"}, ["slug"], id="slug"),
+        pytest.param({"command": None}, ["command"], id="no command"),
+        pytest.param({"url": "https://mcp.example.com"}, ["url"], id="url of a started server"),
+        pytest.param({"kind": "http"}, ["url", "command", "args", "env"], id="a remote server with a command"),
+        pytest.param({"path": "/opt/server"}, ["path"], id="copying"),
+    ],
+)
+async def test_settings_that_do_not_fit_are_refused_with_their_paths(
+    service: Service, change: dict[str, object], paths: list[str]
+) -> None:
+    response = await service.call("POST", "/v1/mcp-servers", json={**FILES, **change})
+    assert paths_of(problem_of(response, 422, "mcp_server_invalid")) == paths
+
+
+async def test_kinds_that_must_be_installed_are_refused_for_now(service: Service) -> None:
+    body = {"slug": "everything", "kind": "npm", "package": "server-everything", "version": "1.0.0"}
+    for path in ("/v1/mcp-servers", "/v1/mcp-servers/test"):
+        response = await service.call("POST", path, json=body)
+        assert paths_of(problem_of(response, 422, "kind_not_available_yet")) == ["kind"]
+
+
+async def test_a_test_shows_what_the_server_offers(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    for path, body in (("/v1/mcp-servers/files/test", None), ("/v1/mcp-servers/test", FILES)):
+        response = await service.call("POST", path, json=body)
+        assert response.status_code == 200
+        result = response.json()
+        assert result.items() >= {"ok": True, "error": None, "protocol_version": "2026-07-28"}.items()
+        assert result["server_info"] == {"name": "files"}
+        assert [(tool["name"], tool["model_name"]) for tool in result["tools"]] == [("echo", "mcp__files__echo")]
+        assert result["latency_ms"] >= 0
+
+
+async def test_a_test_of_a_broken_server_is_an_answer(service: Service) -> None:
+    service.connections.servers["files"].unreachable = McpFailure(
+        McpFailureKind.NOT_CONNECTED, "The command exited.", stderr="no such file"
+    )
+    response = await service.call("POST", "/v1/mcp-servers/test", json={**FILES})
+    assert response.status_code == 200
+    assert (
+        response.json().items()
+        >= {
+            "ok": False,
+            "tools": [],
+            "server_info": None,
+            "error": {"code": "not_connected", "detail": "The command exited.", "stderr": "no such file"},
+        }.items()
+    )
+
+
+async def test_a_server_is_connected_refreshed_and_disconnected(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    never = (await service.call("GET", "/v1/mcp-servers/files/tools")).json()
+    assert never == {"data": [], "skipped": [], "taken_at": None, "protocol_version": None}
+    connected = (await service.call("POST", "/v1/mcp-servers/files/connect")).json()
+    assert connected.items() >= {"state": "connected", "tool_count": 1, "protocol_version": "2026-07-28"}.items()
+    refreshed = (await service.call("POST", "/v1/mcp-servers/files/refresh")).json()
+    assert refreshed == (await service.call("GET", "/v1/mcp-servers/files/tools")).json()
+    assert [tool["name"] for tool in refreshed["data"]] == ["echo"]
+    assert (await service.call("POST", "/v1/mcp-servers/files/disconnect")).json()["state"] == "disconnected"
+    assert (await service.call("GET", "/v1/mcp-servers/files/status")).json()["state"] == "disconnected"
+    assert (await service.call("GET", "/v1/mcp-servers/files/logs")).json() == {"text": "started\n"}
+
+
+async def test_a_server_that_cannot_be_listed_is_unavailable(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    service.connections.servers["files"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer in 10 s.")
+    problem = problem_of(await service.call("POST", "/v1/mcp-servers/files/refresh"), 503, "mcp_server_unavailable")
+    assert problem["reason"] == "timeout"
+    assert (await service.call("GET", "/v1/mcp-servers/files/status")).json()["state"] == "error"
+
+
+async def test_tools_are_listed_for_everybody_and_for_an_agent(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    await service.call("POST", "/v1/mcp-servers/files/refresh")
+    everything = (await service.call("GET", "/v1/tools")).json()
+    assert [(tool["name"], tool["server"], tool["health"]) for tool in everything["data"]] == [
+        ("create_calendar_event", None, "available"),
+        ("send_email", None, "available"),
+        ("mcp__files__echo", "files", "connected"),
+    ]
+    agent = {"name": "guide", "model": "scripted:demo.yaml", "mcp_servers": ["files"]}
+    await service.call("POST", "/v1/agents", json=agent)
+    of_agent = (await service.call("GET", "/v1/tools?agent=guide")).json()
+    assert [tool["name"] for tool in of_agent["data"]] == ["mcp__files__echo"]
+    problem_of(await service.call("GET", "/v1/tools?agent=nobody"), 404, "agent_not_found")
