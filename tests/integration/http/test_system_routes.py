@@ -1,0 +1,161 @@
+"""Health, the OpenAPI document, API keys, the audit trail and the access log."""
+
+import json
+import logging
+from typing import cast
+
+import pytest
+
+from domain.identity.role import Role
+from interfaces.http import access_log
+from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
+from interfaces.http.api_keys.schemas import CreateApiKeyBody
+from interfaces.http.bodies import Body, decoded_body
+from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
+from interfaces.http.runs.schemas import ResumeRunBody, RunBody
+from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
+from tests.integration.http.service import MODEL, Conversation, Service, problem_of, token_of
+
+BODIES: list[type[Body]] = [
+    CreateAgentBody,
+    UpdateAgentBody,
+    CreateApiKeyBody,
+    McpServerBody,
+    TestMcpServerBody,
+    UpdateMcpServerBody,
+    ResumeRunBody,
+    RunBody,
+    AppendMessageBody,
+    CreateThreadBody,
+]
+
+
+@pytest.mark.requirement("G2")
+async def test_health_needs_no_key(service: Service) -> None:
+    live = await service.call("GET", "/health/live", token=None)
+    ready = await service.call("GET", "/health/ready", token=None)
+    assert (live.status_code, live.json()) == (200, {"status": "live"})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+
+
+@pytest.mark.requirement("G2")
+async def test_a_service_that_is_not_ready_says_what_is_missing_and_is_alive(service: Service) -> None:
+    service.readiness.missing = ("database",)
+    problem = problem_of(await service.call("GET", "/health/ready", token=None), 503, "not_ready")
+    assert "database" in str(problem["detail"])
+    assert (await service.call("GET", "/health/live", token=None)).status_code == 200
+
+
+async def test_the_openapi_document_is_served_without_a_key(service: Service) -> None:
+    response = await service.call("GET", "/schema", token=None)
+    document = response.json()
+    assert response.status_code == 200
+    assert document["openapi"].startswith("3.1")
+    assert document["info"]["version"] == "1.2.3"
+    assert (await service.call("GET", "/schema/openapi.json", token=None)).json() == document
+
+
+async def test_every_operation_has_its_own_name_a_summary_and_documented_problems(service: Service) -> None:
+    document = (await service.call("GET", "/schema", token=None)).json()
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["description"]
+        if "health" in operation["tags"]:
+            continue
+        assert operation["security"] == [{"apiKey": []}]
+        for status in ("400", "401", "422"):
+            assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
+
+
+async def test_bodies_are_described_as_strict_as_they_are_and_with_examples(service: Service) -> None:
+    schemas = (await service.call("GET", "/schema", token=None)).json()["components"]["schemas"]
+    for model in BODIES:
+        assert schemas[model.__name__]["additionalProperties"] is False
+        assert schemas[model.__name__]["examples"]
+
+
+@pytest.mark.parametrize("model", BODIES)
+def test_the_examples_of_a_body_are_valid(model: type[Body]) -> None:
+    for example in model.examples:
+        decoded_body(model, json.loads(json.dumps(example)))
+
+
+@pytest.mark.requirement("C6")
+async def test_a_token_is_shown_once(service: Service) -> None:
+    created = await service.call("POST", "/v1/api-keys", json={"name": "ci", "role": "runner"})
+    assert created.status_code == 201
+    key = created.json()
+    token = key.pop("token")
+    assert token.startswith("dgm_")
+    listed = await service.call("GET", "/v1/api-keys")
+    assert key in listed.json()["data"]
+    assert token not in listed.text
+    assert token not in (await service.call("GET", "/v1/audit-events")).text
+    assert (await service.call("DELETE", f"/v1/api-keys/{key['id']}")).status_code == 204
+    [revoked] = [
+        entry for entry in (await service.call("GET", "/v1/api-keys")).json()["data"] if entry["id"] == key["id"]
+    ]
+    assert revoked["revoked_at"].endswith("Z")
+    problem_of(await service.call("DELETE", "/v1/api-keys/key_admin"), 409, "api_key_in_use")
+
+
+@pytest.mark.requirement("C5")
+async def test_the_audit_trail_says_who_did_what(service: Service) -> None:
+    agent = (await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})).json()
+    run = (await service.call("POST", "/v1/runs/wait", json={"agent": "guide", "input": "hi"})).json()["run"]
+
+    async def actions(query: str) -> list[str]:
+        page = (await service.call("GET", f"/v1/audit-events{query}")).json()
+        return [entry["action"] for entry in page["data"]]
+
+    assert await actions("") == ["run.completed", "run.started", "agent.created"]
+    assert await actions("?action=run.*") == ["run.completed", "run.started"]
+    assert await actions(f"?run_id={run['id']}&action=run.started") == ["run.started"]
+    assert await actions(f"?resource={agent['id']}&actor=key_admin") == ["agent.created"]
+    assert await actions("?until=2025-01-01T00:00:00Z") == []
+    assert len(await actions("?since=2025-01-01T00:00:00")) == 3
+    [entry] = (await service.call("GET", "/v1/audit-events?action=agent.created")).json()["data"]
+    assert (
+        entry.items()
+        >= {
+            "actor": "key_admin",
+            "resource": agent["id"],
+            "run_id": None,
+            "details": {"name": "guide", "version": 1},
+        }.items()
+    )
+
+
+@pytest.mark.requirement("G2")
+async def test_each_request_is_logged_without_what_it_carried(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger=access_log.__name__):
+        body = {"name": "s3cret", "model": MODEL}
+        await service.call("POST", "/v1/agents?token=s3cret", json=body)
+        await service.call("GET", "/v1/agents/s3cret", token=token_of(Role.VIEWER))
+        await service.call("GET", "/nowhere/s3cret", token=None)
+        await service.call("GET", "/v1/agents", token=None)
+    entries = [record.__dict__ for record in caplog.records if record.name == access_log.__name__]
+    org = "org_00000000000000000000000001"
+    assert [(entry["method"], entry["path"], entry["status"], entry["organization_id"]) for entry in entries] == [
+        ("POST", "/v1/agents", 201, org),
+        ("GET", "/v1/agents/{agent}", 200, org),
+        ("GET", None, 404, None),
+        ("GET", "/v1/agents", 401, None),
+    ]
+    assert all(cast(float, entry["duration_ms"]) >= 0 for entry in entries)
+    assert "s3cret" not in repr(entries)
+
+
+async def test_a_stream_is_logged_when_it_has_ended(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    run = (await service.call("POST", "/v1/runs/wait", json={"agent": "guide", "input": "hi"})).json()["run"]
+    conversation = Conversation(service.app, "GET", f"/v1/runs/{run['id']}/stream")
+    with caplog.at_level(logging.INFO, logger=access_log.__name__):
+        await conversation.hold()
+    [entry] = [record.__dict__ for record in caplog.records if record.name == access_log.__name__]
+    assert (entry["path"], entry["status"]) == ("/v1/runs/{run_id}/stream", 200)
