@@ -1,0 +1,148 @@
+"""The one guard on requests that leave for addresses users name: scheme, resolved address, private ranges.
+
+Two halves that belong together: `check` looks at a URL before it is requested (an address written out needs no resolver),
+`GuardedResolver` at what a name resolves to; a client connects to the vetted addresses themselves, so that a name that
+resolves anew cannot slip past (DNS rebinding). Addresses that the operator configures (models, tracing) do not pass here.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_MAX_URL = 8_192
+
+
+class EgressBlockedError(OSError):
+    """The request may not leave. `reason` is a sentence that is safe to show to whoever named the address."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class EgressPolicy:
+    """What may be reached: every public address, and of the others what `allow` lists: networks (`10.1.0.0/16`),
+    addresses, or host names (`mcp.internal`, which then may resolve to anything). Raises ValueError for entries that are
+    none of these."""
+
+    def __init__(self, allow: Iterable[str] = ()) -> None:
+        self._networks: list[Network] = []
+        self._hosts: set[str] = set()
+        for entry in allow:
+            try:
+                self._networks.append(ipaddress.ip_network(entry, strict=False))
+            except ValueError:
+                if not _is_host_name(entry):
+                    raise ValueError(f"{entry!r} is neither a network nor an address nor a host name") from None
+                self._hosts.add(entry.lower().rstrip("."))
+
+    def check(self, url: str) -> None:
+        """Look at a URL that is about to be requested. Raises EgressBlockedError."""
+        if len(url) > _MAX_URL:
+            raise EgressBlockedError("The URL is too long.")
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname
+            parts.port  # noqa: B018  # raises for a port that is none
+        except ValueError:
+            raise EgressBlockedError("The URL is not valid.") from None
+        if parts.scheme not in {"http", "https"}:
+            raise EgressBlockedError("Only http and https URLs may be requested.")
+        if not host:
+            raise EgressBlockedError("The URL names no host.")
+        if parts.username is not None or parts.password is not None:
+            raise EgressBlockedError("A URL may not carry credentials.")
+        address = _literal_address(host)
+        if address is not None:
+            self.check_address(host, address)
+
+    def check_address(self, host: str, address: Address) -> None:
+        """Look at an address that `host` stands for. Raises EgressBlockedError."""
+        if not self._permits(host, address):
+            raise EgressBlockedError(
+                f"The address of {host} ({address}) is not public. An operator can allow it with DRAGOMAN_EGRESS_ALLOW."
+            )
+
+    def _permits(self, host: str, address: Address) -> bool:
+        if host.lower().rstrip(".") in self._hosts:
+            return True
+        inner = _embedded(address)
+        candidates = (address,) if inner is None else (address, inner)
+        if all(_is_public(candidate) for candidate in candidates):
+            return True
+        innermost = candidates[-1]
+        return any(innermost.version == network.version and innermost in network for network in self._networks)
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves like `inner` and hands on the permitted addresses only."""
+
+    def __init__(self, policy: EgressPolicy, inner: AbstractResolver) -> None:
+        self._policy = policy
+        self._inner = inner
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The permitted addresses of `host`. Raises EgressBlockedError if there are addresses and none is permitted."""
+        found = await self._inner.resolve(host, port, family)
+        permitted: list[ResolveResult] = []
+        refusal: EgressBlockedError | None = None
+        for result in found:
+            try:
+                self._policy.check_address(host, ipaddress.ip_address(result["host"].partition("%")[0]))
+            except EgressBlockedError as blocked:
+                refusal = blocked
+            else:
+                permitted.append(result)
+        if refusal is not None and not permitted:
+            raise refusal
+        return permitted
+
+    async def close(self) -> None:
+        """Close the resolver below."""
+        await self._inner.close()
+
+
+def _literal_address(host: str) -> Address | None:
+    """The address that `host` writes out, in any spelling a resolver would take for one (`127.1`, `0x7f000001`)."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
+def _embedded(address: Address) -> Address | None:
+    """The IPv4 address that an IPv6 one carries (mapped, NAT64, 6to4, Teredo), which is what would be reached."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return None
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    if address.sixtofour is not None:
+        return address.sixtofour
+    return None if address.teredo is None else address.teredo[1]
+
+
+def _is_public(address: Address) -> bool:
+    mapped = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped is not None or address in _NAT64)
+    return (address.is_global or mapped) and not address.is_multicast
+
+
+def _is_host_name(text: str) -> bool:
+    labels = text.rstrip(".").split(".")
+    return len(text) <= 253 and all(
+        label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels
+    )
