@@ -1,0 +1,50 @@
+"""The error tree's shorthands, and ids that follow from what they name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import ErrorKind, Violation, conflict, invalid, not_found
+from domain.ids import derived_id, message_id, tool_call_id
+from tests.builders import RUN, a_run_id
+
+
+@pytest.mark.parametrize(("what", "code"), [("run", "run_not_found"), ("MCP server", "mcp_server_not_found")])
+def test_what_is_not_there_is_named_in_the_code(what: str, code: str) -> None:
+    error = not_found(what, "x_1")
+    assert (error.code, error.kind) == (code, ErrorKind.NOT_FOUND)
+    assert "x_1" in error.detail
+
+
+def test_an_error_carries_what_the_caller_needs_to_react() -> None:
+    fault = Violation(path="limits.max_turns", message="must be greater than 0")
+    assert invalid("limits_invalid", "Limits must be positive.", fault).violations == (fault,)
+    busy = conflict("thread_busy", "Run run_1 is queued.", run_id="run_1")
+    assert (busy.kind, busy.extra, str(busy)) == (ErrorKind.CONFLICT, {"run_id": "run_1"}, "Run run_1 is queued.")
+
+
+@pytest.mark.requirement("E3")
+def test_a_repeated_step_names_the_same_calls_and_messages() -> None:
+    assert tool_call_id(RUN, 1, 0) == tool_call_id(RUN, 1, 0)
+    assert message_id(RUN, 1, "assistant") == message_id(RUN, 1, "assistant", attempt=0)
+
+
+@pytest.mark.requirement("E3")
+def test_no_two_calls_and_no_two_messages_share_an_id() -> None:
+    calls = [tool_call_id(run, turn, index) for run in (RUN, a_run_id(2)) for turn in range(12) for index in range(12)]
+    assert len(set(calls)) == len(calls)
+    parts = ("user", "assistant", "tools")
+    messages = [message_id(RUN, turn, part, attempt) for turn in range(12) for part in parts for attempt in range(3)]
+    assert len(set(messages)) == len(messages)
+
+
+@given(parts=st.lists(st.text(alphabet="ab_1", max_size=5) | st.integers(0, 99), min_size=1, max_size=4))
+def test_a_derived_id_has_its_prefix_and_fits_every_provider(parts: list[str | int]) -> None:
+    identifier = derived_id("call", *parts)
+    assert identifier.startswith("call_")
+    assert identifier.removeprefix("call_").isalnum()
+    assert len(identifier) <= 40
+
+
+def test_where_one_part_ends_and_the_next_begins_matters() -> None:
+    assert derived_id("x", "a", "bc") != derived_id("x", "ab", "c") != derived_id("x", "abc")
