@@ -4,9 +4,11 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from domain.errors import ErrorKind, ServiceError
 from infrastructure.persistence.database import translated
 from infrastructure.persistence.revision import is_current, plain_engine
 
@@ -16,7 +18,8 @@ _LOCK = 0x64726D6E
 
 
 def upgrade(database_url: str) -> bool:
-    """Apply what is missing, in one transaction. False if nothing was. Raises UNAVAILABLE `storage_unavailable`."""
+    """Apply what is missing, in one transaction. False if nothing was. Raises UNAVAILABLE `storage_unavailable`, or
+    `schema_unknown` for a database that newer code has migrated."""
     if is_current(database_url):
         return False
     engine = plain_engine(database_url)
@@ -27,6 +30,12 @@ def upgrade(database_url: str) -> bool:
             command.upgrade(configuration(connection), "head")
     except DBAPIError as error:
         raise translated(error) from error
+    except CommandError as error:
+        raise ServiceError(
+            "schema_unknown",
+            ErrorKind.UNAVAILABLE,
+            "The database was last used by another version of Dragoman, whose schema this one does not know.",
+        ) from error
     finally:
         engine.dispose()
     return True

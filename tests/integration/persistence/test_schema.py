@@ -95,6 +95,19 @@ def test_a_failing_migration_leaves_the_database_as_it_was(empty_database: str) 
     engine.dispose()
 
 
+def test_a_database_of_newer_code_is_refused_and_left_alone(empty_database: str) -> None:
+    upgrade(empty_database)
+    engine = plain_engine(empty_database)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(ServiceError) as refused:
+        upgrade(empty_database)
+    assert (refused.value.code, refused.value.kind) == ("schema_unknown", ErrorKind.UNAVAILABLE)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == "9999"
+    engine.dispose()
+
+
 def test_the_code_names_the_newest_revision() -> None:
     engine = plain_engine("sqlite://")
     with engine.connect() as connection:
