@@ -1,0 +1,162 @@
+"""Starting runs and watching them: what is refused, what the same key gives, how waiting and following end."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role as KeyRole
+from domain.ids import ApiKeyId, RunId, ThreadId
+from domain.runs.run import MultitaskStrategy, RunStatus
+from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.builders import OTHER_ORG, an_agent
+from tests.unit.application.runs.doubles import call, says
+from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent
+
+VIEWER = Principal(organization_id=ADMIN.organization_id, key_id=ApiKeyId("key_viewer"), role=KeyRole.VIEWER)
+STRANGER = Principal(organization_id=OTHER_ORG, key_id=ApiKeyId("key_stranger"), role=KeyRole.ADMIN)
+
+
+async def refused(house: RunHarness, **how: object) -> ServiceError:
+    """Why a run cannot be started; nothing is left behind."""
+    with pytest.raises(ServiceError) as caught:
+        await house.start(**how)  # type: ignore[arg-type]  # arguments by name
+    assert house.state.runs == {}
+    assert house.queue.run_ids == []
+    return caught.value
+
+
+@pytest.mark.requirement("A1", "E1")
+async def test_a_run_without_a_thread_gets_a_new_one_and_is_rung_for() -> None:
+    house = RunHarness()
+    run_id = await house.start(thread_id=None)
+    run = house.run(run_id)
+    assert run.status is RunStatus.QUEUED
+    assert house.state.threads[run.thread_id].thread.organization_id == ADMIN.organization_id
+    assert house.queue.run_ids == [run_id]
+    assert house.types(run_id) == ["run.queued"]
+
+
+async def test_an_agent_is_found_by_name_or_id() -> None:
+    house = RunHarness()
+    by_name, by_id = await house.start(agent="researcher"), await house.start(agent=house.agent.id)
+    assert house.run(by_name).agent_id == house.run(by_id).agent_id
+
+
+async def test_what_cannot_be_started_is_refused_and_leaves_nothing() -> None:
+    house = RunHarness(agent=an_agent(fallback_models=("nowhere:m",)))
+    assert (await refused(house, agent="nobody")).code == "agent_not_found"
+    assert (await refused(house, agent="agt_00000000000000000000000009")).code == "agent_not_found"
+    assert (await refused(house, thread_id=ThreadId("thr_9"))).code == "thread_not_found"
+    assert (await refused(house, text=())).code == "input_empty"
+    assert (await refused(house, model="other:model")).code == "model_not_allowed"
+    unusable = await refused(house, model="nowhere:m")
+    assert (unusable.code, unusable.violations[0].path) == ("model_unavailable", "model")
+    assert (await refused(house, principal=VIEWER)).kind is ErrorKind.FORBIDDEN
+    assert (await refused(house, principal=STRANGER)).code == "agent_not_found"
+
+
+async def test_a_disabled_agent_starts_nothing() -> None:
+    house = RunHarness(agent=an_agent(enabled=False))
+    assert (await refused(house)).code == "agent_disabled"
+
+
+@pytest.mark.requirement("E5")
+async def test_a_run_that_interrupts_another_is_executed_after_that_one_has_stopped() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(gate=gate), says("New.")])
+    old = await house.start("old")
+    executing = house.worker.begin(old)
+    await gate.reached.wait()
+    new = await house.start("new", strategy=MultitaskStrategy.INTERRUPT)
+    await house.worker.execute(new)
+    assert house.run(new).status is RunStatus.QUEUED
+    await executing
+    assert house.run(old).status is RunStatus.CANCELLED
+    assert house.queue.run_ids[-1] == new
+    await house.worker.execute(new)
+    assert house.run(new).output == "New."
+    assert_consistent(house, old, new)
+
+
+@pytest.mark.requirement("C6")
+async def test_a_run_of_another_organization_cannot_be_found() -> None:
+    house = RunHarness()
+    run_id = await house.start()
+    with pytest.raises(ServiceError) as caught:
+        await house.watch.wait(STRANGER, run_id)
+    assert caught.value.kind is ErrorKind.NOT_FOUND
+    with pytest.raises(ServiceError):
+        [event async for event in house.watch.follow(STRANGER, run_id)]
+    with pytest.raises(ServiceError):
+        await house.cancel(run_id, principal=STRANGER)
+    with pytest.raises(ServiceError):
+        await house.watch.wait(ADMIN, RunId("run_nowhere"))
+
+
+@pytest.mark.requirement("E1", "E6")
+async def test_waiting_ends_when_the_run_does() -> None:
+    house = RunHarness([says("Done.")])
+    run_id = await house.start()
+    waiting = asyncio.create_task(house.watch.wait(VIEWER, run_id))
+    await house.worker.execute(run_id)
+    assert (await waiting).output == "Done."
+    assert (await house.watch.wait(VIEWER, run_id)).output == "Done."
+
+
+@pytest.mark.requirement("D5", "E1")
+async def test_waiting_and_following_end_when_the_run_waits_for_its_client() -> None:
+    house = RunHarness([ModelTurn(calls=(call("send_email", EMAIL), call("send_email", EMAIL))), says()])
+    run_id = await house.start()
+    following = asyncio.create_task(_followed(house, run_id))
+    await house.worker.execute(run_id)
+    assert (await house.watch.wait(ADMIN, run_id)).status is RunStatus.REQUIRES_ACTION
+    assert (await following)[-1] == "run.requires_action"
+
+
+@pytest.mark.requirement("E2")
+async def test_following_a_run_that_waits_for_the_rest_of_its_results_ends_at_once() -> None:
+    house = RunHarness([ModelTurn(calls=(call("send_email", EMAIL), call("send_email", EMAIL)))])
+    run_id = await house.play()
+    await house.resume(run_id, {house.run(run_id).pending[0].id: "sent"})
+    async with asyncio.timeout(2):
+        followed = await _followed(house, run_id)
+    assert followed[-2:] == ["run.requires_action", "tool.executed"]
+
+
+async def _followed(house: RunHarness, run_id: RunId, after_seq: int = 0) -> list[str]:
+    return [event.type.value async for event in house.watch.follow(ADMIN, run_id, after_seq=after_seq)]
+
+
+@pytest.mark.requirement("E2")
+async def test_following_from_any_point_gives_the_rest_once_and_in_order() -> None:
+    house = RunHarness([says()])
+    run_id = await house.play()
+    types = house.types(run_id)
+    for after in range(len(types) + 2):
+        async with asyncio.timeout(2):
+            assert await _followed(house, run_id, after) == types[after:]
+
+
+@pytest.mark.requirement("E1", "E2")
+async def test_a_follower_that_leaves_harms_nothing_and_is_forgotten() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="Well", gate=gate)])
+    run_id = await house.start()
+    async with aclosing(house.watch.follow(ADMIN, run_id)) as events:
+        assert (await anext(events)).type.value == "run.queued"
+    executing = house.worker.begin(run_id)
+    await gate.reached.wait()
+    gate.open.set()
+    await executing
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert house.wakeups.topic_count == 0
+
+
+@pytest.mark.requirement("E1")
+async def test_waiting_gives_the_run_as_it_is_when_the_time_is_up() -> None:
+    house = RunHarness()
+    run_id = await house.start()
+    assert (await house.watch.wait(ADMIN, run_id, timeout_s=0)).status is RunStatus.QUEUED
