@@ -1,0 +1,211 @@
+"""One call of an MCP tool: from the tool's binding to a result, whatever goes wrong on the way."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+from pytest_mock import MockerFixture, MockType
+
+from application.mcp.ports import (
+    ConnectionScope,
+    ContentBlock,
+    ContentKind,
+    McpCall,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpReply,
+    McpServerStore,
+)
+from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
+from domain.ids import ToolCallId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.server import McpServer, OutputValidation
+from domain.threads.message import ImageContent
+from domain.tools.result import ToolOutcome, ToolResult
+from domain.tools.tool import McpBinding, Tool
+from infrastructure.memory.mcp_connections import text_reply
+from infrastructure.schemas import JsonSchemaValidator
+from tests.builders import ORG, RUN, SERVER, THREAD, a_server, a_tool
+
+SCOPE = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
+NUMBER: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+class Setting:
+    """The use case over a store and connections that do as they are told."""
+
+    def __init__(self, mocker: MockerFixture, *, mcp_enabled: bool = True) -> None:
+        self.servers: MockType = mocker.create_autospec(McpServerStore, instance=True)
+        self.servers.get.return_value = a_server()
+        self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
+        self.connections.call_tool.return_value = text_reply("the answer")
+        self.use_case = ExecuteMcpTool(
+            servers=self.servers,
+            connections=self.connections,
+            schemas=JsonSchemaValidator(),
+            mcp_enabled=mcp_enabled,
+        )
+
+    def configure(self, **changes: object) -> McpServer:
+        server = a_server()
+        server = replace(server, config=replace(server.config, **changes))  # type: ignore[arg-type]  # fields by name
+        self.servers.get.return_value = server
+        return server
+
+    async def call(self, tool: Tool | None = None, *, timeout_s: float = 30.0) -> ToolResult:
+        return await self.use_case.execute(
+            ExecuteMcpToolCommand(
+                tool=tool or a_tool(),
+                tool_call_id=ToolCallId("call_1"),
+                arguments={"text": "hi"},
+                scope=SCOPE,
+                timeout_s=timeout_s,
+                meta={"traceparent": "00-1"},
+            )
+        )
+
+
+@pytest.fixture
+def setting(mocker: MockerFixture) -> Setting:
+    return Setting(mocker)
+
+
+def with_output(schema: JsonObject, **binding: object) -> Tool:
+    bound = McpBinding(server_id=SERVER, server_slug="files", tool_name="echo", output_schema=schema)
+    return a_tool(mcp=replace(bound, **binding))  # type: ignore[arg-type]  # fields by name
+
+
+@pytest.mark.requirement("A4", "A5")
+async def test_success_returns_the_servers_answer(setting: Setting) -> None:
+    assert await setting.call() == ToolResult.succeeded("the answer")
+
+
+@pytest.mark.requirement("A4")
+async def test_the_server_and_its_own_tool_name_come_from_the_binding(setting: Setting) -> None:
+    await setting.call()
+    setting.servers.get.assert_awaited_once_with(ORG, SERVER)
+    server, scope, call, on_progress = setting.connections.call_tool.await_args.args
+    assert (server, scope, on_progress) == (a_server(), SCOPE, None)
+    assert call == McpCall(tool_name="echo", arguments={"text": "hi"}, timeout_s=30.0, meta={"traceparent": "00-1"})
+
+
+@pytest.mark.requirement("A5")
+async def test_a_tool_without_a_binding_is_a_configuration_error_and_asks_nobody(setting: Setting) -> None:
+    result = await setting.call(replace(a_tool(), mcp=None))
+    assert result.text == "MCP tool configuration error: missing integration ID"
+    assert setting.servers.get.await_count == setting.connections.call_tool.await_count == 0
+
+
+@pytest.mark.requirement("A5")
+async def test_an_error_of_the_tool_is_a_value_for_the_model(setting: Setting) -> None:
+    setting.connections.call_tool.return_value = text_reply("disk full", is_error=True)
+    result = await setting.call()
+    assert (result.outcome, result.text) == (ToolOutcome.FAILED, "MCP tool execution failed: disk full")
+
+
+@pytest.mark.requirement("A5")
+@pytest.mark.parametrize("kind", list(McpFailureKind))
+async def test_every_failure_of_a_call_is_a_value_for_the_model(setting: Setting, kind: McpFailureKind) -> None:
+    setting.connections.call_tool.side_effect = McpFailure(kind, "detail", rpc_code=-1, stderr="token hunter2")
+    result = await setting.call()
+    assert result.outcome is ToolOutcome.FAILED
+    assert result.text.startswith("MCP tool execution failed: ")
+    assert "hunter2" not in result.text
+
+
+@pytest.mark.requirement("A5", "A7")
+async def test_a_timeout_says_how_long_was_waited(setting: Setting) -> None:
+    setting.connections.call_tool.side_effect = McpFailure(McpFailureKind.TIMEOUT, "no answer")
+    result = await setting.call(with_output({}, output_schema=None, timeout_s=2.5))
+    assert "timed out after 2.5 seconds" in result.text
+    assert setting.connections.call_tool.await_args.args[2].timeout_s == 2.5
+
+
+@pytest.mark.requirement("A5")
+async def test_an_unexpected_error_is_told_without_its_text(setting: Setting, caplog: pytest.LogCaptureFixture) -> None:
+    setting.connections.call_tool.side_effect = ValueError("token hunter2")
+    result = await setting.call()
+    assert result.text == "MCP tool execution failed unexpectedly: internal error (reference call_1)"
+    assert any(record.exc_info for record in caplog.records), "the operator finds the trace under the reference"
+
+
+@pytest.mark.requirement("B14")
+async def test_with_mcp_switched_off_nothing_is_called(mocker: MockerFixture) -> None:
+    setting = Setting(mocker, mcp_enabled=False)
+    assert "MCP disabled" in (await setting.call()).text
+    assert setting.connections.call_tool.await_count == 0
+
+
+@pytest.mark.requirement("B6")
+async def test_a_server_that_was_removed_makes_its_tools_unknown(setting: Setting) -> None:
+    setting.servers.get.return_value = None
+    result = await setting.call()
+    assert (result.error_code, setting.connections.call_tool.await_count) == ("mcp_tool_unknown", 0)
+    assert "Unknown tool" in result.text
+
+
+async def test_a_disabled_server_is_not_connected(setting: Setting) -> None:
+    setting.configure(enabled=False)
+    result = await setting.call()
+    assert (result.error_code, setting.connections.call_tool.await_count) == ("mcp_not_connected", 0)
+
+
+@pytest.mark.requirement("A6")
+async def test_images_come_with_the_text(setting: Setting) -> None:
+    image = ImageContent(media_type="image/png", data="aGk=")
+    block = ContentBlock(kind=ContentKind.IMAGE, text="image/png, 2 bytes", image=image)
+    setting.connections.call_tool.return_value = McpReply(is_error=False, content=(block,))
+    assert await setting.call() == ToolResult.succeeded("", (image,))
+
+
+@pytest.mark.requirement("B9")
+@pytest.mark.parametrize(("structured", "fits"), [({"n": 1}, True), ({"n": "one"}, False), ({}, False), (None, False)])
+@pytest.mark.parametrize("mode", list(OutputValidation))
+async def test_structured_content_is_held_against_the_schema_as_the_servers_mode_says(
+    setting: Setting, structured: JsonValue, fits: bool, mode: OutputValidation, caplog: pytest.LogCaptureFixture
+) -> None:
+    setting.configure(output_validation=mode)
+    setting.connections.call_tool.return_value = text_reply("text", structured=structured)
+    with caplog.at_level(logging.WARNING):
+        result = await setting.call(with_output(NUMBER))
+    refused = not fits and mode is OutputValidation.ENFORCE
+    assert (result.error_code == "mcp_output_invalid") is refused
+    warned = any(record.msg == "MCP result does not fit the output schema" for record in caplog.records)
+    assert warned is (not fits and mode is OutputValidation.WARN)
+
+
+@pytest.mark.requirement("B9")
+async def test_a_schema_that_cannot_be_used_is_the_servers_fault_and_not_ours(setting: Setting) -> None:
+    setting.configure(output_validation=OutputValidation.ENFORCE)
+    setting.connections.call_tool.return_value = text_reply("text", structured={"n": 1})
+    result = await setting.call(with_output({"type": "nonsense"}))
+    assert result.error_code == "mcp_output_invalid"
+
+
+async def test_an_error_of_the_tool_is_not_held_against_the_schema(setting: Setting) -> None:
+    setting.configure(output_validation=OutputValidation.ENFORCE)
+    setting.connections.call_tool.return_value = text_reply("disk full", is_error=True)
+    assert (await setting.call(with_output(NUMBER))).error_code == "mcp_tool_error"
+
+
+@pytest.mark.requirement("A5", "G2")
+@pytest.mark.parametrize(
+    ("failure", "status", "level"),
+    [(None, "succeeded", logging.INFO), (McpFailure(McpFailureKind.TIMEOUT, "late"), "failed", logging.WARNING)],
+)
+async def test_one_log_line_names_tool_server_and_outcome(
+    setting: Setting,
+    caplog: pytest.LogCaptureFixture,
+    failure: McpFailure | None,
+    status: str,
+    level: int,
+) -> None:
+    setting.connections.call_tool.side_effect = failure
+    with caplog.at_level(logging.INFO):
+        await setting.call()
+    [record] = caplog.records
+    fields = record.__dict__
+    assert (record.levelno, fields["status"]) == (level, status)
+    assert (fields["tool"], fields["server_id"], fields["tool_call_id"]) == ("mcp__files__echo", SERVER, "call_1")
+    assert (fields["organization_id"], fields["thread_id"], fields["run_id"]) == (ORG, THREAD, RUN)

@@ -1,0 +1,237 @@
+"""The toolset of an agent: native tools, tools of its servers, in one order, whatever the servers do."""
+
+import pytest
+
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
+from application.tools.tool_catalog import INSTRUCTIONS_LIMIT_BYTES, ToolCatalog, ToolCatalogSettings, bound_tool
+from application.tools.toolset import Toolset
+from domain.agents.agent import AgentConfig
+from domain.ids import McpServerId
+from domain.mcp.catalog import McpToolDefinition
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.policy.allowlist import Allowlist
+from domain.tools.capabilities import ToolType
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from tests.builders import ORG, OTHER_ORG, a_catalog, a_definition, a_server, an_agent
+
+SCOPE = ConnectionScope(organization_id=ORG)
+
+
+class House:
+    """A catalog over in-memory stores; servers are registered with `add`."""
+
+    def __init__(self, *, mcp_enabled: bool = True) -> None:
+        self.state = InMemoryState()
+        self.connections = InMemoryMcpConnections()
+        self.catalog = ToolCatalog(
+            native_tools={},
+            displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
+            servers=InMemoryMcpServerStore(self.state),
+            catalogs=InMemoryMcpCatalogStore(self.state),
+            connections=self.connections,
+            settings=ToolCatalogSettings(mcp_enabled=mcp_enabled),
+        )
+
+    def add(
+        self, slug: str, *tools: str, listed: bool = True, trusted: bool = False, enabled: bool = True, version: int = 1
+    ) -> McpServer:
+        server_id = McpServerId(f"mcp_{slug}")
+        config = McpServerConfig(
+            slug=slug, kind=McpServerKind.CUSTOM, command="x", trusted=trusted, enabled=enabled, timeout_s=7
+        )
+        server = self.state.servers[server_id] = a_server(server_id, version=version, config=config)
+        self.connections.servers[slug] = InMemoryMcpServer(tools={name: text_reply("ok") for name in tools})
+        if listed:
+            self.state.catalogs[server_id] = a_catalog(
+                server_id, tools=map(a_definition, tools), instructions="é" * 2_000
+            )
+        return server
+
+    async def tools(
+        self,
+        *servers: str,
+        tools: tuple[ToolType, ...] = (),
+        allowlist: Allowlist = None,
+        run_allowlist: Allowlist = None,
+    ) -> Toolset:
+        config: AgentConfig = an_agent(mcp_servers=servers, tools=tools, tool_allowlist=allowlist).config
+        return await self.catalog.toolset(config, SCOPE, run_allowlist=run_allowlist)
+
+
+def names(toolset: Toolset) -> list[str]:
+    return [tool.name for tool in toolset.tools]
+
+
+@pytest.mark.requirement("A13", "B5")
+async def test_listed_servers_are_not_asked() -> None:
+    house = House()
+    house.add("b", "two", "one")
+    house.add("a", "three")
+    toolset = await house.tools("b", "a", tools=(ToolType.SEND_EMAIL,))
+    assert names(toolset) == ["send_email", "mcp__a__three", "mcp__b__one", "mcp__b__two"]
+    assert house.connections.discoveries == []
+    assert toolset.find("mcp__b__one") == toolset.tools[2]
+    assert toolset.find("one") is None
+
+
+async def test_a_kind_the_installation_does_not_have_is_left_out() -> None:
+    assert names(await House().tools(tools=(ToolType.CODE_EXECUTION, ToolType.SEND_EMAIL))) == ["send_email"]
+
+
+@pytest.mark.requirement("B5")
+async def test_a_server_never_listed_is_asked_and_its_catalog_kept() -> None:
+    house = House()
+    server = house.add("new", "tool", listed=False)
+    assert names(await house.tools("new")) == names(await house.tools("new")) == ["mcp__new__tool"]
+    assert house.connections.discoveries == [server]
+    assert house.state.catalogs[server.id].server_version == 1
+
+
+@pytest.mark.requirement("B5")
+async def test_a_server_that_was_changed_since_is_asked_again_and_else_its_old_catalog_serves() -> None:
+    house = House()
+    house.add("s", "old")
+    changed = house.add("s", "new", listed=False, version=2)
+    assert names(await house.tools("s")) == ["mcp__s__new"]
+    house.add("s", "newer", listed=False, version=3)
+    house.connections.servers["s"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
+    assert names(await house.tools("s")) == ["mcp__s__new"]
+    assert house.state.catalogs[changed.id].server_version == 2
+
+
+@pytest.mark.requirement("B5")
+async def test_servers_that_do_not_answer_are_reported_and_the_others_stand() -> None:
+    house = House()
+    house.add("good", "tool")
+    house.add("dead", listed=False)
+    house.add("off", "tool", enabled=False)
+    house.connections.servers["dead"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
+    toolset = await house.tools("good", "dead", "off", "missing")
+    assert names(toolset) == ["mcp__good__tool"]
+    assert {server.slug: server.unavailable for server in toolset.servers} == {
+        "dead": "No answer.",
+        "good": None,
+        "missing": "there is no such MCP server",
+        "off": "the MCP server is disabled",
+    }
+
+
+@pytest.mark.requirement("B5")
+async def test_a_connection_that_breaks_its_own_rules_makes_one_server_unavailable(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    house = House()
+    house.add("good", "tool", listed=False)
+    house.add("bad", listed=False)
+    discover = house.connections.discover
+
+    async def breaking(server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> object:
+        if server.config.slug == "bad":
+            raise RuntimeError("token hunter2")
+        return await discover(server, scope, timeout_s=timeout_s)
+
+    house.connections.discover = breaking  # type: ignore[assignment,method-assign]  # a broken adapter
+    toolset = await house.tools("good", "bad")
+    assert names(toolset) == ["mcp__good__tool"]
+    unavailable = {server.slug: server.unavailable for server in toolset.servers}["bad"]
+    assert unavailable is not None
+    assert "hunter2" not in unavailable
+    assert any(record.exc_info for record in caplog.records)
+
+
+@pytest.mark.requirement("B14")
+async def test_with_mcp_switched_off_no_server_is_looked_at() -> None:
+    house = House(mcp_enabled=False)
+    house.add("s", "tool")
+    toolset = await house.tools("s", tools=(ToolType.SEND_EMAIL,))
+    assert names(toolset) == ["send_email"]
+    assert [server.unavailable for server in toolset.servers] == ["MCP disabled"]
+
+
+@pytest.mark.requirement("C2")
+@pytest.mark.parametrize(
+    ("agent", "run", "left"),
+    [
+        (None, None, ["send_email", "mcp__s__a", "mcp__s__b"]),
+        ((), None, []),
+        (None, (), []),
+        (("mcp__s__*",), None, ["mcp__s__a", "mcp__s__b"]),
+        (("mcp__s__*",), ("send_email", "*__b"), ["mcp__s__b"]),
+        (("MCP__*",), None, []),
+    ],
+)
+async def test_what_the_agent_and_the_run_both_allow_is_left(agent: Allowlist, run: Allowlist, left: list[str]) -> None:
+    house = House()
+    house.add("s", "a", "b")
+    toolset = await house.tools("s", tools=(ToolType.SEND_EMAIL,), allowlist=agent, run_allowlist=run)
+    assert names(toolset) == left
+    assert [tool.name for tool in toolset.servers[0].tools] == [name for name in left if name.startswith("mcp__")]
+
+
+@pytest.mark.requirement("B6")
+async def test_names_that_collide_are_reported_and_the_first_one_stands() -> None:
+    house = House()
+    house.add("other", "t")
+    server = house.add("twice")
+    house.state.catalogs[server.id] = a_catalog(
+        server.id, tools=(a_definition("t", description="first"), a_definition("t", description="second"))
+    )
+    toolset = await house.tools("other", "twice")
+    assert names(toolset) == ["mcp__other__t", "mcp__twice__t"]
+    assert [tool.description for tool in toolset.tools][1] == "first"
+    assert toolset.problems == ("mcp__twice__t: the name is already taken by another tool",)
+
+
+@pytest.mark.requirement("A13")
+async def test_instructions_of_a_trusted_server_are_capped_in_bytes() -> None:
+    house = House()
+    house.add("s", trusted=True)
+    house.add("t")
+    trusted, untrusted = (await house.tools("s", "t")).servers
+    assert trusted.instructions is not None
+    assert len(trusted.instructions.encode()) == INSTRUCTIONS_LIMIT_BYTES
+    assert untrusted.instructions is None
+
+
+@pytest.mark.requirement("C6")
+async def test_servers_of_another_organization_do_not_exist() -> None:
+    house = House()
+    house.add("s", "tool")
+    config = an_agent(mcp_servers=("s",)).config
+    toolset = await house.catalog.toolset(config, ConnectionScope(organization_id=OTHER_ORG))
+    assert (toolset.tools, toolset.servers[0].unavailable) == ((), "there is no such MCP server")
+
+
+@pytest.mark.requirement("B5")
+async def test_a_store_that_cannot_be_read_is_not_taken_for_a_dead_server() -> None:
+    house = House()
+    house.add("s", "tool")
+    house.state.catalogs = None  # type: ignore[assignment]  # a store that is broken
+    with pytest.raises(ExceptionGroup):
+        await house.tools("s")
+
+
+@pytest.mark.requirement("E3")
+@pytest.mark.parametrize(
+    ("trusted", "read_only", "idempotent", "repeatable"),
+    [(True, True, False, True), (True, False, True, True), (True, False, False, False), (False, True, True, False)],
+)
+def test_hints_count_only_if_the_server_is_trusted(
+    trusted: bool, read_only: bool, idempotent: bool, repeatable: bool
+) -> None:
+    server = House().add("s", trusted=trusted)
+    definition = McpToolDefinition(
+        name="t.x",
+        description="",
+        input_schema={"type": "object"},
+        read_only_hint=read_only,
+        idempotent_hint=idempotent,
+    )
+    tool = bound_tool(server, definition)
+    assert tool.repeatable is repeatable
+    assert tool.mcp is not None
+    assert (tool.mcp.tool_name, tool.mcp.server_id, tool.mcp.timeout_s) == ("t.x", server.id, 7)
+    assert tool.name.startswith("mcp__s__t_x_")
