@@ -13,6 +13,7 @@ from infrastructure.redaction import Redactor
 
 _NOISY = {
     "aiosqlite": logging.WARNING,
+    "alembic": logging.WARNING,
     "asyncio": logging.WARNING,
     "httpcore": logging.WARNING,
     "httpcore2": logging.WARNING,
