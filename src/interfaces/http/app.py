@@ -14,11 +14,10 @@ from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, openapi_config
-from interfaces.http.paging import page_request
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.routes import runs_routes
-from interfaces.http.sse import RunStreams
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.use_cases import Readiness, UseCases
@@ -34,7 +33,15 @@ def create_app(
 
     `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment.
     """
-    streams = RunStreams(watch_run=use_cases.watch_run, get_run=use_cases.get_run, heartbeat_s=heartbeat_s)
+    waits = RunWaits(
+        start_run=use_cases.start_run, watch_run=use_cases.watch_run, get_run_messages=use_cases.get_run_messages
+    )
+    streams = RunStreams(
+        start_run=use_cases.start_run,
+        watch_run=use_cases.watch_run,
+        get_run=use_cases.get_run,
+        heartbeat_s=heartbeat_s,
+    )
     v1 = Router(
         "/v1",
         route_handlers=[
@@ -46,11 +53,11 @@ def create_app(
             *audit_routes(),
             *api_keys_routes(),
         ],
-        guards=[authentication(use_cases.authenticate)],
+        middleware=[authentication(use_cases.authenticate)],
         dependencies={
             **{field.name: _provided(getattr(use_cases, field.name)) for field in fields(use_cases)},
+            "run_waits": _provided(waits),
             "run_streams": _provided(streams),
-            "page": Provide(page_request, sync_to_thread=False),
         },
         security=[{SECURITY_SCHEME: []}],
     )

@@ -1,29 +1,35 @@
 """Bearer authentication: before anything else of a request below `/v1` is read."""
 
-from litestar.connection import ASGIConnection
-from litestar.datastructures import State
-from litestar.handlers import BaseRouteHandler
-from litestar.types import Guard
+from collections.abc import Callable, Iterable
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from domain.errors import ErrorKind, ServiceError
-from domain.identity.api_key import Principal
-
-AnyConnection = ASGIConnection[BaseRouteHandler, object, Principal, State]
 
 
-def authentication(authenticate: Authenticate) -> Guard:
-    """A guard that puts the principal of `Authorization: Bearer dgm_…` on the request, or refuses it with 401."""
+def authentication(authenticate: Authenticate) -> Callable[[ASGIApp], ASGIApp]:
+    """A middleware that puts the principal of `Authorization: Bearer dgm_…` on the request, or refuses it with 401.
 
-    async def require_principal(connection: AnyConnection, _: BaseRouteHandler) -> None:
-        token = _bearer_token(connection.headers.get("authorization"))
-        connection.scope["auth"] = await authenticate.execute(AuthenticateCommand(token=token))
+    Not a guard: Litestar copies the route's handler for each call of one, a quarter of what a small request costs.
+    """
 
-    return require_principal
+    def middleware(app: ASGIApp) -> ASGIApp:
+        async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == ScopeType.HTTP:
+                token = _bearer_token(scope["headers"])
+                scope["auth"] = await authenticate.execute(AuthenticateCommand(token=token))
+            await app(scope, receive, send)
+
+        return authenticated
+
+    return middleware
 
 
-def _bearer_token(header: str | None) -> str:
-    scheme, _, token = (header or "").partition(" ")
+def _bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    header = next((value for name, value in headers if name == b"authorization"), b"")
+    scheme, _, token = header.decode("latin-1").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise ServiceError(
             "token_missing", ErrorKind.UNAUTHENTICATED, "Send an API key as `Authorization: Bearer dgm_…`."

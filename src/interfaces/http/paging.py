@@ -5,10 +5,13 @@ from typing import Annotated, Generic, TypedDict, TypeVar
 
 from litestar.params import QueryParameter
 
-from application.system.pages import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Page, PageRequest
+from application.system.pages import MAX_PAGE_SIZE, Page
 
 ItemT = TypeVar("ItemT")
 ViewT = TypeVar("ViewT")
+
+PageLimit = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="How many entries a page has at most.")]
+PageCursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.")]
 
 
 class PageView(TypedDict, Generic[ViewT]):
@@ -16,16 +19,6 @@ class PageView(TypedDict, Generic[ViewT]):
 
     data: list[ViewT]
     next_cursor: str | None
-
-
-def page_request(
-    limit: Annotated[
-        int, QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="How many entries a page has at most.")
-    ] = DEFAULT_PAGE_SIZE,
-    cursor: Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.")] = None,
-) -> PageRequest:
-    """The page a request asks for."""
-    return PageRequest(limit=limit, cursor=cursor)
 
 
 def page_view(page: Page[ItemT], view: Callable[[ItemT], ViewT]) -> PageView[ViewT]:

@@ -1,7 +1,6 @@
 """Server-sent events (WHATWG HTML, 9.2): a run's events as frames, sent with a heartbeat until the client leaves."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
@@ -13,11 +12,7 @@ from litestar.params import HeaderParameter
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Send
 
-from application.runs.queries import GetRun
-from application.runs.watch_run import WatchRun
 from domain.errors import Violation, invalid
-from domain.identity.api_key import Principal
-from domain.ids import RunId
 from domain.runs.events import RunEvent
 from domain.runs.run import RunStatus
 from interfaces.http.runs.views import event_json
@@ -30,8 +25,6 @@ _EXAMPLE = (
 )
 _MAX_SEQ = 2**63 - 1
 
-logger = logging.getLogger(__name__)
-
 LastEventId = Annotated[
     str | None,
     HeaderParameter(name="Last-Event-ID", description="The `id` of the last event received; the stream resumes after."),
@@ -40,14 +33,24 @@ LastEventId = Annotated[
 
 def sequence_after(last_event_id: str | None) -> int:
     """The seq after which to resume, 0 for the beginning. Raises INVALID `last_event_id_invalid`."""
-    text = (last_event_id or "0").strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= _MAX_SEQ):
+    if last_event_id is None:
+        return 0
+    seq = parsed_sequence(last_event_id.strip())
+    if seq is None:
         raise invalid(
             "last_event_id_invalid",
             "The Last-Event-ID is not the id of an event.",
             Violation(path="Last-Event-ID", message="must be a whole number, as in the `id` of an event"),
         )
-    return int(text)
+    return seq
+
+
+def parsed_sequence(text: str) -> int | None:
+    """The seq that `text` says; None if it says none that could be stored."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_MAX_SEQ))):
+        return None
+    seq = int(text)
+    return seq if seq <= _MAX_SEQ else None
 
 
 def event_frame(event: RunEvent) -> bytes:
@@ -125,30 +128,3 @@ class EventStream(ASGIStreamingResponse):
 async def _client_left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-class RunStreams:
-    """Streams of runs: the events after a point, and `end` once the run has ended or waits."""
-
-    def __init__(self, *, watch_run: WatchRun, get_run: GetRun, heartbeat_s: float) -> None:
-        self._watch_run = watch_run
-        self._get_run = get_run
-        self._heartbeat_s = heartbeat_s
-
-    def of(
-        self, principal: Principal, run_id: RunId, *, after_seq: int, headers: dict[str, str] | None = None
-    ) -> EventStream:
-        """The response that streams the run."""
-        frames = self._frames(principal, run_id, after_seq)
-        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers)
-
-    async def _frames(self, principal: Principal, run_id: RunId, after_seq: int) -> AsyncGenerator[bytes, None]:
-        """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing."""
-        try:
-            async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as events:
-                async for event in events:
-                    yield event_frame(event)
-            run = await self._get_run.execute(principal, run_id)
-            yield end_frame(run.status)
-        except Exception:
-            logger.exception("a stream of a run broke off", extra={"run_id": run_id})

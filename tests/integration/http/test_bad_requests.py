@@ -86,9 +86,12 @@ async def test_values_are_not_repeated_in_errors(service: Service) -> None:
     ],
 )
 async def test_a_page_that_cannot_be_is_refused(service: Service, query: str, path: str) -> None:
-    response = await service.call("GET", f"/v1/agents?{query}")
-    assert response.status_code == 422
-    assert paths_of(problem_of(response, 422, response.json()["code"])) == [path]
+    await service.call("POST", "/v1/agents", json=AGENT)
+    run = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hi"})).json()
+    for listing in ("/v1/agents", f"/v1/runs/{run['id']}/events"):
+        response = await service.call("GET", f"{listing}?{query}")
+        code = "cursor_invalid" if path == "cursor" else "parameters_invalid"
+        assert paths_of(problem_of(response, 422, code)) == [path]
 
 
 @pytest.mark.parametrize(

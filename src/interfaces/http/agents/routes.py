@@ -11,10 +11,10 @@ from application.agents.get_agent import GetAgent, GetAgentCommand
 from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
 from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
-from application.system.pages import PageRequest
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
 from interfaces.http.agents.views import AgentPage, AgentView, agent_view
-from interfaces.http.paging import page_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -34,10 +34,19 @@ async def create_agent(
 
 @get("/agents", tags=TAGS, summary="List agents", responses=documented())
 async def list_agents(
-    request: ApiRequest, page: NamedDependency[PageRequest], list_agents: NamedDependency[ListAgents]
+    *,
+    request: ApiRequest,
+    list_agents: NamedDependency[ListAgents],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> AgentPage:
     """Newest first, each at its newest version."""
-    return page_view(await list_agents.execute(ListAgentsCommand(principal=request.principal, page=page)), agent_view)
+    return page_view(
+        await list_agents.execute(
+            ListAgentsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+        ),
+        agent_view,
+    )
 
 
 @get("/agents/{agent:str}", tags=TAGS, summary="Read an agent", responses=documented(404))
@@ -78,13 +87,17 @@ async def delete_agent(request: ApiRequest, agent: FromPath[str], delete_agent: 
 
 @get("/agents/{agent:str}/versions", tags=TAGS, summary="List the versions of an agent", responses=documented(404))
 async def list_agent_versions(
+    *,
     request: ApiRequest,
     agent: FromPath[str],
-    page: NamedDependency[PageRequest],
     list_agent_versions: NamedDependency[ListAgentVersions],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> AgentPage:
     """Newest first."""
-    command = ListAgentVersionsCommand(principal=request.principal, agent=agent, page=page)
+    command = ListAgentVersionsCommand(
+        principal=request.principal, agent=agent, page=PageRequest(limit=limit, cursor=cursor)
+    )
     return page_view(await list_agent_versions.execute(command), agent_view)
 
 

@@ -8,11 +8,11 @@ from litestar.params import FromPath, JSONBody
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
 from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
 from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
-from application.system.pages import PageRequest
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import ApiKeyId
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
 from interfaces.http.api_keys.views import ApiKeyPage, CreatedApiKeyView, api_key_view, created_api_key_view
-from interfaces.http.paging import page_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
@@ -30,11 +30,18 @@ async def create_api_key(
 
 @get("/api-keys", tags=TAGS, summary="List API keys", responses=documented(403))
 async def list_api_keys(
-    request: ApiRequest, page: NamedDependency[PageRequest], list_api_keys: NamedDependency[ListApiKeys]
+    *,
+    request: ApiRequest,
+    list_api_keys: NamedDependency[ListApiKeys],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> ApiKeyPage:
     """Needs the role admin. Newest first, revoked ones too."""
     return page_view(
-        await list_api_keys.execute(ListApiKeysCommand(principal=request.principal, page=page)), api_key_view
+        await list_api_keys.execute(
+            ListApiKeysCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+        ),
+        api_key_view,
     )
 
 

@@ -10,9 +10,9 @@ from litestar.params import FromQuery, QueryParameter
 
 from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
-from application.system.pages import PageRequest
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.audit.views import AuditEventPage, audit_event_view
-from interfaces.http.paging import page_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
@@ -23,7 +23,6 @@ TAGS = ["audit"]
 async def list_audit_events(
     *,
     request: ApiRequest,
-    page: NamedDependency[PageRequest],
     list_audit_events: NamedDependency[ListAuditEvents],
     action: Annotated[str | None, QueryParameter(description="`run.started`, or a group: `tool.*`.")] = None,
     actor: FromQuery[str | None] = None,
@@ -32,6 +31,8 @@ async def list_audit_events(
     tool: FromQuery[str | None] = None,
     since: Annotated[datetime | None, QueryParameter(description="RFC 3339; from then on.")] = None,
     until: Annotated[datetime | None, QueryParameter(description="RFC 3339; before then.")] = None,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> AuditEventPage:
     """Newest first. All conditions must hold."""
     wanted = AuditFilter(
@@ -43,7 +44,9 @@ async def list_audit_events(
         since=_in_utc(since),
         until=_in_utc(until),
     )
-    command = ListAuditEventsCommand(principal=request.principal, wanted=wanted, page=page)
+    command = ListAuditEventsCommand(
+        principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor)
+    )
     return page_view(await list_audit_events.execute(command), audit_event_view)
 
 

@@ -16,7 +16,7 @@ from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServe
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
-from application.system.pages import PageRequest
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
 from interfaces.http.mcp_servers.views import (
     McpServerPage,
@@ -30,7 +30,7 @@ from interfaces.http.mcp_servers.views import (
     status_view,
     tools_view,
 )
-from interfaces.http.paging import page_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -52,10 +52,14 @@ async def register_mcp_server(
 
 @get("/mcp-servers", tags=TAGS, summary="List MCP servers", responses=documented())
 async def list_mcp_servers(
-    request: ApiRequest, page: NamedDependency[PageRequest], list_mcp_servers: NamedDependency[ListMcpServers]
+    *,
+    request: ApiRequest,
+    list_mcp_servers: NamedDependency[ListMcpServers],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> McpServerPage:
     """Newest first."""
-    command = ListMcpServersCommand(principal=request.principal, page=page)
+    command = ListMcpServersCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
     return page_view(await list_mcp_servers.execute(command), server_view)
 
 

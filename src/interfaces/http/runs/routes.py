@@ -9,15 +9,16 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunFilter
-from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
-from application.runs.watch_run import WatchRun
-from application.system.pages import PageRequest
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from domain.errors import Violation, invalid
 from domain.ids import AgentId, RunId, ThreadId
 from domain.runs.run import RunStatus
-from interfaces.http.paging import page_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.schemas import ResumeRunBody
 from interfaces.http.runs.starting import (
     start_run,
@@ -32,8 +33,7 @@ from interfaces.http.runs.views import (
     events_view,
     run_view,
 )
-from interfaces.http.sse import EventStream, LastEventId, RunStreams, described_stream, sequence_after
-from interfaces.http.threads.views import message_view
+from interfaces.http.sse import EventStream, LastEventId, described_stream, parsed_sequence, sequence_after
 
 MAX_WAIT_S = 3600.0
 
@@ -44,11 +44,12 @@ TAGS = ["runs"]
 async def list_runs(
     *,
     request: ApiRequest,
-    page: NamedDependency[PageRequest],
     list_runs: NamedDependency[ListRuns],
     thread_id: FromQuery[str | None] = None,
     agent_id: FromQuery[str | None] = None,
     status: FromQuery[RunStatus | None] = None,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> RunPage:
     """Newest first."""
     wanted = RunFilter(
@@ -56,7 +57,9 @@ async def list_runs(
         agent_id=None if agent_id is None else AgentId(agent_id),
         status=status,
     )
-    return page_view(await list_runs.execute(request.principal, wanted, page), run_view)
+    return page_view(
+        await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor)), run_view
+    )
 
 
 @get("/runs/{run_id:str}", tags=TAGS, summary="Read a run", responses=documented(404))
@@ -69,16 +72,13 @@ async def get_run(request: ApiRequest, run_id: FromPath[str], get_run: NamedDepe
 async def wait_for_run(
     request: ApiRequest,
     run_id: FromPath[str],
-    watch_run: NamedDependency[WatchRun],
-    get_run_messages: NamedDependency[GetRunMessages],
+    run_waits: NamedDependency[RunWaits],
     timeout_s: Annotated[
         float | None, QueryParameter(ge=0, le=MAX_WAIT_S, description="Answer by then, whatever the run does.")
     ] = None,
 ) -> RunWithMessagesView:
     """Answers when the run has ended or waits for an action, or as it stands after `timeout_s`."""
-    run = await watch_run.wait(request.principal, RunId(run_id), timeout_s=timeout_s)
-    messages = await get_run_messages.execute(request.principal, run.id)
-    return {"run": run_view(run), "messages": [message_view(message) for message in messages]}
+    return await run_waits.of_existing(request.principal, RunId(run_id), timeout_s=timeout_s)
 
 
 @get(
@@ -90,28 +90,28 @@ async def wait_for_run(
 async def stream_run(
     request: ApiRequest,
     run_id: FromPath[str],
-    get_run: NamedDependency[GetRun],
     run_streams: NamedDependency[RunStreams],
     last_event_id: LastEventId = None,
 ) -> EventStream:
     """Stored events first, then new ones as they come, until the run has ended or waits."""
     after_seq = sequence_after(last_event_id)
-    run = await get_run.execute(request.principal, RunId(run_id))
-    return run_streams.of(request.principal, run.id, after_seq=after_seq)
+    return await run_streams.of_existing(request.principal, RunId(run_id), after_seq=after_seq)
 
 
 @get("/runs/{run_id:str}/events", tags=TAGS, summary="List the events of a run", responses=documented(404))
 async def list_run_events(
+    *,
     request: ApiRequest,
     run_id: FromPath[str],
-    page: NamedDependency[PageRequest],
     get_run_events: NamedDependency[GetRunEvents],
     after: Annotated[int, QueryParameter(ge=0, le=2**53, description="A seq; later events are listed.")] = 0,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> EventsView:
     """In order. `next_cursor` is the seq to go on after; it is null when there is nothing more for now."""
-    after_seq = after if page.cursor is None else sequence_after(page.cursor)
-    events = await get_run_events.execute(request.principal, RunId(run_id), after_seq=after_seq, limit=page.limit)
-    return events_view(events, full=len(events) == page.limit)
+    after_seq = after if cursor is None else _seq_of(cursor)
+    events = await get_run_events.execute(request.principal, RunId(run_id), after_seq=after_seq, limit=limit)
+    return events_view(events, full=len(events) == limit)
 
 
 @post("/runs/{run_id:str}/cancel", tags=TAGS, summary="Cancel a run", status_code=200, responses=documented(403, 404))
@@ -137,6 +137,17 @@ async def resume_run(
     """Results for displayed tools. The run goes on once no call is pending."""
     command = ResumeRunCommand(principal=request.principal, run_id=RunId(run_id), tool_results=data.to_results())
     return run_view(await resume_run.execute(command))
+
+
+def _seq_of(cursor: str) -> int:
+    seq = parsed_sequence(cursor)
+    if seq is None:
+        raise invalid(
+            "cursor_invalid",
+            "The cursor is not one this list has given out.",
+            Violation(path="cursor", message="must be the next_cursor of the page before"),
+        )
+    return seq
 
 
 def runs_routes() -> list[HTTPRouteHandler]:

@@ -6,16 +6,13 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, HeaderParameter, JSONBody
 
-from application.runs.ports import StartedRun
-from application.runs.queries import GetRunMessages
-from application.runs.start_run import StartRun
-from application.runs.watch_run import WatchRun
+from application.runs.start_run import StartRun, StartRunCommand
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.following import RunStreams, RunWaits, run_headers
 from interfaces.http.runs.schemas import RunBody, digest_of
 from interfaces.http.runs.views import RunView, RunWithMessagesView, run_view
-from interfaces.http.sse import EventStream, LastEventId, RunStreams, described_stream, sequence_after
-from interfaces.http.threads.views import message_view
+from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
 
 IdempotencyHeader = Annotated[
     str | None,
@@ -44,8 +41,8 @@ async def start_run(
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunView]:
     """Needs the role runner. The run is executed in the background; without a thread one is made."""
-    started = await _start(request, data, start_run, thread_id, idempotency_key)
-    return Response(run_view(started.run), headers=_headers(started))
+    started = await start_run.execute(await _command(request, data, thread_id, idempotency_key))
+    return Response(run_view(started.run), headers=run_headers(started))
 
 
 @post(
@@ -59,18 +56,13 @@ async def start_run_and_wait(
     *,
     request: ApiRequest,
     data: JSONBody[RunBody],
-    start_run: NamedDependency[StartRun],
-    watch_run: NamedDependency[WatchRun],
-    get_run_messages: NamedDependency[GetRunMessages],
+    run_waits: NamedDependency[RunWaits],
     thread_id: FromPath[str | None] = None,
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunWithMessagesView]:
     """Answers when the run has ended or waits for an action. A client that leaves does not stop the run."""
-    started = await _start(request, data, start_run, thread_id, idempotency_key)
-    run = await watch_run.wait(request.principal, started.run.id)
-    messages = await get_run_messages.execute(request.principal, run.id)
-    view: RunWithMessagesView = {"run": run_view(run), "messages": [message_view(message) for message in messages]}
-    return Response(view, headers=_headers(started))
+    started, view = await run_waits.of_new(await _command(request, data, thread_id, idempotency_key))
+    return Response(view, headers=run_headers(started))
 
 
 @post(
@@ -84,7 +76,6 @@ async def start_run_and_stream(
     *,
     request: ApiRequest,
     data: JSONBody[RunBody],
-    start_run: NamedDependency[StartRun],
     run_streams: NamedDependency[RunStreams],
     thread_id: FromPath[str | None] = None,
     idempotency_key: IdempotencyHeader = None,
@@ -92,21 +83,12 @@ async def start_run_and_stream(
 ) -> EventStream:
     """Server-sent events until the run has ended or waits. Resume a cut stream at `/v1/runs/{id}/stream`."""
     after_seq = sequence_after(last_event_id)
-    started = await _start(request, data, start_run, thread_id, idempotency_key)
-    return run_streams.of(request.principal, started.run.id, after_seq=after_seq, headers=_headers(started))
+    command = await _command(request, data, thread_id, idempotency_key)
+    return await run_streams.of_new(command, after_seq=after_seq)
 
 
-async def _start(
-    request: ApiRequest, body: RunBody, start_run: StartRun, thread_id: str | None, idempotency_key: str | None
-) -> StartedRun:
+async def _command(
+    request: ApiRequest, body: RunBody, thread_id: str | None, idempotency_key: str | None
+) -> StartRunCommand:
     digest = "" if idempotency_key is None else digest_of(thread_id, await request.json())
-    return await start_run.execute(
-        body.to_command(request.principal, thread_id, idempotency_key=idempotency_key, body_digest=digest)
-    )
-
-
-def _headers(started: StartedRun) -> dict[str, str]:
-    headers = {"Location": f"/v1/runs/{started.run.id}"}
-    if not started.created:
-        headers["Idempotent-Replayed"] = "true"
-    return headers
+    return body.to_command(request.principal, thread_id, idempotency_key=idempotency_key, body_digest=digest)

@@ -5,7 +5,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
-from application.system.pages import PageRequest
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.threads.append_message import AppendMessage, AppendMessageCommand
 from application.threads.create_thread import CreateThread, CreateThreadCommand
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
@@ -13,7 +13,7 @@ from application.threads.get_thread import GetThread, GetThreadCommand
 from application.threads.list_messages import ListMessages, ListMessagesCommand
 from application.threads.list_threads import ListThreads, ListThreadsCommand
 from domain.ids import ThreadId
-from interfaces.http.paging import page_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
@@ -34,11 +34,18 @@ async def create_thread(
 
 @get("/threads", tags=TAGS, summary="List threads", responses=documented())
 async def list_threads(
-    request: ApiRequest, page: NamedDependency[PageRequest], list_threads: NamedDependency[ListThreads]
+    *,
+    request: ApiRequest,
+    list_threads: NamedDependency[ListThreads],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> ThreadPage:
     """Newest first."""
     return page_view(
-        await list_threads.execute(ListThreadsCommand(principal=request.principal, page=page)), thread_view
+        await list_threads.execute(
+            ListThreadsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+        ),
+        thread_view,
     )
 
 
@@ -61,13 +68,17 @@ async def delete_thread(
 
 @get("/threads/{thread_id:str}/messages", tags=TAGS, summary="List the messages of a thread", responses=documented(404))
 async def list_messages(
+    *,
     request: ApiRequest,
     thread_id: FromPath[str],
-    page: NamedDependency[PageRequest],
     list_messages: NamedDependency[ListMessages],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
 ) -> MessagePage:
     """Oldest first."""
-    command = ListMessagesCommand(principal=request.principal, thread_id=ThreadId(thread_id), page=page)
+    command = ListMessagesCommand(
+        principal=request.principal, thread_id=ThreadId(thread_id), page=PageRequest(limit=limit, cursor=cursor)
+    )
     return page_view(await list_messages.execute(command), message_view)
 
 

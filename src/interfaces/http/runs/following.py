@@ -1,0 +1,83 @@
+"""Following a run to its end, new or existing: by waiting for it or by streaming its events.
+
+Each is one dependency of its handlers: Litestar resolves several at once in a task group, which costs more than the rest
+of a small request.
+"""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from application.runs.ports import StartedRun
+from application.runs.queries import GetRun, GetRunMessages
+from application.runs.start_run import StartRun, StartRunCommand
+from application.runs.watch_run import WatchRun
+from domain.identity.api_key import Principal
+from domain.ids import RunId
+from interfaces.http.runs.views import RunWithMessagesView, run_view
+from interfaces.http.sse import EventStream, end_frame, event_frame
+from interfaces.http.threads.views import message_view
+
+logger = logging.getLogger(__name__)
+
+
+def run_headers(started: StartedRun) -> dict[str, str]:
+    """Where the run is, and whether an idempotency key named an earlier one."""
+    headers = {"Location": f"/v1/runs/{started.run.id}"}
+    if not started.created:
+        headers["Idempotent-Replayed"] = "true"
+    return headers
+
+
+class RunWaits:
+    """Answers once a run has ended or waits for an action."""
+
+    def __init__(self, *, start_run: StartRun, watch_run: WatchRun, get_run_messages: GetRunMessages) -> None:
+        self._start_run = start_run
+        self._watch_run = watch_run
+        self._get_run_messages = get_run_messages
+
+    async def of_new(self, command: StartRunCommand) -> tuple[StartedRun, RunWithMessagesView]:
+        """Start a run and wait for it."""
+        started = await self._start_run.execute(command)
+        return started, await self.of_existing(command.principal, started.run.id)
+
+    async def of_existing(
+        self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None
+    ) -> RunWithMessagesView:
+        """Wait for a run, `timeout_s` at the longest. Raises NOT_FOUND."""
+        run = await self._watch_run.wait(principal, run_id, timeout_s=timeout_s)
+        messages = await self._get_run_messages.execute(principal, run.id)
+        return {"run": run_view(run), "messages": [message_view(message) for message in messages]}
+
+
+class RunStreams:
+    """Streams the events of a run after a point, and `end` once the run has ended or waits for an action."""
+
+    def __init__(self, *, start_run: StartRun, watch_run: WatchRun, get_run: GetRun, heartbeat_s: float) -> None:
+        self._start_run = start_run
+        self._watch_run = watch_run
+        self._get_run = get_run
+        self._heartbeat_s = heartbeat_s
+
+    async def of_new(self, command: StartRunCommand, *, after_seq: int) -> EventStream:
+        """Start a run and stream it."""
+        started = await self._start_run.execute(command)
+        frames = self._frames(command.principal, started.run.id, after_seq)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_headers(started))
+
+    async def of_existing(self, principal: Principal, run_id: RunId, *, after_seq: int) -> EventStream:
+        """Stream a run. Raises NOT_FOUND, before anything is sent."""
+        run = await self._get_run.execute(principal, run_id)
+        return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s)
+
+    async def _frames(self, principal: Principal, run_id: RunId, after_seq: int) -> AsyncGenerator[bytes, None]:
+        """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing."""
+        try:
+            async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as events:
+                async for event in events:
+                    yield event_frame(event)
+            run = await self._get_run.execute(principal, run_id)
+            yield end_frame(run.status)
+        except Exception:
+            logger.exception("a stream of a run broke off", extra={"run_id": run_id})
