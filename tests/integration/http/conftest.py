@@ -4,10 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.integration.http.service import Service, running_service
+from tests.integration.http.service import House, Service
+
+
+@pytest.fixture(scope="session")
+def house() -> House:
+    return House()
 
 
 @pytest.fixture
-async def service() -> AsyncIterator[Service]:
-    async with running_service() as running:
+async def service(house: House) -> AsyncIterator[Service]:
+    async with house.service() as running:
         yield running

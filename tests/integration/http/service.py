@@ -146,7 +146,6 @@ class Service:
     connections: InMemoryMcpConnections
     readiness: ReadyUnless
     wakeups: InProcessWakeups
-    use_cases: UseCases
 
     async def call(
         self,
@@ -167,32 +166,40 @@ class Service:
         return await self.client.request(method, path, content=content, headers=sent)
 
 
-@asynccontextmanager
-async def running_service(*, heartbeat_s: float = 15.0) -> AsyncIterator[Service]:
-    """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin key."""
-    state = InMemoryState()
-    _add_keys(state)
-    wakeups = InProcessWakeups()
-    stores = _stores(state, wakeups)
-    worker = ObedientWorker(stores)
-    connections = InMemoryMcpConnections(
-        {"files": InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")}
-    )
-    use_cases = _use_cases(stores, worker, connections)
-    readiness = ReadyUnless()
-    app = create_app(use_cases, readiness=readiness, version="1.2.3", heartbeat_s=heartbeat_s)
-    async with AsyncTestClient(app) as client:
-        yield Service(
-            app=app,
-            client=client,
-            state=state,
-            stores=stores,
-            worker=worker,
-            connections=connections,
-            readiness=readiness,
-            wakeups=wakeups,
-            use_cases=use_cases,
-        )
+class House:
+    """An app over in-memory tables. Building one is what costs time, so tests share it, each with fresh tables."""
+
+    def __init__(self, *, heartbeat_s: float = 15.0) -> None:
+        self._state = InMemoryState()
+        self._wakeups = InProcessWakeups()
+        self._stores = _stores(self._state, self._wakeups)
+        self._worker = ObedientWorker(self._stores)
+        self._connections = InMemoryMcpConnections()
+        self._use_cases = _use_cases(self._stores, self._worker, self._connections)
+        self._readiness = ReadyUnless()
+        self._app = create_app(self._use_cases, readiness=self._readiness, version="1.2.3", heartbeat_s=heartbeat_s)
+
+    @asynccontextmanager
+    async def service(self) -> AsyncIterator[Service]:
+        """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin key."""
+        vars(self._state).update(vars(InMemoryState()))
+        _add_keys(self._state)
+        files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")
+        vars(self._connections).update(vars(InMemoryMcpConnections({"files": files})))
+        self._worker.act = Act.FINISH
+        self._worker.submitted.clear()
+        self._readiness.missing = ()
+        async with AsyncTestClient(self._app) as client:
+            yield Service(
+                app=self._app,
+                client=client,
+                state=self._state,
+                stores=self._stores,
+                worker=self._worker,
+                connections=self._connections,
+                readiness=self._readiness,
+                wakeups=self._wakeups,
+            )
 
 
 def _add_keys(state: InMemoryState) -> None:
