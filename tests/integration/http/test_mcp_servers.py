@@ -84,7 +84,7 @@ async def test_remote_servers_are_shared_and_started_ones_belong_to_a_run_by_def
         pytest.param({"command": None}, ["command"], id="no command"),
         pytest.param({"url": "https://mcp.example.com"}, ["url"], id="url of a started server"),
         pytest.param({"kind": "http"}, ["url", "command", "args", "env"], id="a remote server with a command"),
-        pytest.param({"path": "/opt/server"}, ["path"], id="copying"),
+        pytest.param({"path": "/srv/server"}, ["path"], id="copying"),
     ],
 )
 async def test_settings_that_do_not_fit_are_refused_with_their_paths(
