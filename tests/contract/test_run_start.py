@@ -274,6 +274,15 @@ async def test_a_rolled_back_runs_messages_are_superseded_once_it_has_ended_and_
 
 
 @pytest.mark.requirement("E5")
+async def test_a_rollback_still_counts_when_an_interrupt_comes_after_it(run_stores: Stores) -> None:
+    claimed = await start_and_claim(run_stores, run_number(1))
+    await start(run_stores, run_number(2), strategy=ROLLBACK)
+    await start(run_stores, run_number(3), strategy=INTERRUPT)
+    await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    assert await all_of(partial(run_stores.threads.messages, ORG, THREAD)) == ()
+
+
+@pytest.mark.requirement("E5")
 async def test_a_waiting_run_is_rolled_back_at_once(run_stores: Stores) -> None:
     await start_and_await_approval(run_stores)
     await start(run_stores, run_number(2), strategy=ROLLBACK)

@@ -79,7 +79,8 @@ class RunStore(Protocol):
         the thread; then nothing was stored.
         INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at once,
         at the new run's `created_at` by its requester; all are named in `interrupted`);
-        the new run goes first. ROLLBACK marks their messages superseded once they have ended, however they end.
+        the new run goes first. ROLLBACK marks their messages superseded once they have ended, however they end
+        and whatever comes after it.
         """
         ...
 

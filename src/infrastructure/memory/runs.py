@@ -172,7 +172,7 @@ class InMemoryRunStore:
         if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
             return ()
         for stored in others:
-            stored.rolled_back = new.strategy is MultitaskStrategy.ROLLBACK
+            stored.rolled_back = stored.rolled_back or new.strategy is MultitaskStrategy.ROLLBACK
             self._cancel(stored, actor=new.run.requested_by or "system", at=new.run.created_at)
         return tuple(stored.run.id for stored in others)
 

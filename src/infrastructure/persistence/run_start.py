@@ -40,7 +40,7 @@ _key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id).where(
     idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
 )
 _get = select_run.where(run.c.id == bindparam("run_id"))
-_roll_back = update(run).where(run.c.id == bindparam("run_id")).values(rolled_back=bindparam("wanted"))
+_roll_back = update(run).where(run.c.id == bindparam("run_id")).values(rolled_back=True)
 _insert_run = run.insert()
 _insert_request = run_request.insert()
 
@@ -114,8 +114,8 @@ def _make_room(connection: Connection, new: NewRun) -> list[Run]:
     if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
         return changed
     for row in remaining:
-        rolled_back = new.strategy is MultitaskStrategy.ROLLBACK
-        connection.execute(_roll_back, {"run_id": row.id, "wanted": rolled_back})
+        if new.strategy is MultitaskStrategy.ROLLBACK:
+            connection.execute(_roll_back, {"run_id": row.id})
         stopped = stop_run(connection, _load(connection, RunId(row.id)), actor=new.run.requested_by or "system", at=at)
         changed.append(stopped.run)
     return changed
