@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from application.mcp.ports import McpReply
 from application.models.ports import RequestedCall
 from application.tools.ports import NativeToolContext, NativeToolOutput
 from application.tracing.ports import GenerationRecord, ToolCallRecord
@@ -15,7 +16,8 @@ from domain.runs.run import Run
 from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
-from infrastructure.memory.scripted_model import ModelTurn
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import a_tool
 
 NativeAnswer = Callable[[JsonObject, NativeToolContext], Awaitable[NativeToolOutput]]
@@ -67,6 +69,21 @@ class InMemoryNativeTool:
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
+
+
+class HeldServer:
+    """Tools that wait at gates: `held` until its gate opens, `quick` not at all."""
+
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.tools = {"held": InMemoryTool(answer=self._held), "quick": InMemoryTool(answer=text_reply("quick"))}
+
+    def servers(self) -> dict[str, InMemoryMcpServer]:
+        return {"s": InMemoryMcpServer(tools=self.tools)}
+
+    async def _held(self, _: Invocation) -> McpReply:
+        await self.gate.pass_through()
+        return text_reply("held")
 
 
 class SubmittedRuns:

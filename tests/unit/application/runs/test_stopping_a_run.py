@@ -3,10 +3,8 @@
 import asyncio
 
 import pytest
-from pytest_mock import MockerFixture
 
 from application.mcp.ports import McpReply
-from application.runs.ports import LeaseLost, RunJournal
 from application.tools.ports import NativeToolContext, NativeToolOutput
 from domain.json_value import JsonObject
 from domain.runs.events import RunEventType
@@ -16,23 +14,8 @@ from domain.threads.message import Role
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import OTHER_WORKER
-from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
+from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, asks, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
-
-
-class HeldServer:
-    """Tools that wait at gates: `held` until its gate opens, `quick` not at all."""
-
-    def __init__(self) -> None:
-        self.gate = Gate()
-        self.tools = {"held": InMemoryTool(answer=self._held), "quick": InMemoryTool(answer=text_reply("quick"))}
-
-    def servers(self) -> dict[str, InMemoryMcpServer]:
-        return {"s": InMemoryMcpServer(tools=self.tools)}
-
-    async def _held(self, _: Invocation) -> McpReply:
-        await self.gate.pass_through()
-        return text_reply("held")
 
 
 async def begun(house: RunHarness, gate: Gate) -> "tuple[Run, asyncio.Task[None]]":
@@ -128,23 +111,6 @@ async def test_a_stop_that_comes_as_the_turn_suspends_the_run_does_not_fail_it()
     run_id = await house.start()
     await house.worker.execute(run_id)
     assert house.run(run_id).status is RunStatus.CANCELLED
-    assert_consistent(house, run_id)
-
-
-async def test_a_stop_that_comes_as_the_turn_fails_the_run_changes_nothing() -> None:
-    async def last_straw(_: Invocation) -> McpReply:
-        if len(house.connections.calls) == 3:
-            await house.cancel(run_id)
-        return text_reply("broken", is_error=True)
-
-    house = RunHarness(
-        [asks("mcp__s__t")] * 3, servers={"s": InMemoryMcpServer(tools={"t": InMemoryTool(answer=last_straw)})}
-    )
-    await house.warm_up()
-    run_id = await house.start()
-    await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.FAILED
-    assert [scope.run_id for scope in house.connections.released] == [run_id]
     assert_consistent(house, run_id)
 
 
@@ -266,99 +232,6 @@ async def test_nothing_is_sent_on_a_lease_that_was_not_renewed_in_time() -> None
     await executing
     assert house.connections.calls == []
     assert house.run(run.id).status is RunStatus.IN_PROGRESS, "the lease lapses, and the sweep finds the run"
-
-
-async def test_losing_the_lease_in_the_middle_of_several_calls_ends_them_all(mocker: MockerFixture) -> None:
-    remote = HeldServer()
-    house = RunHarness([asks("mcp__s__quick", "mcp__s__held")], servers=remote.servers())
-    journal = mocker.create_autospec(RunJournal, instance=True)
-    commits = 0
-
-    async def commit(lease: object, step: object) -> object:
-        nonlocal commits
-        commits += 1
-        if commits == 2:
-            await remote.gate.reached.wait()
-            raise LeaseLost(run_id)
-        return await house.journal.commit(lease, step)  # type: ignore[arg-type]  # passed through
-
-    journal.commit.side_effect = commit
-    journal.cancel_requested.return_value = False
-    await house.warm_up()
-    run_id = await house.start()
-    await house.new_worker(journal=journal).execute(run_id)
-    assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
-    assert commits == 2
-
-
-async def test_a_call_whose_sibling_cannot_be_stored_is_stored_all_the_same(mocker: MockerFixture) -> None:
-    """Cancelling the siblings of a failed call cuts waits, never a write."""
-    house = RunHarness([asks("mcp__s__quick", "mcp__s__quick")], servers=HeldServer().servers())
-    journal = mocker.create_autospec(RunJournal, instance=True)
-    commits = 0
-
-    async def commit(lease: object, step: object) -> object:
-        nonlocal commits
-        commits += 1
-        if commits == 2:
-            await asyncio.sleep(0)
-            raise ConnectionError("the database is away for a moment")
-        await asyncio.sleep(0)
-        outcome = await house.journal.commit(lease, step)  # type: ignore[arg-type]  # passed through
-        await asyncio.sleep(0)
-        return outcome
-
-    journal.commit.side_effect = commit
-    journal.cancel_requested.return_value = False
-    await house.warm_up()
-    run_id = await house.start()
-    await house.new_worker(journal=journal).execute(run_id)
-    run = house.run(run_id)
-    assert run.error is not None
-    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
-    assert_consistent(house, run_id)
-
-
-async def test_a_stop_that_cannot_be_stored_takes_nothing_else_down(mocker: MockerFixture) -> None:
-    gate = Gate()
-    house = RunHarness([ModelTurn(gate=gate)])
-    journal = mocker.create_autospec(RunJournal, instance=True)
-    journal.cancel_requested.return_value = True
-    journal.commit.side_effect = ConnectionError("the database is away")
-    run_id = await house.start()
-    executing = house.new_worker(journal=journal).begin(run_id)
-    await gate.reached.wait()
-    await house.cancel(run_id)
-    await executing
-    assert house.run(run_id).status is RunStatus.IN_PROGRESS
-    assert [scope.run_id for scope in house.connections.released] == [run_id]
-
-
-async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from_being_stored(
-    mocker: MockerFixture,
-) -> None:
-    gate = Gate()
-    house = RunHarness([ModelTurn(text="Hello", gate=gate)])
-    journal = mocker.create_autospec(RunJournal, instance=True)
-    failed = asyncio.Event()
-
-    async def append(*_: object) -> None:
-        failed.set()
-        raise ConnectionError("the database is away for a moment")
-
-    journal.append.side_effect = append
-    journal.commit.side_effect = house.journal.commit
-    journal.cancel_requested.return_value = False
-    run_id = await house.start()
-    executing = house.new_worker(journal=journal).begin(run_id)
-    await gate.reached.wait()
-    await failed.wait()
-    gate.open.set()
-    await executing
-    run = house.run(run_id)
-    assert run.error is not None
-    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
-    assert_consistent(house, run_id)
 
 
 async def test_the_watch_for_a_cancel_is_over_when_the_run_is() -> None:

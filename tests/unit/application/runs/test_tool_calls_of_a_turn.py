@@ -5,13 +5,14 @@ import logging
 
 import pytest
 
-from application.mcp.ports import McpFailure, McpFailureKind, McpProgress, McpReply
+from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpProgress, McpReply
 from application.runs.call_tools import IDEMPOTENCY_META, CallToolsSettings
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
 from domain.json_value import JsonObject
 from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
+from domain.threads.message import ImageContent
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import Gate
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
@@ -214,6 +215,20 @@ async def test_a_call_that_waits_for_a_place_longer_than_the_turn_may_take_is_re
     assert "turn_tool_timeout_s" in second.result.text
     assert len(code.calls) == 1
     assert first.duration_ms == 120_000
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("A6")
+async def test_images_of_a_result_reach_the_model_with_its_text() -> None:
+    image = ImageContent(media_type="image/png", data="aGk=")
+    blocks = (
+        ContentBlock(kind=ContentKind.TEXT, text="A chart:"),
+        ContentBlock(kind=ContentKind.IMAGE, text="image/png, 2 bytes", image=image),
+    )
+    house = RunHarness([asks("mcp__s__draw"), says()], servers=server_of(draw=McpReply(is_error=False, content=blocks)))
+    run_id = await house.play()
+    [result] = house.model.requests[1].messages[-1].tool_results
+    assert (result.result, result.images) == ("A chart:", (image,))
     assert_consistent(house, run_id)
 
 

@@ -1,0 +1,148 @@
+"""Writes that are slow, fail, are fenced off or race with a stop: the run stays consistent, the worker alive."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from pytest_mock import MockerFixture, MockType
+
+from application.runs.ports import Lease, LeaseLost, RunJournal, Step, StepOutcome
+from domain.runs.run import RunStatus
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
+from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.unit.application.runs.doubles import HeldServer, asks, says
+from tests.unit.application.runs.harness import ADMIN, RunHarness, assert_consistent
+
+
+async def nothing() -> None:
+    """Neither before nor after a commit."""
+
+
+def a_journal(
+    mocker: MockerFixture,
+    house: RunHarness,
+    *,
+    before_commit: Callable[[], Awaitable[None]] = nothing,
+    after_commit: Callable[[], Awaitable[None]] = nothing,
+) -> MockType:
+    """The house's journal with something going on around each commit; it never asks to cancel."""
+
+    async def commit(lease: Lease, step: Step) -> StepOutcome:
+        await before_commit()
+        outcome = await house.journal.commit(lease, step)
+        await after_commit()
+        return outcome
+
+    journal: MockType = mocker.create_autospec(RunJournal, instance=True)
+    journal.commit.side_effect = commit
+    journal.append.side_effect = house.journal.append
+    journal.cancel_requested.return_value = False
+    return journal
+
+
+async def test_a_stop_that_comes_as_the_turn_fails_the_run_changes_nothing(mocker: MockerFixture) -> None:
+    broken = InMemoryMcpServer(tools={"t": text_reply("broken", is_error=True)})
+    house = RunHarness([asks("mcp__s__t")] * 3, servers={"s": broken})
+
+    async def stop_once_failed() -> None:
+        if house.run(run_id).status is RunStatus.FAILED:
+            worker.active_runs.stop_all()
+
+    worker = house.new_worker(journal=a_journal(mocker, house, after_commit=stop_once_failed))
+    await house.warm_up()
+    run_id = await house.start()
+    await worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.FAILED
+    assert [scope.run_id for scope in house.connections.released] == [run_id]
+    assert [finished.id for finished in house.tracer.finished] == [run_id]
+    assert_consistent(house, run_id)
+
+
+async def test_losing_the_lease_in_the_middle_of_several_calls_ends_them_all(mocker: MockerFixture) -> None:
+    remote = HeldServer()
+
+    async def lose() -> None:
+        if journal.commit.await_count == 2:
+            await remote.gate.reached.wait()
+            raise LeaseLost(run_id)
+
+    house = RunHarness([asks("mcp__s__quick", "mcp__s__held")], servers=remote.servers())
+    journal = a_journal(mocker, house, before_commit=lose)
+    await house.warm_up()
+    run_id = await house.start()
+    await house.new_worker(journal=journal).execute(run_id)
+    assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
+    assert journal.commit.await_count == 2
+
+
+async def test_a_step_that_cannot_be_stored_fails_the_run_and_leaves_it_consistent(mocker: MockerFixture) -> None:
+    async def fail_second() -> None:
+        if journal.commit.await_count == 2:
+            raise ConnectionError("the database is away for a moment")
+
+    house = RunHarness([asks("mcp__s__quick", "mcp__s__quick")], servers=HeldServer().servers())
+    journal = a_journal(mocker, house, before_commit=fail_second)
+    await house.warm_up()
+    run_id = await house.start()
+    await house.new_worker(journal=journal).execute(run_id)
+    run = house.run(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    assert_consistent(house, run_id)
+
+
+async def test_a_write_that_has_begun_is_finished_though_its_worker_is_cancelled(mocker: MockerFixture) -> None:
+    gate = Gate()
+    house = RunHarness([says("Kept.")])
+    run_id = await house.start()
+    journal = a_journal(mocker, house, before_commit=gate.pass_through)
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await gate.reached.wait()
+    executing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await executing
+    gate.open.set()
+    assert (await house.watch.wait(ADMIN, run_id)).output == "Kept."
+    assert_consistent(house, run_id)
+
+
+async def test_a_stop_that_cannot_be_stored_takes_nothing_else_down(mocker: MockerFixture) -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(gate=gate)])
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    journal.cancel_requested.return_value = True
+    journal.commit.side_effect = ConnectionError("the database is away")
+    run_id = await house.start()
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await gate.reached.wait()
+    await house.cancel(run_id)
+    await executing
+    assert house.run(run_id).status is RunStatus.IN_PROGRESS
+    assert [scope.run_id for scope in house.connections.released] == [run_id]
+
+
+async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from_being_stored(
+    mocker: MockerFixture,
+) -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="Hello", gate=gate)])
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    failed = asyncio.Event()
+
+    async def append(*_: object) -> None:
+        failed.set()
+        raise ConnectionError("the database is away for a moment")
+
+    journal.append.side_effect = append
+    journal.commit.side_effect = house.journal.commit
+    journal.cancel_requested.return_value = False
+    run_id = await house.start()
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await gate.reached.wait()
+    await failed.wait()
+    gate.open.set()
+    await executing
+    run = house.run(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    assert_consistent(house, run_id)
