@@ -166,7 +166,7 @@ class Play:
             self.rolled_back.update(other.id for other in before if stays_unfinished(other))
         if strategy is not MultitaskStrategy.ENQUEUE:
             others = [other for other in await self._runs(thread_id) if other.id != run.id]
-            assert all(other.status.is_terminal or other.cancel_requested for other in others)
+            assert all(other.status.is_terminal or other.cancel_requested_by for other in others)
 
     async def _act_on_a_run(self, act: Act, first: int, second: int) -> None:
         runs = sorted(await self._runs(), key=lambda run: run.id)
@@ -191,7 +191,7 @@ class Play:
         outcome = await self.stores.runs.request_cancel(ORG, run.id, actor=KEY, at=after(self.now))
         assert outcome is not None
         if run.status is RunStatus.IN_PROGRESS:
-            assert outcome.run == replace(run, cancel_requested=True)
+            assert outcome.run == replace(run, cancel_requested_by=KEY)
             self.asked_to_stop.add(run.id)
         elif run.status.is_terminal:
             assert outcome.run == run
@@ -219,7 +219,7 @@ class Play:
             key=lambda other: (other.attempt == 0, other.created_at, other.id),
         )
         free = not any(other.status.is_active for other in runs)
-        expected = free and bool(queue) and queue[0].id == run.id and not run.cancel_requested
+        expected = free and bool(queue) and queue[0].id == run.id and not run.cancel_requested_by
         claimed = await self.stores.leases.claim(run.id, WORKER, lease_s=LEASE_S, at=after(self.now))
         assert (claimed is not None) is expected
         if claimed is None:
@@ -262,7 +262,7 @@ class Play:
                 delta = NewEvent(type=RunEventType.MESSAGE_DELTA, at=after(self.now), data={"text": "…"})
                 await self._write(holding, None, (delta,) * (1 + number % 3))
             case _:
-                stop = await journal.cancel_requested(lease)
+                stop = await journal.cancel_requested_by(lease) is not None
                 assert stop or holding.valid
                 step = self._next_step(act, holding, number, stop=stop)
                 await self._write(holding, step, ())
@@ -338,9 +338,9 @@ class Play:
         for run in runs:
             waits = run.status is RunStatus.REQUIRES_ACTION
             if run.id in self.asked_to_stop and not run.status.is_terminal:
-                assert run.cancel_requested, f"the request to stop {run.id} is forgotten"
+                assert run.cancel_requested_by, f"the request to stop {run.id} is forgotten"
             assert bool(run.pending) is waits
-            assert not (waits and run.cancel_requested), f"{run.id} waits although it was asked to stop"
+            assert not (waits and run.cancel_requested_by), f"{run.id} waits although it was asked to stop"
 
     async def _check_ended(self, run: Run) -> None:
         events = await self.stores.runs.events(ORG, run.id, after_seq=0, limit=1000)

@@ -97,18 +97,21 @@ async def test_a_waiting_run_is_cancelled_at_once_and_its_open_calls_are_answere
 async def test_a_run_in_progress_is_asked_to_stop_and_written_by_its_worker_only(run_stores: Stores) -> None:
     claimed = await start_and_claim(run_stores)
     before = await stored(run_stores, RUN)
-    assert not await run_stores.journal.cancel_requested(claimed.lease)
+    assert not await run_stores.journal.cancel_requested_by(claimed.lease)
 
     for _ in range(2):
         outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
         assert outcome is not None
-        assert (outcome.run.status, outcome.run.cancel_requested) == (RunStatus.IN_PROGRESS, True)
+        assert (outcome.run.status, outcome.run.cancel_requested_by) == (
+            RunStatus.IN_PROGRESS,
+            outcome.run.cancel_requested_by,
+        )
         assert outcome.promoted is None
 
-    assert await run_stores.journal.cancel_requested(claimed.lease)
+    assert await run_stores.journal.cancel_requested_by(claimed.lease) == KEY
     assert await events_after(run_stores, before.last_seq) == []
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run))
-    assert await run_stores.journal.cancel_requested(claimed.lease), "a step does not take the request back"
+    assert await run_stores.journal.cancel_requested_by(claimed.lease), "a step does not take the request back"
 
 
 @pytest.mark.requirement("A12")

@@ -258,8 +258,8 @@ async def test_a_stale_lease_changes_nothing_and_says_so(run_stores: Stores) -> 
         with pytest.raises(LeaseLost) as lost:
             await write(run_stores.journal)
         assert lost.value.run_id == RUN
-    assert await run_stores.journal.cancel_requested(stale.lease)
-    assert not await run_stores.journal.cancel_requested(fresh.lease)
+    assert await run_stores.journal.cancel_requested_by(stale.lease)
+    assert not await run_stores.journal.cancel_requested_by(fresh.lease)
     assert await everything_of(run_stores) == before
     await run_stores.journal.commit(fresh.lease, finish_step(fresh.run))
 
@@ -278,7 +278,7 @@ async def test_a_lease_ends_with_the_step_that_ends_or_suspends_the_run(run_stor
         await run_stores.journal.append(claimed.lease, (a_delta(),))
     with pytest.raises(LeaseLost):
         await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
-    assert await run_stores.journal.cancel_requested(claimed.lease)
+    assert await run_stores.journal.cancel_requested_by(claimed.lease)
     assert not await run_stores.leases.hand_back(claimed.lease, active_s=1.0, at=after(5))
     if how != "deleted":
         assert (await stored(run_stores, RUN)).status is last.run.status

@@ -226,7 +226,7 @@ async def test_interrupt_and_rollback_ask_a_run_in_progress_to_stop_and_wait_for
 
     assert started.interrupted == (RUN,)
     assert (await stored(run_stores, RUN)).status is RunStatus.IN_PROGRESS
-    assert await run_stores.journal.cancel_requested(claimed.lease)
+    assert await run_stores.journal.cancel_requested_by(claimed.lease)
     assert await run_stores.leases.claim(a_run_id(2), WORKER, lease_s=LEASE_S, at=after(9)) is None
     outcome = await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     assert outcome.promoted == a_run_id(2)

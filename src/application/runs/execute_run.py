@@ -125,7 +125,9 @@ class ExecuteRun:
             if reason is StopReason.CANCELLED:
                 now = self._clock.now()
                 await session.advance(
-                    lambda: cancelled_step(session.run, tuple(session.open_calls.values()), at=now, actor="system")
+                    lambda: cancelled_step(
+                        session.run, tuple(session.open_calls.values()), at=now, actor=session.stop.actor
+                    )
                 )
                 logger.info("run cancelled", extra=ids)
             elif reason is StopReason.SHUTDOWN:
@@ -172,8 +174,9 @@ class ExecuteRun:
         while stop.fired is None:
             await control.wait(CONTROL_REREAD_S)
             try:
-                if await self._journal.cancel_requested(lease):
-                    stop.fire(StopReason.CANCELLED)
+                actor = await self._journal.cancel_requested_by(lease)
+                if actor is not None:
+                    stop.fire(StopReason.CANCELLED, actor=actor)
             except Exception:
                 logger.exception("cancel request could not be read", extra={"run_id": lease.run_id})
 

@@ -31,13 +31,15 @@ class StopSignal:
 
     def __init__(self) -> None:
         self._reason: StopReason | None = None
+        self.actor = "system"
         self._draining = False
         self._waits: set[asyncio.Timeout] = set()
 
-    def fire(self, reason: StopReason) -> None:
-        """End all waits now, and every later one at once."""
+    def fire(self, reason: StopReason, *, actor: str = "system") -> None:
+        """End all waits now, and every later one at once. `actor` is who asked for it."""
         if self._reason is None:
             self._reason = reason
+            self.actor = actor
             now = asyncio.get_running_loop().time()
             for wait in self._waits:
                 if not wait.expired():  # one whose time is up ends by itself, and cannot be changed any more

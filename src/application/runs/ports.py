@@ -183,7 +183,7 @@ class RunLeases(Protocol):
 class Step:
     """One atomic advance of a claimed run: everything in it is stored, or nothing.
 
-    `run` is the state after the step, without `last_seq` and `cancel_requested`, which stay as stored. Events get the
+    `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored. Events get the
     next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `settled` outcomes
     of calls recorded before or in this step. Audit entries whose id is known already are left out.
     """
@@ -229,8 +229,8 @@ class RunJournal(Protocol):
         """Store events alone (deltas, progress). Raises LeaseLost."""
         ...
 
-    async def cancel_requested(self, lease: Lease) -> bool:
-        """Whether somebody asked the run to stop. True as well when the lease is lost."""
+    async def cancel_requested_by(self, lease: Lease) -> str | None:
+        """Who asked the run to stop (a key's id), or None. `system` when the lease is lost."""
         ...
 
 

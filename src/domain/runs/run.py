@@ -101,7 +101,7 @@ class Run:
     last_seq: int = 0
     active_s: float = 0.0
     overview: str | None = None
-    cancel_requested: bool = False
+    cancel_requested_by: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
 

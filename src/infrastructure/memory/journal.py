@@ -20,9 +20,11 @@ class InMemoryRunJournal:
         """Store a step."""
         stored = self._held(lease)
         outcome = self._state.apply(stored, replace(step, run=replace(step.run, epoch=lease.epoch)))
-        if stored.run.status is RunStatus.REQUIRES_ACTION and stored.run.cancel_requested:
+        if stored.run.status is RunStatus.REQUIRES_ACTION and stored.run.cancel_requested_by is not None:
             open_calls = self._state.open_calls(stored)
-            stopped = cancelled_step(stored.run, open_calls, at=step.events[-1].at, actor="system")
+            stopped = cancelled_step(
+                stored.run, open_calls, at=step.events[-1].at, actor=stored.run.cancel_requested_by
+            )
             outcome = self._state.apply(stored, stopped)
         wake_followers(self._wakeups, stored.run)
         return outcome
@@ -33,10 +35,10 @@ class InMemoryRunJournal:
         number_events(stored, events)
         wake_followers(self._wakeups, stored.run)
 
-    async def cancel_requested(self, lease: Lease) -> bool:
-        """Whether the worker should stop."""
+    async def cancel_requested_by(self, lease: Lease) -> str | None:
+        """Who asked the worker to stop."""
         stored = self._state.held(lease)
-        return stored is None or stored.run.cancel_requested
+        return "system" if stored is None else stored.run.cancel_requested_by
 
     def _held(self, lease: Lease) -> StoredRun:
         stored = self._state.held(lease)

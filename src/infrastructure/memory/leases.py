@@ -24,8 +24,9 @@ class InMemoryRunLeases:
         if stored is None or self._state.next_run(stored.run.thread_id) != run_id:
             return None
         open_calls = self._state.open_calls(stored)
-        if stored.run.cancel_requested:
-            self._state.apply(stored, cancelled_step(stored.run, open_calls, at=at, actor="system"))
+        if stored.run.cancel_requested_by is not None:
+            actor = stored.run.cancel_requested_by
+            self._state.apply(stored, cancelled_step(stored.run, open_calls, at=at, actor=actor))
             wake_followers(self._wakeups, stored.run)
             return None
         agent = self._state.agents[stored.run.agent_id][-1]

@@ -181,7 +181,7 @@ class InMemoryRunStore:
         if run.status.is_terminal:
             return None
         if run.status is RunStatus.IN_PROGRESS:
-            stored.run = replace(run, cancel_requested=True)
+            stored.run = replace(run, cancel_requested_by=actor)
             self._wakeups.wake(control_topic(run.id))
             return None
         return self._apply(stored, cancelled_step(run, self._state.open_calls(stored), at=at, actor=actor))

@@ -161,7 +161,7 @@ class InMemoryState:
         stored.run = replace(
             step.run,
             last_seq=len(stored.events),
-            cancel_requested=stored.run.cancel_requested,
+            cancel_requested_by=stored.run.cancel_requested_by,
         )
         self.record(*step.audit)
         promoted = None

@@ -10,7 +10,7 @@ from infrastructure.persistence.run_steps import append_events, commit_step, fol
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.thread_queue import lock_thread_of
 
-_cancel_requested = select(run.c.cancel_requested).where(
+_cancel_requested_by = select(run.c.cancel_requested_by).where(
     run.c.id == bindparam("run_id"),
     run.c.epoch == bindparam("lease_epoch"),
     run.c.status == RunStatus.IN_PROGRESS.value,
@@ -47,10 +47,8 @@ class SqlRunJournal:
             after_commit=waker(self._wakeups, lease.run_id),
         )
 
-    async def cancel_requested(self, lease: Lease) -> bool:
-        """Whether the worker should stop."""
+    async def cancel_requested_by(self, lease: Lease) -> str | None:
+        """Who asked the worker to stop."""
         wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch}
-        requested = await self._database.read(
-            lambda connection: connection.execute(_cancel_requested, wanted).scalar_one_or_none()
-        )
-        return requested is not False
+        row = await self._database.read(lambda connection: connection.execute(_cancel_requested_by, wanted).first())
+        return "system" if row is None else row.cancel_requested_by

@@ -176,8 +176,8 @@ def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: 
         return None
     stored = run_of(row)
     calls = open_calls(connection, run_id)
-    if stored.cancel_requested:
-        stopped = cancelled_step(stored, calls, at=at, actor="system")
+    if stored.cancel_requested_by is not None:
+        stopped = cancelled_step(stored, calls, at=at, actor=stored.cancel_requested_by)
         change_run(connection, stopped, seen=RunStatus.QUEUED)
         return _Claim(run=stopped.run)
     agent = newest_version(connection, stored.agent_id)

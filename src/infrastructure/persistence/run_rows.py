@@ -37,7 +37,7 @@ def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
         "attempt": new.attempt,
         "epoch": new.epoch,
         "last_seq": last_seq,
-        "cancel_requested": new.cancel_requested,
+        "cancel_requested_by": new.cancel_requested_by,
         "rolled_back": False,
         "requested_by": new.requested_by,
         "created_at": new.created_at,
@@ -116,7 +116,7 @@ def run_of(row: AnyRow) -> Run:
         last_seq=row.last_seq,
         active_s=row.active_s,
         overview=row.overview,
-        cancel_requested=row.cancel_requested,
+        cancel_requested_by=row.cancel_requested_by,
         started_at=row.started_at,
         finished_at=row.finished_at,
     )

@@ -58,12 +58,14 @@ class _Advanced(NamedTuple):
 
     last_seq: int
     rolled_back: bool
-    cancel_requested: bool
+    cancel_requested_by: str | None
     without_overview: bool
 
 
 def _advancing(statement: Update) -> Prepared:
-    return Prepared(statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested, _without_overview))
+    return Prepared(
+        statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested_by, _without_overview)
+    )
 
 
 def _first(prepared: Prepared, connection: Connection, parameters: dict[str, Any]) -> _Advanced | None:
@@ -112,10 +114,10 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepO
     if row is None:
         raise LeaseLost(lease.run_id)
     outcome = _store_rest(connection, step, row)
-    if step.run.status is RunStatus.REQUIRES_ACTION and row.cancel_requested:
+    if step.run.status is RunStatus.REQUIRES_ACTION and row.cancel_requested_by is not None:
         # Asked to stop while it was about to wait: no worker will see to it any more.
         calls = open_calls(connection, lease.run_id)
-        stopped = cancelled_step(step.run, calls, at=step.events[-1].at, actor="system")
+        stopped = cancelled_step(step.run, calls, at=step.events[-1].at, actor=row.cancel_requested_by)
         return change_run(connection, stopped, seen=RunStatus.REQUIRES_ACTION), stopped.run
     return outcome, step.run
 

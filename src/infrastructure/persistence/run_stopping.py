@@ -12,14 +12,14 @@ from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.tables import run
 
-_ask = update(run).where(run.c.id == bindparam("run_id")).values(cancel_requested=True)
+_ask = update(run).where(run.c.id == bindparam("run_id")).values(cancel_requested_by=bindparam("actor"))
 
 
 def stop_run(connection: Connection, stored: Run, *, actor: str, at: datetime) -> CancelOutcome:
     """Under the thread's lock: cancel a queued or waiting run with its open calls answered, or mark one in progress."""
     if stored.status is RunStatus.IN_PROGRESS:
-        connection.execute(_ask, {"run_id": stored.id})
-        return CancelOutcome(run=replace(stored, cancel_requested=True))
+        connection.execute(_ask, {"run_id": stored.id, "actor": actor})
+        return CancelOutcome(run=replace(stored, cancel_requested_by=actor))
     step = cancelled_step(stored, open_calls(connection, stored.id), at=at, actor=actor)
     outcome = change_run(connection, step, seen=stored.status)
     return CancelOutcome(run=replace(step.run, last_seq=outcome.last_seq), promoted=outcome.promoted)

@@ -126,7 +126,7 @@ run = Table(
     Column("attempt", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("last_seq", Integer, nullable=False),
-    Column("cancel_requested", Boolean, nullable=False),
+    Column("cancel_requested_by", PlainText),
     Column("rolled_back", Boolean, nullable=False),
     Column("worker_id", PlainText),
     Column("lease_expires_at", Moment),

@@ -109,7 +109,7 @@ async def test_a_worker_with_an_old_epoch_changes_no_row_at_all(stores: Stores, 
             await attempt
     assert not await stores.leases.hand_back(old.lease, active_s=1.0, at=after(62))
     assert await stores.leases.renew(WORKER, (old.lease,), lease_s=LEASE_S, at=after(62)) == {RUN}
-    assert await stores.journal.cancel_requested(old.lease)
+    assert await stores.journal.cancel_requested_by(old.lease)
     assert await every_row(database) == before
     await stores.journal.commit(new.lease, settle_step(new.run, call, a_settlement(call)))
 

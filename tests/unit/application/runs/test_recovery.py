@@ -42,7 +42,7 @@ async def crash_after(house: RunHarness, mocker: MockerFixture, commits: int) ->
     journal = mocker.create_autospec(RunJournal, instance=True)
     journal.commit.side_effect = commit
     journal.append.side_effect = house.journal.append
-    journal.cancel_requested.return_value = False
+    journal.cancel_requested_by.return_value = None
     executing = house.new_worker(journal=journal).begin(house.queue.run_ids[-1])
     await dead.wait()
     executing.cancel()

@@ -32,7 +32,7 @@ async def test_cancelling_during_a_model_call_ends_the_call_and_the_run() -> Non
     gate = Gate()
     house = RunHarness([ModelTurn(text="I was go", gate=gate)])
     run, executing = await begun(house, gate)
-    assert (await house.cancel(run.id)).cancel_requested
+    assert (await house.cancel(run.id)).cancel_requested_by
     await executing
     assert house.run(run.id).status is RunStatus.CANCELLED
     assert house.model.cancelled == 1

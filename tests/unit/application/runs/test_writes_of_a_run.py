@@ -36,7 +36,7 @@ def a_journal(
     journal: MockType = mocker.create_autospec(RunJournal, instance=True)
     journal.commit.side_effect = commit
     journal.append.side_effect = house.journal.append
-    journal.cancel_requested.return_value = False
+    journal.cancel_requested_by.return_value = None
     return journal
 
 
@@ -110,7 +110,7 @@ async def test_a_stop_that_cannot_be_stored_takes_nothing_else_down(mocker: Mock
     gate = Gate()
     house = RunHarness([ModelTurn(gate=gate)])
     journal = mocker.create_autospec(RunJournal, instance=True)
-    journal.cancel_requested.return_value = True
+    journal.cancel_requested_by.return_value = "system"
     journal.commit.side_effect = ConnectionError("the database is away")
     run_id = await house.start()
     executing = house.new_worker(journal=journal).begin(run_id)
@@ -135,7 +135,7 @@ async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from
 
     journal.append.side_effect = append
     journal.commit.side_effect = house.journal.commit
-    journal.cancel_requested.return_value = False
+    journal.cancel_requested_by.return_value = None
     run_id = await house.start()
     executing = house.new_worker(journal=journal).begin(run_id)
     await gate.reached.wait()

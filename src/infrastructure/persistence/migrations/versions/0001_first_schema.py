@@ -205,7 +205,7 @@ def _runs() -> None:
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("epoch", sa.Integer(), nullable=False),
         sa.Column("last_seq", sa.Integer(), nullable=False),
-        sa.Column("cancel_requested", sa.Boolean(), nullable=False),
+        sa.Column("cancel_requested_by", sa.Text(), nullable=True),
         sa.Column("rolled_back", sa.Boolean(), nullable=False),
         sa.Column("worker_id", sa.Text(), nullable=True),
         sa.Column("lease_expires_at", sa.BigInteger(), nullable=True),
