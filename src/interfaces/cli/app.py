@@ -24,9 +24,6 @@ from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
 
-INTERRUPTED = 130
-"""128 + SIGINT, as shells say it."""
-
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -88,9 +85,6 @@ def invoke(arguments: Sequence[str], session: Session) -> int:
     except typer.TyperException as error:
         session.terminal.note(_usage_line(error))
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        session.terminal.note("Interrupted.")
-        return INTERRUPTED
     return code if isinstance(code, int) else 0
 
 

@@ -3,6 +3,8 @@
 FAILED = 1
 BAD_USAGE = 2
 REQUIRES_ACTION = 3
+INTERRUPTED = 130
+"""128 + SIGINT, as shells say it."""
 
 
 class CommandFailure(Exception):

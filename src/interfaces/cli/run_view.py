@@ -51,7 +51,7 @@ class PlainRunView:
 
     def finish(self, run: Run) -> None:
         """The run has ended or waits."""
-        if self._answer and run.output:
+        if self._answer and run.output and run.status != "requires_action":
             self._terminal.line(run.output)
         self._terminal.note(summary(run))
         if run.status == "requires_action":
@@ -116,10 +116,6 @@ class LiveRunView:
 
 def _line_for(kind: str, event: EventFields) -> str:
     match kind:
-        case "run.queued":
-            return ""
-        case "run.started":
-            return f"attempt {event.attempt}" if event.attempt > 1 else ""
         case "model.retrying":
             return f"{event.model} does not answer; attempt {event.attempt}"
         case "tool.started":

@@ -1,14 +1,17 @@
 """What every command has at hand: the terminal, and a way to the service."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from interfaces.cli.api import ServiceApi
+from interfaces.cli.failures import INTERRUPTED
 from interfaces.cli.terminal import Terminal
+
+ResultT = TypeVar("ResultT")
 
 Connect = Callable[[], AbstractAsyncContextManager[ServiceApi]]
 
@@ -24,14 +27,23 @@ class Session:
 
     def perform(self, action: Callable[[ServiceApi], Awaitable[int | None]]) -> None:
         """Run the action with the service at hand. What it returns, if not 0 or None, is the exit code."""
-        import asyncio
 
         async def with_service() -> int:
             async with self.connect() as api:
                 return await action(api) or 0
 
-        if code := asyncio.run(with_service()):
+        if code := self.complete(with_service()):
             raise typer.Exit(code)
+
+    def complete(self, work: Coroutine[None, None, ResultT]) -> ResultT:
+        """Run asynchronous work to its end, unless the user interrupts it."""
+        import asyncio
+
+        try:
+            return asyncio.run(work)
+        except KeyboardInterrupt:
+            self.terminal.note("Interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def session_of(context: typer.Context) -> Session:

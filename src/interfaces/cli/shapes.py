@@ -139,7 +139,7 @@ class Agent:
     tools: list[str] = field(default_factory=list)
     mcp_servers: list[str] = field(default_factory=list)
     tool_allowlist: list[str] | None = None
-    limits: dict[str, float | None] = field(default_factory=dict)
+    limits: dict[str, int | float | None] = field(default_factory=dict)
     enabled: bool = True
     updated_at: str = ""
 

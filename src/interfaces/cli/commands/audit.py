@@ -102,11 +102,10 @@ def _documents(page: JsonObject) -> list[JsonValue]:
 
 def moment(text: str, *, now: datetime) -> str:
     """An RFC 3339 time from one, or from `2h`: that long before `now`. Raises BadUsage."""
-    if ago := _AGO.fullmatch(text):
-        return (now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})).isoformat()
+    ago = _AGO.fullmatch(text)
     try:
-        given = datetime.fromisoformat(text)
-    except ValueError as exc:
+        given = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as exc:
         raise BadUsage(
             f"--since {text!r} is neither a time such as 2026-01-31T12:00:00Z nor how long ago, such as 2h."
         ) from exc

@@ -14,13 +14,11 @@ def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
 
     The exit code is 1 if anything is an error; warnings may stay.
     """
-    import asyncio
-
     from interfaces.cli.diagnosis.diagnose import diagnose
 
     session = session_of(context)
     terminal = session.terminal
-    findings = asyncio.run(diagnose(session.connect, remark=terminal.note))
+    findings = session.complete(diagnose(session.connect, remark=terminal.note))
     if as_json:
         terminal.json(
             {

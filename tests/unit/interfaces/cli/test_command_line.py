@@ -1,0 +1,121 @@
+"""The tree of commands: help, light start, wrong usage."""
+
+import io
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from typer.main import get_command
+
+from domain.errors import Violation, conflict, invalid
+from interfaces.cli.api import ServiceApi
+from interfaces.cli.app import build_app, invoke
+from interfaces.cli.failures import ServiceUnreachable
+from interfaces.cli.session import Session
+from interfaces.cli.terminal import Terminal
+from tests.unit.interfaces.cli.fake_service import FakeService
+
+HEAVY = ("litestar", "sqlalchemy", "mcp", "httpx", "pydantic", "uvicorn", "msgspec", "yaml", "rich", "asyncio")
+
+
+def commands() -> list[list[str]]:
+    """Every command, and every group, as one types it."""
+    found: list[list[str]] = [[]]
+    pending: list[tuple[list[str], object]] = [([], get_command(build_app()))]
+    while pending:
+        path, command = pending.pop()
+        for name, child in getattr(command, "commands", {}).items():
+            found.append([*path, name])
+            pending.append(([*path, name], child))
+    return found
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_every_command_has_help_with_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = FakeService().run(*command, "--help")
+    assert outcome.exit_code == 0
+    shown = capsys.readouterr().out
+    assert "Example" in shown
+    assert " ".join(["dragoman", *command]) in shown
+
+
+def test_the_tree_is_what_the_contract_names() -> None:
+    names = {" ".join(command) for command in commands()}
+    assert names >= {
+        "serve", "run", "run-show", "run-cancel", "run-resume", "doctor", "thread show", "tool list", "audit list",
+        "mcp add", "mcp list", "mcp show", "mcp tools", "mcp test", "agent apply", "agent list", "agent show",
+        "key create", "key list", "key revoke",
+    }  # fmt: skip
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom interfaces.cli import main\nsys.argv = ['dragoman', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "print(*sorted(name for name in sys.modules if '.' not in name), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
+    assert "Usage: dragoman" in done.stdout
+    assert set(HEAVY) & set(done.stderr.split()) == set()
+
+
+def test_the_module_is_the_command_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "interfaces.cli", "--version"], capture_output=True, text=True, check=True, timeout=50
+    )
+    assert done.stdout.startswith("dragoman ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["nope"], "nope"),
+        (["run"], "INPUT"),
+        (["run", "hi", "--nope"], "--nope"),
+        (["audit", "list", "--limit", "0"], "--limit"),
+        (["audit", "list", "--since", "yesterday"], "yesterday"),
+        (["mcp", "add", "time"], "--url"),
+        (["mcp", "add", "x", "--url", "http://x", "--header", "oops"], "--header"),
+        (["run", "hi", "--agent", "guide", "--server", "time"], "--server"),
+        (["run-resume", "run_1", "--result", "oops"], "--result"),
+        (["thread", "show", ""], "id"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], named: str) -> None:
+    service = FakeService()
+    outcome = service.run(*arguments)
+    assert outcome.exit_code == 2
+    assert outcome.out == ""
+    assert len(outcome.err.splitlines()) == 1
+    assert named in outcome.err
+    assert service.requests == []
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    outcome = FakeService().run("mcp")
+    assert outcome.exit_code == 2
+    assert "Commands:" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("failure", "exit_code", "text"),
+    [
+        (conflict("home_in_use", "Another process owns HOME."), 1, "Another process owns HOME."),
+        (invalid("x", "Wrong.", Violation(path="a.b", message="must be c")), 2, "Wrong. a.b must be c"),
+        (ServiceUnreachable("http://x", "no connection"), 1, "http://x"),
+        (KeyboardInterrupt(), 130, "Interrupted."),
+    ],
+)
+def test_an_expected_failure_is_one_line(failure: BaseException, exit_code: int, text: str) -> None:
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[ServiceApi]:
+        raise failure
+        yield  # type: ignore[unreachable] # makes it a generator
+
+    out, err = io.StringIO(), io.StringIO()
+    assert invoke(["agent", "list"], Session(terminal=Terminal(out=out, err=err), connect=failing)) == exit_code
+    assert out.getvalue() == ""
+    assert text in err.getvalue()
+    assert len(err.getvalue().splitlines()) == 1

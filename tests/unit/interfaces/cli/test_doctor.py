@@ -1,0 +1,174 @@
+"""`dragoman doctor`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from domain.json_value import JsonObject
+from interfaces.cli.diagnosis.finding import State
+from interfaces.cli.diagnosis.machine import disk_finding, home_findings, node_finding, python_finding
+from interfaces.cli.diagnosis.service import provider_findings
+from tests.unit.interfaces.cli.fake_service import FakeService, Outcome, agent_document, problem
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith(("DRAGOMAN_", "OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+    path = tmp_path / "home"
+    path.mkdir(mode=0o700)
+    monkeypatch.setenv("DRAGOMAN_HOME", str(path))
+    return path
+
+
+def healthy() -> FakeService:
+    return (
+        FakeService()
+        .on("GET", "/health/ready", {"status": "ready"})
+        .on("GET", "/v1/agents", {"data": [agent_document()], "next_cursor": None})
+        .on("GET", "/v1/mcp-servers", {"data": [], "next_cursor": None})
+    )
+
+
+def server(slug: str, *, enabled: bool = True) -> JsonObject:
+    return {"id": f"mcp_{slug}", "slug": slug, "kind": "custom", "enabled": enabled}
+
+
+def states(outcome: Outcome) -> dict[str, tuple[str, str]]:
+    findings = outcome.json["findings"]
+    assert isinstance(findings, list)
+    return {
+        str(found["check"]): (str(found["state"]), f"{found['detail']} {found['advice']}")
+        for found in findings
+        if isinstance(found, dict)
+    }
+
+
+@pytest.mark.requirement("G2")
+def test_a_healthy_installation_is_exit_code_0_and_warnings_do_not_change_that() -> None:
+    outcome = healthy().run("doctor", "--json")
+    found = states(outcome)
+    assert outcome.exit_code == 0
+    assert found["database"][0] == found["home"][0] == found["python"][0] == found["service"][0] == "ok"
+    assert found["model provider"][0] == "warning"
+
+
+@pytest.mark.requirement("G2")
+def test_what_is_wrong_is_said_with_what_to_do_and_exit_code_1(home: Path) -> None:
+    (home / "admin.key").write_text("dgm_1", encoding="utf-8")
+    (home / "admin.key").chmod(0o644)
+    home.chmod(0o755)
+    service = healthy()
+    service.answers["GET", "/health/ready"] = [problem(503, "not_ready", "Not ready: migrations.")]
+    service.answers["GET", "/v1/agents"] = [
+        {
+            "data": [agent_document(model="openai:gpt"), agent_document(name="off", model="openai:gpt", enabled=False)],
+            "next_cursor": None,
+        }
+    ]
+    service.answers["GET", "/v1/mcp-servers"] = [
+        {"data": [server("good"), server("bad"), server("odd"), server("off", enabled=False)], "next_cursor": None}
+    ]
+    works: JsonObject = {"ok": True, "protocol_version": "2026-07-28", "latency_ms": 5, "tools": [{"name": "now"}]}
+    service.on("POST", "/v1/mcp-servers/good/test", works)
+    service.on("POST", "/v1/mcp-servers/odd/test", {**works, "skipped": [{"name": "b d", "reason": "illegal"}]})
+    service.on("POST", "/v1/mcp-servers/bad/test", {"ok": False, "error": {"code": "timeout", "detail": "No answer."}})
+    outcome = service.run("doctor", "--json")
+    found = states(outcome)
+    assert outcome.exit_code == 1
+    assert found["home"] == ("error", f"{home}, mode 0755: open to other users chmod 700 {home}")
+    assert found["admin.key"][1].endswith(f"chmod 600 {home}/admin.key")
+    assert found["database"][0] == "error"
+    assert found["agent"][0] == "error"
+    assert "guide uses openai:gpt" in found["agent"][1]
+    assert "OPENAI_API_KEY" in found["agent"][1]
+    assert found["mcp server good"] == ("ok", "1 tools, 2026-07-28, 5 ms ")
+    assert found["mcp server odd"][0] == "warning"
+    assert found["mcp server bad"][0] == "error"
+    assert "No answer." in found["mcp server bad"][1]
+    assert found["mcp server off"] == ("ok", "disabled ")
+
+
+def test_for_people_each_finding_is_a_line_and_advice_another(home: Path) -> None:
+    home.chmod(0o755)
+    shown = healthy().run("doctor").out
+    assert f"error    home: {home}, mode 0755: open to other users\n         → chmod 700 {home}\n" in shown
+
+
+def test_wrong_settings_are_the_only_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_PORT", "many")
+    outcome = healthy().run("doctor", "--json")
+    assert outcome.exit_code == 1
+    assert list(states(outcome)) == ["settings"]
+    assert "DRAGOMAN_PORT" in states(outcome)["settings"][1]
+
+
+def test_a_variable_that_is_no_setting_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_PROT", "1")
+    outcome = healthy().run("doctor")
+    assert outcome.exit_code == 0
+    assert "DRAGOMAN_PROT is not a setting" in outcome.out
+
+
+def test_a_home_that_is_not_there_yet_is_not_made(home: Path) -> None:
+    home.rmdir()
+    service = healthy()
+    outcome = service.run("doctor", "--json")
+    assert (outcome.exit_code, states(outcome)["home"][0]) == (0, "warning")
+    assert not home.exists()
+    assert service.requests == []
+
+
+def test_with_a_url_the_service_is_looked_at_and_not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_URL", "http://service.test")
+    assert list(states(healthy().run("doctor", "--json"))) == ["settings", "service", "database"]
+
+
+def test_a_service_that_refuses_is_a_finding() -> None:
+    service = healthy()
+    service.answers["GET", "/v1/agents"] = [problem(401, "token_invalid", "The API key is not valid.")]
+    outcome = service.run("doctor")
+    assert outcome.exit_code == 1
+    assert "The API key is not valid." in outcome.out
+
+
+def test_a_service_that_left_its_address_behind_is_a_warning(home: Path) -> None:
+    (home / "serve.json").write_text('{"url": "http://127.0.0.1:9", "pid": 4194304}', encoding="utf-8")
+    state, text = states(healthy().run("doctor", "--json"))["service"]
+    assert state == "warning"
+    assert "dragoman serve" in text
+
+
+def test_a_home_that_is_a_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    assert [found.state for found in home_findings(path)] == [State.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("free", "state"), [(50 * MIB, State.ERROR), (500 * MIB, State.WARNING), (5000 * MIB, State.OK)]
+)
+def test_little_room_is_a_warning_and_less_an_error(free: int, state: State) -> None:
+    assert disk_finding(free).state is state
+
+
+def test_an_old_python_is_an_error() -> None:
+    assert python_finding((3, 10, 9)).state is State.ERROR
+    assert python_finding((3, 11, 0)).state is State.OK
+
+
+def test_node_is_wanted_but_not_needed(tmp_path: Path) -> None:
+    broken = tmp_path / "node"
+    broken.touch(mode=0o644)
+    assert node_finding(None).state is State.WARNING
+    assert node_finding(str(broken)).state is State.WARNING
+
+
+def test_an_endpoint_of_ones_own_may_do_without_a_key() -> None:
+    found = list(
+        provider_findings({"openai": False, "anthropic": True}, {"openai": "http://localhost:1", "anthropic": None})
+    )
+    assert [finding.state for finding in found] == [State.OK, State.OK]

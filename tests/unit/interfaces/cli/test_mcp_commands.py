@@ -1,0 +1,138 @@
+"""`dragoman mcp`."""
+
+import httpx
+import pytest
+
+from domain.json_value import JsonObject, JsonValue
+from tests.unit.interfaces.cli.fake_service import FakeService, problem
+
+SERVER: JsonObject = {
+    "id": "mcp_1",
+    "slug": "time",
+    "kind": "custom",
+    "command": "python",
+    "args": ["-m", "a server"],
+    "env": {"TOKEN": "[hidden]"},
+    "url": None,
+    "headers": {},
+    "trusted": False,
+    "isolation": "run",
+    "timeout_s": 30.0,
+    "enabled": True,
+    "version": 1,
+}
+TOOL: JsonObject = {"name": "now", "model_name": "mcp__time__now", "description": "The time.\nNow.", "parameters": {}}
+
+
+def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers", httpx.Response(201, json=SERVER))
+    outcome = service.run(
+        "mcp", "add", "time", "--env", "TOKEN=a=b", "--trusted", "--isolation", "thread",
+        "--", "python", "-m", "mcp_server_time", "--help", "--json",
+    )  # fmt: skip
+    assert outcome.exit_code == 0
+    assert service.sent("POST", "/v1/mcp-servers") == [
+        {
+            "slug": "time",
+            "kind": "custom",
+            "trusted": True,
+            "command": "python",
+            "args": ["-m", "mcp_server_time", "--help", "--json"],
+            "env": {"TOKEN": "a=b"},
+            "isolation": "thread",
+        }
+    ]
+    assert "dragoman mcp test time" in outcome.err
+    assert "a=b" not in outcome.out + outcome.err
+
+
+@pytest.mark.parametrize(("options", "kind"), [([], "http"), (["--kind", "sse"], "sse")])
+def test_a_url_is_registered_with_its_headers(options: list[str], kind: str) -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers", SERVER)
+    service.run("mcp", "add", "t", "--url", "https://x/mcp", "--header", "Authorization=Bearer a=", *options)
+    assert service.sent("POST", "/v1/mcp-servers") == [
+        {
+            "slug": "t",
+            "kind": kind,
+            "trusted": False,
+            "url": "https://x/mcp",
+            "headers": {"Authorization": "Bearer a="},
+        }
+    ]
+
+
+def test_a_wrong_entry_is_not_repeated_for_it_may_be_a_secret() -> None:
+    outcome = FakeService().run("mcp", "add", "t", "--env", "hunter2", "--", "x")
+    assert outcome.exit_code == 2
+    assert "hunter2" not in outcome.err
+
+
+def test_servers_are_listed_and_shown_without_their_secrets() -> None:
+    status: JsonObject = {"state": "unhealthy", "since": "2026-01-01T00:00:00Z", "last_error": "it\nbroke"}
+    service = (
+        FakeService()
+        .on("GET", "/v1/mcp-servers", {"data": [SERVER], "next_cursor": None})
+        .on("GET", "/v1/mcp-servers/time", SERVER)
+        .on("GET", "/v1/mcp-servers/time/status", status)
+    )
+    assert "python -m a server" in service.run("mcp", "list").out
+    shown = service.run("mcp", "show", "time").out
+    assert "python -m 'a server'" in shown
+    assert "env         TOKEN" in shown
+    assert "unhealthy since" in shown
+    assert "it broke" in shown
+    assert service.run("mcp", "show", "time", "--json").json == {**SERVER, "status": status}
+
+
+def test_a_server_that_works_is_exit_code_0() -> None:
+    answer: JsonObject = {
+        "ok": True,
+        "protocol_version": "2026-07-28",
+        "server_info": {"name": "mcp-time"},
+        "tools": [TOOL],
+        "skipped": [{"name": "bad name", "reason": "illegal"}],
+        "latency_ms": 412,
+        "error": None,
+    }
+    outcome = FakeService().on("POST", "/v1/mcp-servers/time/test", answer).run("mcp", "test", "time")
+    assert outcome.exit_code == 0
+    for shown in ("time works.", "2026-07-28", "mcp-time", "412 ms"):
+        assert shown in outcome.out
+    assert "bad name: illegal" in outcome.err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_server_that_does_not_work_is_exit_code_1_with_its_last_words(options: list[str]) -> None:
+    error: JsonObject = {"code": "not_connected", "detail": "The command does not exist.", "stderr": "line 1\nline 2\n"}
+    answer: JsonObject = {"ok": False, "tools": [], "latency_ms": 3, "error": error}
+    outcome = FakeService().on("POST", "/v1/mcp-servers/time/test", answer).run("mcp", "test", "time", *options)
+    assert outcome.exit_code == 1
+    for shown in ("not_connected", "The command does not exist.", "line 2"):
+        assert shown in outcome.out
+
+
+def test_tools_are_shown_as_last_seen_or_asked_for_anew() -> None:
+    tools: JsonObject = {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z"}
+    service = (
+        FakeService()
+        .on("GET", "/v1/mcp-servers/time/tools", {"data": [], "skipped": [], "taken_at": None})
+        .on("POST", "/v1/mcp-servers/time/refresh", tools)
+    )
+    assert "--refresh" in service.run("mcp", "tools", "time").err
+    shown = service.run("mcp", "tools", "time", "--refresh").out
+    assert shown.splitlines()[1].split() == ["now", "mcp__time__now", "The", "time.", "Now."]
+
+
+@pytest.mark.parametrize(("text", "out"), [("a\nb\n", "a\nb\n"), ("", "")])
+def test_logs_are_printed_as_they_are(text: JsonValue, out: str) -> None:
+    assert FakeService().on("GET", "/v1/mcp-servers/time/logs", {"text": text}).run("mcp", "logs", "time").out == out
+
+
+def test_a_server_is_removed() -> None:
+    service = FakeService().on("DELETE", "/v1/mcp-servers/time", httpx.Response(204))
+    assert service.run("mcp", "remove", "time").exit_code == 0
+
+
+def test_a_slug_that_is_taken_is_exit_code_1() -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers", problem(409, "mcp_server_slug_taken", "The slug is taken."))
+    assert service.run("mcp", "add", "time", "--", "x").exit_code == 1

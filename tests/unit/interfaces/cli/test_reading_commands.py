@@ -1,0 +1,129 @@
+"""`dragoman thread`, `tool`, `audit` and `key`."""
+
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from domain.json_value import JsonObject
+from interfaces.cli.commands.audit import moment
+from interfaces.cli.failures import BadUsage
+from tests.unit.interfaces.cli.fake_service import FakeService, message_document
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def audit_entry(identifier: str, action: str, at: str) -> JsonObject:
+    return {"id": identifier, "action": action, "actor": "key_1", "resource": "run_1", "at": at, "duration_ms": 7}
+
+
+def page(*entries: JsonObject, more: str | None = None) -> JsonObject:
+    return {"data": [*entries], "next_cursor": more}
+
+
+def test_a_thread_is_a_readable_transcript() -> None:
+    messages = page(
+        message_document("user", {"type": "text", "text": "hi\nthere"}, {"type": "image", "media_type": "image/png"}),
+        message_document("assistant", {"type": "text", "text": "hello"}),
+    )
+    service = (
+        FakeService().on("GET", "/v1/threads/thr_1", {"id": "thr_1"}).on("GET", "/v1/threads/thr_1/messages", messages)
+    )
+    shown = service.run("thread", "show", "thr_1").out
+    assert "user  2026-01-01T12:00:00.000000Z  run_1\n  hi\n  there\n  [image image/png]\n" in shown
+    assert "  hello\n" in shown
+    assert service.run("thread", "show", "thr_1", "--json").json == {"id": "thr_1", "messages": messages["data"]}
+
+
+def test_tools_are_listed_for_an_agent() -> None:
+    tool: JsonObject = {
+        "name": "mcp__t__now",
+        "type": "mcp_tool",
+        "description": "The\ntime",
+        "server": "t",
+        "health": "connected",
+    }
+    service = FakeService().on("GET", "/v1/tools", page(tool))
+    shown = service.run("tool", "list", "--agent", "guide").out
+    assert shown.splitlines()[1].split() == ["mcp__t__now", "mcp_tool", "t", "connected", "The", "time"]
+    assert service.requests[0].url.params["agent"] == "guide"
+
+
+def test_audit_events_are_asked_for_by_action_and_time() -> None:
+    service = FakeService().on("GET", "/v1/audit-events", page(audit_entry("aud_1", "run.started", "t"), more="c"))
+    outcome = service.run(
+        "audit", "list", "--action", "run.*", "--since", "2026-01-01T00:00:00Z", "--run", "run_1", "--limit", "1"
+    )
+    assert outcome.out.splitlines()[1].split() == ["t", "run.started", "key_1", "run_1", "7", "ms"]
+    assert "--limit" in outcome.err
+    (request,) = service.requests
+    assert dict(request.url.params) == {
+        "since": "2026-01-01T00:00:00+00:00", "run_id": "run_1", "action": "run.*", "limit": "1",
+    }  # fmt: skip
+
+
+def test_several_actions_make_one_list_newest_first_without_repetition() -> None:
+    events = {
+        "tool.*": [
+            audit_entry("aud_3", "tool.executed", "2026-01-03"),
+            audit_entry("aud_1", "tool.executed", "2026-01-01"),
+        ],
+        "tool.executed": [audit_entry("aud_3", "tool.executed", "2026-01-03")],
+        "run.started": [audit_entry("aud_2", "run.started", "2026-01-02")],
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=page(*events[request.url.params["action"]]))
+
+    actions = [argument for action in events for argument in ("--action", action)]
+    document = FakeService().on("GET", "/v1/audit-events", answer).run("audit", "list", *actions, "--json").json
+    data = document["data"]
+    assert isinstance(data, list)
+    assert [entry["id"] for entry in data if isinstance(entry, dict)] == ["aud_3", "aud_2", "aud_1"]
+    assert document["next_cursor"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("90s", "2026-01-02T11:58:30+00:00"),
+        ("2h", "2026-01-02T10:00:00+00:00"),
+        ("7d", "2025-12-26T12:00:00+00:00"),
+        ("2026-01-01", "2026-01-01T00:00:00+00:00"),
+        ("2026-01-01T10:00:00+02:00", "2026-01-01T10:00:00+02:00"),
+    ],
+)
+def test_since_is_a_time_or_how_long_ago(text: str, time: str) -> None:
+    assert moment(text, now=NOW) == time
+
+
+@pytest.mark.parametrize("text", ["", "h", "2 hours", "-1d", "9999999h", "999999d"])
+def test_what_is_neither_is_refused(text: str) -> None:
+    with pytest.raises(BadUsage):
+        moment(text, now=NOW)
+
+
+@pytest.mark.requirement("C6")
+def test_a_new_keys_token_is_alone_on_stdout() -> None:
+    key: JsonObject = {"id": "key_1", "name": "ci", "role": "runner", "created_at": "t", "token": "dgm_secret"}
+    service = FakeService().on("POST", "/v1/api-keys", httpx.Response(201, json=key))
+    outcome = service.run("key", "create", "ci")
+    assert outcome.out == "dgm_secret\n"
+    assert "dgm_secret" not in outcome.err
+    assert service.sent("POST", "/v1/api-keys") == [{"name": "ci", "role": "runner"}]
+    assert service.run("key", "create", "ci", "--json").json == key
+
+
+def test_keys_are_listed_and_revoked() -> None:
+    key: JsonObject = {
+        "id": "key_1",
+        "name": "ci",
+        "role": "admin",
+        "platform": True,
+        "created_at": "t",
+        "revoked_at": "u",
+    }
+    service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", httpx.Response(204))
+    assert service.run("key", "list").out.splitlines()[1].split() == ["key_1", "ci", "admin,", "platform", "t", "u"]
+    assert service.run("key", "revoke", "key_1").exit_code == 0
+    assert service.run("key", "revoke", "key_2").exit_code == 1
