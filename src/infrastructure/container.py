@@ -82,6 +82,7 @@ from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, Pro
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
+from infrastructure.logs import log_context
 from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
@@ -331,6 +332,7 @@ class Container(containers.DeclarativeContainer):
         tracer=tracer,
         clock=clock,
         ids=ids,
+        log_context=providers.Object(log_context),
     )
     recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
         RecoverRuns, leases=leases, queue=run_queue, clock=clock

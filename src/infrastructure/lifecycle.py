@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from application.runs.execute_run import ExecuteRunCommand
 from domain.ids import RunId
 from infrastructure.container import Container
-from infrastructure.logs import configure_logging, log_context
+from infrastructure.logs import configure_logging
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,9 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         tracer = container.tracer()
         stack.push_async_callback(tracer.close)
         stack.push_async_callback(container.lazy_providers().close)
+        installs = container.server_installs()
+        await installs.recover()
+        stack.push_async_callback(installs.close)
         connections = container.connections()
         stack.push_async_callback(connections.close)
         stack.push_async_callback(container.code_execution().close)
@@ -61,8 +64,7 @@ async def _working(container: Container) -> AsyncIterator[None]:
     execute_run = container.execute_run()
 
     async def execute(run_id: RunId) -> None:
-        with log_context(run_id=run_id):
-            await execute_run.execute(ExecuteRunCommand(run_id=run_id))
+        await execute_run.execute(ExecuteRunCommand(run_id=run_id))
 
     recovered = await recover_runs.execute(sole_owner=True)
     if recovered:

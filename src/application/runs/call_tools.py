@@ -98,7 +98,7 @@ class CallTools:
         self._tracer.tool_call(
             ToolCallRecord(
                 run=session.run,
-                call=call,
+                call=settled_call(call, settlement),
                 tool=tool,
                 text=result.text,
                 is_error=result.is_error,

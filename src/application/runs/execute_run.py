@@ -22,7 +22,7 @@ from application.runs.ports import (
     control_topic,
 )
 from application.runs.run_session import RunSession
-from application.system.ports import Clock, IdSource
+from application.system.ports import Clock, IdSource, LogContext
 from application.tracing.ports import Tracer
 from domain.ids import RunId
 from domain.runs.run import RunError, RunStatus
@@ -60,6 +60,7 @@ class ExecuteRun:
         tracer: Tracer,
         clock: Clock,
         ids: IdSource,
+        log_context: LogContext,
     ) -> None:
         self._leases = leases
         self._journal = journal
@@ -71,6 +72,7 @@ class ExecuteRun:
         self._tracer = tracer
         self._clock = clock
         self._ids = ids
+        self._log_context = log_context
 
     async def execute(self, command: ExecuteRunCommand) -> None:
         """Returns when this worker is done with the run, or at once if the run is not to be had."""
@@ -89,15 +91,22 @@ class ExecuteRun:
             session = RunSession(
                 claimed=claimed, journal=self._journal, clock=self._clock, stop=stop, lease_holds=holds
             )
-            watching = asyncio.create_task(self._watch_control(claimed.lease, control, stop))
-            try:
-                await self._work(session)
-            finally:
-                session.buffer.close()
-                self._active_runs.remove(claimed.lease)
-                watching.cancel()
-                await asyncio.wait((watching,))
+            lease = claimed.lease
+            with self._log_context(
+                run_id=lease.run_id, thread_id=lease.thread_id, organization_id=lease.organization_id
+            ):
+                await self._hold(session, control)
         await self._leave(session)
+
+    async def _hold(self, session: RunSession, control: Subscription) -> None:
+        watching = asyncio.create_task(self._watch_control(session.lease, control, session.stop))
+        try:
+            await self._work(session)
+        finally:
+            session.buffer.close()
+            self._active_runs.remove(session.lease)
+            watching.cancel()
+            await asyncio.wait((watching,))
 
     async def _work(self, session: RunSession) -> None:
         ids = _log_ids(session)

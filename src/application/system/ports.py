@@ -1,5 +1,6 @@
 """Ports to the surroundings: the clock and the source of fresh identifiers."""
 
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
@@ -13,6 +14,14 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds on a clock that never steps back."""
+        ...
+
+
+class LogContext(Protocol):
+    """Ids on every log line, whoever writes it."""
+
+    def __call__(self, **ids: str) -> AbstractContextManager[None]:
+        """Lines logged inside, in this task and those it starts, carry `ids`."""
         ...
 
 

@@ -37,6 +37,7 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run
 from domain.threads.message import Message, Role, TextContent, UserContent
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.logs import log_context
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -99,6 +100,7 @@ class Worker:
             tracer=house.tracer,
             clock=house.clock,
             ids=house.ids,
+            log_context=log_context,
         )
 
     async def execute(self, run_id: RunId) -> None:
