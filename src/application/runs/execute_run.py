@@ -128,8 +128,6 @@ class ExecuteRun:
 
     async def _stopped(self, session: RunSession, reason: StopReason) -> None:
         ids = _log_ids(session)
-        if session.run.status is not RunStatus.IN_PROGRESS:
-            return
         try:
             if reason is StopReason.CANCELLED:
                 now = self._clock.now()

@@ -143,6 +143,19 @@ async def test_a_turn_with_a_displayed_call_that_was_cut_off_still_comes_to_wait
     assert_consistent(house, run_id)
 
 
+@pytest.mark.requirement("A7", "E3")
+async def test_a_recovered_run_with_only_the_closing_turns_share_left_closes_with_it(mocker: MockerFixture) -> None:
+    house = RunHarness([asks("mcp__s__write"), says("In short.")], servers=SERVERS)
+    await house.warm_up()
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    house.state.runs[run_id].run = replace(house.run(run_id), active_s=580.0)
+    await house.worker.execute(run_id)
+    run = house.run(run_id)
+    assert (run.incomplete_reason, run.output) == (IncompleteReason.TIMEOUT, "In short.")
+    assert_consistent(house, run_id)
+
+
 async def never(*_: object, **__: object) -> None:
     await Gate().pass_through()
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpProgress, McpReply
 from application.runs.call_tools import IDEMPOTENCY_META, CallToolsSettings
@@ -259,7 +260,7 @@ async def test_progress_of_a_call_is_published_before_its_outcome() -> None:
     assert_consistent(house, run_id)
 
 
-async def test_progress_that_comes_after_the_run_is_over_is_dropped() -> None:
+async def test_progress_that_comes_after_the_run_is_over_is_dropped(mocker: MockerFixture) -> None:
     late: list[Invocation] = []
 
     async def answer(invocation: Invocation) -> McpReply:
@@ -268,7 +269,9 @@ async def test_progress_that_comes_after_the_run_is_over_is_dropped() -> None:
 
     house = RunHarness([asks("mcp__s__work"), says()], servers=server_of(work=InMemoryTool(answer=answer)))
     run_id = await house.play()
+    call_later = mocker.spy(asyncio.get_running_loop(), "call_later")
     await late[0].report_progress(McpProgress(progress=1))
+    assert call_later.call_count == 0, "no write is planned on a lease that is over"
     assert house.of_type(run_id, RunEventType.TOOL_PROGRESS) == []
     assert_consistent(house, run_id)
 
