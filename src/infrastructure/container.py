@@ -33,11 +33,16 @@ from application.mcp.get_mcp_server import GetMcpServer
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs
 from application.mcp.get_mcp_server_status import GetMcpServerStatus
 from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.import_mcp_servers import ImportMcpServers
+from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_status import ServerStatuses
 from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.models.ports import FallbackModels, PriceTable
 from application.runs.active_runs import ActiveRuns, LeaseSettings
@@ -217,6 +222,12 @@ def _connections(clock: Clock, catalogs: McpCatalogStore) -> LazyMcpConnections:
     return connections
 
 
+def _mcp_installer(clock: Clock, ids: IdSource) -> McpInstaller:
+    from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
+
+    return InMemoryMcpInstaller(clock=clock, ids=ids)
+
+
 def _native_tools(code_execution: CodeExecutionTool) -> Mapping[ToolType, NativeTool]:
     return {ToolType.CODE_EXECUTION: code_execution}
 
@@ -380,8 +391,40 @@ class Container(containers.DeclarativeContainer):
     )
 
     # MCP servers.
+    mcp_installer: providers.Provider[McpInstaller] = providers.Singleton(_mcp_installer, clock, ids)
+    server_installs: providers.Provider[ServerInstalls] = providers.Singleton(
+        ServerInstalls,
+        installer=mcp_installer,
+        servers=servers,
+        connections=connections,
+        audit_log=audit_log,
+        clock=clock,
+        ids=ids,
+    )
+    server_statuses: providers.Provider[ServerStatuses] = providers.Singleton(
+        ServerStatuses, connections=connections, installs=server_installs, installer=mcp_installer
+    )
+    install_mcp_server: providers.Provider[InstallMcpServer] = providers.Singleton(
+        InstallMcpServer,
+        servers=servers,
+        installs=server_installs,
+        installer=mcp_installer,
+        statuses=server_statuses,
+    )
+    uninstall_mcp_server: providers.Provider[UninstallMcpServer] = providers.Singleton(
+        UninstallMcpServer,
+        servers=servers,
+        installs=server_installs,
+        statuses=server_statuses,
+        connections=connections,
+        clock=clock,
+        ids=ids,
+    )
     register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
         RegisterMcpServer, servers=servers, clock=clock, ids=ids
+    )
+    import_mcp_servers: providers.Provider[ImportMcpServers] = providers.Singleton(
+        ImportMcpServers, register=register_mcp_server
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
         UpdateMcpServer, servers=servers, connections=connections, clock=clock, ids=ids
@@ -389,7 +432,7 @@ class Container(containers.DeclarativeContainer):
     get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=servers)
     list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=servers)
     delete_mcp_server: providers.Provider[DeleteMcpServer] = providers.Singleton(
-        DeleteMcpServer, servers=servers, connections=connections, clock=clock, ids=ids
+        DeleteMcpServer, servers=servers, connections=connections, installs=server_installs, clock=clock, ids=ids
     )
     test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
         TestMcpServer, servers=servers, connections=connections, audit_log=audit_log, clock=clock, ids=ids
@@ -398,16 +441,16 @@ class Container(containers.DeclarativeContainer):
         RefreshMcpServer, servers=servers, catalogs=catalogs, connections=connections
     )
     disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
-        DisconnectMcpServer, servers=servers, connections=connections
+        DisconnectMcpServer, servers=servers, connections=connections, statuses=server_statuses
     )
     get_mcp_server_tools: providers.Provider[GetMcpServerTools] = providers.Singleton(
         GetMcpServerTools, servers=servers, catalogs=catalogs
     )
     get_mcp_server_status: providers.Provider[GetMcpServerStatus] = providers.Singleton(
-        GetMcpServerStatus, servers=servers, connections=connections
+        GetMcpServerStatus, servers=servers, statuses=server_statuses
     )
     get_mcp_server_logs: providers.Provider[GetMcpServerLogs] = providers.Singleton(
-        GetMcpServerLogs, servers=servers, connections=connections
+        GetMcpServerLogs, servers=servers, connections=connections, installer=mcp_installer
     )
 
     # Identity and audit.

@@ -11,6 +11,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
+from domain.mcp.installation import Installation
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_definition, a_server, after, an_audit_event, numbered
 from tests.contract.paging import all_of
@@ -56,10 +57,19 @@ REMOTE = McpServerConfig(
     isolation=Isolation.SHARED,
     output_validation=OutputValidation.OFF,
 )
+PACKAGED = McpServerConfig(
+    slug="database",
+    kind=McpServerKind.PYTHON,
+    package="mcp-server-sqlite mcp<2",
+    version="2025.4.25",
+    command="mcp-server-sqlite",
+    args=("--db-path", "/srv/data.db"),
+)
+COPIED = McpServerConfig(slug="own", kind=McpServerKind.CUSTOM, path="/srv/own", command="run.sh")
 
 
 @pytest.mark.requirement("B1")
-@pytest.mark.parametrize("config", [STARTED, REMOTE], ids=["started", "remote"])
+@pytest.mark.parametrize("config", [STARTED, REMOTE, PACKAGED, COPIED], ids=["started", "remote", "packaged", "copied"])
 async def test_a_server_with_every_field_set_is_read_back_as_it_was_by_id_and_by_slug(
     stores: Stores, config: McpServerConfig
 ) -> None:
@@ -68,6 +78,22 @@ async def test_a_server_with_every_field_set_is_read_back_as_it_was_by_id_and_by
     assert await stores.servers.get(ORG, SERVER) == server
     assert await stores.servers.get(ORG, config.slug) == server
     assert await all_of(partial(stores.servers.page, ORG)) == (server,)
+
+
+@pytest.mark.requirement("B2")
+async def test_what_is_installed_is_kept_with_its_server_until_it_is_taken_away(stores: Stores) -> None:
+    server = a_server(config=PACKAGED)
+    installation = Installation(version="2025.4.25", location="org/server/generation", installed_at=after(3))
+    await stores.servers.add(server, created())
+
+    installed = replace(server, version=2, installation=installation)
+    await stores.servers.save(installed, expected_version=1, audit=updated(2))
+    assert await stores.servers.get(ORG, SERVER) == installed
+    assert await all_of(partial(stores.servers.page, ORG)) == (installed,)
+
+    uninstalled = replace(server, version=3)
+    await stores.servers.save(uninstalled, expected_version=2, audit=updated(3))
+    assert await stores.servers.get(ORG, SERVER) == uninstalled
 
 
 async def test_an_unknown_server_is_none(stores: Stores) -> None:

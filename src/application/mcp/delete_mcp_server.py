@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.mcp.ports import McpConnections, McpServerStore
+from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -21,12 +22,21 @@ class DeleteMcpServerCommand:
 
 
 class DeleteMcpServer:
-    """Admins delete servers. Agents that list the slug keep it and find its tools unavailable; calls in flight are
-    finished. Audited `mcp_server.deleted`."""
+    """Admins delete servers, and with them what was installed of them. Agents that list the slug keep it and find its
+    tools unavailable; calls in flight are finished. Audited `mcp_server.deleted`."""
 
-    def __init__(self, *, servers: McpServerStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        connections: McpConnections,
+        installs: ServerInstalls,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
         self._servers = servers
         self._connections = connections
+        self._installs = installs
         self._clock = clock
         self._ids = ids
 
@@ -47,3 +57,4 @@ class DeleteMcpServer:
         if not await self._servers.delete(principal.organization_id, server.id, audit):
             raise not_found("MCP server", command.server)
         await self._connections.forget(principal.organization_id, server.id)
+        await self._installs.discard(principal.organization_id, server.id)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.mcp.ports import McpConnections, McpServerStore, ServerStatus
 from application.mcp.server_lookup import existing_server
+from application.mcp.server_status import ServerStatuses
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 
@@ -19,9 +20,10 @@ class DisconnectMcpServerCommand:
 class DisconnectMcpServer:
     """Operators and above disconnect servers: calls in flight are finished, a later call connects again."""
 
-    def __init__(self, *, servers: McpServerStore, connections: McpConnections) -> None:
+    def __init__(self, *, servers: McpServerStore, connections: McpConnections, statuses: ServerStatuses) -> None:
         self._servers = servers
         self._connections = connections
+        self._statuses = statuses
 
     async def execute(self, command: DisconnectMcpServerCommand) -> ServerStatus:
         """The status afterwards. Raises FORBIDDEN, NOT_FOUND."""
@@ -29,4 +31,4 @@ class DisconnectMcpServer:
         principal.require(Role.OPERATOR)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         await self._connections.forget(principal.organization_id, server.id)
-        return self._connections.status(server)
+        return self._statuses.of(server)

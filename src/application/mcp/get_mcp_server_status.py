@@ -1,9 +1,10 @@
-"""GetMcpServerStatus: whether a server is connected, and what went wrong last."""
+"""GetMcpServerStatus: whether a server is installed and connected, and what went wrong last."""
 
 from dataclasses import dataclass
 
-from application.mcp.ports import McpConnections, McpServerStore, ServerStatus
+from application.mcp.ports import McpServerStore, ServerStatus
 from application.mcp.server_lookup import existing_server
+from application.mcp.server_status import ServerStatuses
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 
@@ -19,12 +20,12 @@ class GetMcpServerStatusCommand:
 class GetMcpServerStatus:
     """Any role may read. Asking does not connect."""
 
-    def __init__(self, *, servers: McpServerStore, connections: McpConnections) -> None:
+    def __init__(self, *, servers: McpServerStore, statuses: ServerStatuses) -> None:
         self._servers = servers
-        self._connections = connections
+        self._statuses = statuses
 
     async def execute(self, command: GetMcpServerStatusCommand) -> ServerStatus:
         """The state in this process. Raises NOT_FOUND."""
         command.principal.require(Role.VIEWER)
         server = await existing_server(self._servers, command.principal.organization_id, command.server)
-        return self._connections.status(server)
+        return self._statuses.of(server)

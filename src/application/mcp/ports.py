@@ -11,6 +11,7 @@ from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer
 from domain.threads.message import ImageContent
 
@@ -96,6 +97,8 @@ class McpFailureKind(StrEnum):
     INVALID_REPLY = "invalid_reply"
     """The server's answer is not valid MCP."""
     DISABLED = "disabled"
+    NOT_INSTALLED = "not_installed"
+    """The server has to be installed first; nothing was sent."""
 
 
 class McpFailure(Exception):
@@ -161,15 +164,26 @@ class ServerState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstallProgress:
+    """How far an installation is: what is being done, and how much of the whole is done (0 to 100, never falling)."""
+
+    step: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
     """`since` is when the state began; `last_error` is safe to show; `protocol_version` the negotiated one while
-    connected."""
+    connected; `install` is there while it is being installed."""
 
     state: ServerState
     since: datetime
     last_error: str | None = None
     protocol_version: str | None = None
     tool_count: int | None = None
+    installed_version: str | None = None
+    installed_at: datetime | None = None
+    install: InstallProgress | None = None
 
 
 class McpConnections(Protocol):
@@ -200,4 +214,78 @@ class McpConnections(Protocol):
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """The server was changed or removed: close its connections once their calls are done. Never raises."""
+        ...
+
+
+class McpInstallFailureKind(StrEnum):
+    """Why an installation came to nothing."""
+
+    PACKAGE_NOT_FOUND = "package_not_found"
+    VERSION_NOT_FOUND = "version_not_found"
+    REQUIREMENTS_CONFLICT = "requirements_conflict"
+    """Nothing satisfies all that the package and the requirements beside it ask for."""
+    REGISTRY_UNREACHABLE = "registry_unreachable"
+    REGISTRY_REFUSED = "registry_refused"
+    RUNTIME_MISSING = "runtime_missing"
+    """There is no Node.js, no npm, or no way to make a Python environment."""
+    COMMAND_MISSING = "command_missing"
+    """What was installed has no command to start, or several and none is chosen."""
+    SOURCE_UNUSABLE = "source_unusable"
+    """The file or directory to install from is not there, too large, or may not be copied."""
+    DISK_FULL = "disk_full"
+    TIMEOUT = "timeout"
+    CHANGED = "changed"
+    """The server was changed or removed meanwhile."""
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    """The installer failed in a way of its own: the server's log has its words."""
+
+
+class McpInstallFailure(Exception):
+    """An installation that came to nothing, and left nothing. `detail` is a sentence that is safe to show."""
+
+    def __init__(self, kind: McpInstallFailureKind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+
+
+InstallProgressCallback = Callable[[InstallProgress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledServer:
+    """A complete installation found on this machine, and whose it is."""
+
+    organization_id: OrganizationId
+    server_id: McpServerId
+    location: str
+
+
+class McpInstaller(Protocol):
+    """Servers installed on this machine: complete or not there at all."""
+
+    async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
+        """Install what the configuration names. Raises McpInstallFailure. Failing or cancelled, it leaves nothing."""
+        ...
+
+    async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """Remove every installation of the server. Never raises for one that has none."""
+        ...
+
+    def has(self, installation: Installation) -> bool:
+        """Whether its files are on this machine."""
+        ...
+
+    def log(self, server: McpServer) -> str:
+        """What the newest installation printed, bounded; empty if there was none."""
+        ...
+
+    async def tidy(self) -> tuple[InstalledServer, ...]:
+        """What is installed on this machine, after what interrupted installations left was removed. Only before the
+        first `install`."""
+        ...
+
+    async def remove(self, location: str) -> None:
+        """Remove one installation."""
         ...

@@ -10,7 +10,6 @@ from application.mcp.ports import (
     McpFailureKind,
     McpServerStore,
 )
-from application.mcp.server_kinds import require_usable_kind
 from application.mcp.server_lookup import existing_server
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
@@ -48,12 +47,11 @@ class RefreshMcpServer:
         self._deadline_s = deadline_s
 
     async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
-        """The new catalog. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_disabled`, UNAVAILABLE
+        """The new catalog. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_disabled`, `mcp_server_not_installed`, UNAVAILABLE
         `mcp_server_unavailable` (extra `reason`: an McpFailureKind)."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         server = await existing_server(self._servers, principal.organization_id, command.server)
-        require_usable_kind(server.config)
         if not server.config.enabled:
             raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
         scope = ConnectionScope(organization_id=principal.organization_id)
@@ -62,6 +60,9 @@ class RefreshMcpServer:
         except McpFailure as failure:
             if failure.kind is McpFailureKind.DISABLED:
                 raise conflict("mcp_server_disabled", failure.detail) from failure
+            if failure.kind is McpFailureKind.NOT_INSTALLED:
+                detail = f"The MCP server {server.config.slug!r} is not installed."
+                raise conflict("mcp_server_not_installed", detail) from failure
             raise ServiceError(
                 "mcp_server_unavailable",
                 ErrorKind.UNAVAILABLE,

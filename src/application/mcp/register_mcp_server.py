@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.mcp.ports import McpServerStore
-from application.mcp.server_kinds import require_usable_kind
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
@@ -33,10 +32,9 @@ class RegisterMcpServer:
         self._ids = ids
 
     async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
-        """The new server. Raises FORBIDDEN, INVALID `kind_not_available_yet`, CONFLICT `mcp_server_slug_taken`."""
+        """The new server. Raises FORBIDDEN, CONFLICT `mcp_server_slug_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
-        require_usable_kind(command.config)
         now = self._clock.now()
         server = McpServer(
             id=McpServerId(self._ids.new("mcp")),

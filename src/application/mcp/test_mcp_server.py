@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
-from application.mcp.server_kinds import require_usable_kind
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -14,6 +13,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig
 
 DEFAULT_DEADLINE_S = 30.0
@@ -52,7 +52,7 @@ class TestMcpServer:
     """Admins test servers, with the right that saving takes: a test runs the command.
 
     The test has a connection of its own, opened afresh and closed afterwards, so that connections in use are not
-    disturbed; a disabled server can be tested before it is enabled. It ends within the deadline and never raises for
+    disturbed; a disabled server can be tested before it is enabled. One that has to be installed first fails until it is. It ends within the deadline and never raises for
     a broken server. Audited `mcp_server.tested` with its outcome.
     """
 
@@ -76,7 +76,7 @@ class TestMcpServer:
         self._deadline_s = deadline_s
 
     async def execute(self, command: TestMcpServerCommand) -> McpTestResult:
-        """The outcome. Raises FORBIDDEN, NOT_FOUND, INVALID `kind_not_available_yet`."""
+        """The outcome. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.ADMIN)
         saved = None
@@ -84,8 +84,7 @@ class TestMcpServer:
         if isinstance(config, str):
             saved = await existing_server(self._servers, principal.organization_id, config)
             config = saved.config
-        require_usable_kind(config)
-        probe = self._probe(principal, config)
+        probe = self._probe(principal, config, None if saved is None else saved.installation)
         started = self._clock.monotonic()
         outcome = await self._discover(probe)
         latency_ms = round((self._clock.monotonic() - started) * 1000)
@@ -109,7 +108,7 @@ class TestMcpServer:
         catalog = outcome if isinstance(outcome, McpCatalog) else None
         return McpTestResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
 
-    def _probe(self, principal: Principal, config: McpServerConfig) -> McpServer:
+    def _probe(self, principal: Principal, config: McpServerConfig, installation: Installation | None) -> McpServer:
         now = self._clock.now()
         return McpServer(
             id=McpServerId(self._ids.new("mcp")),
@@ -118,6 +117,7 @@ class TestMcpServer:
             config=replace(config, enabled=True),
             created_at=now,
             updated_at=now,
+            installation=installation,
         )
 
     async def _discover(self, probe: McpServer) -> McpCatalog | McpTestFailure:

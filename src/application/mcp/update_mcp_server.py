@@ -5,11 +5,10 @@ from typing import TypedDict
 
 from application.audit.entries import audit_entry
 from application.mcp.ports import McpConnections, McpServerStore
-from application.mcp.server_kinds import require_usable_kind
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
@@ -21,6 +20,9 @@ class McpServerChanges(TypedDict, total=False):
 
     slug: str
     kind: McpServerKind
+    package: str | None
+    version: str | None
+    path: str | None
     command: str | None
     args: tuple[str, ...]
     url: str | None
@@ -51,7 +53,7 @@ class UpdateMcpServerCommand:
 
 class UpdateMcpServer:
     """Admins change servers. The result as a whole must be valid; open connections of the former version are closed
-    once their calls are done.
+    once their calls are done. What an installed server is installed from cannot be changed.
 
     A change of nothing makes no version and no audit entry; every other one is audited `mcp_server.updated` with the
     names of the fields changed, without any value.
@@ -65,7 +67,7 @@ class UpdateMcpServer:
 
     async def execute(self, command: UpdateMcpServerCommand) -> McpServer:
         """The server as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION
-        `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
+        `version_conflict`, CONFLICT `mcp_server_slug_taken`, `mcp_server_installed`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)
@@ -83,7 +85,12 @@ class UpdateMcpServer:
         )
         if config == server.config:
             return server
-        require_usable_kind(config)
+        if server.installation is not None and config.source != server.config.source:
+            raise conflict(
+                "mcp_server_installed",
+                f"The MCP server {server.config.slug!r} is installed in version {server.installation.version}; "
+                "uninstall it before you change what it is installed from.",
+            )
         now = self._clock.now()
         changed = replace(server, version=server.version + 1, config=config, updated_at=now)
         audit = audit_entry(

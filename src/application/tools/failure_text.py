@@ -21,6 +21,7 @@ _OURS = {
     ),
     McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
     McpFailureKind.DISABLED: "MCP disabled.",
+    McpFailureKind.NOT_INSTALLED: "MCP server not installed.",
 }
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpServerStore
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpServerStore, ServerState
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.tools.tool_catalog import ToolCatalog, bound_tool
 from domain.identity.api_key import Principal
@@ -85,12 +85,17 @@ class ListTools:
         catalog = await self._catalogs.load(server.organization_id, server.id)
         if catalog is None:
             return []
-        state = self._connections.status(server).state if server.config.enabled else "disabled"
+        if not server.config.enabled:
+            state = ServerState.DISABLED
+        elif server.lacks_installation:
+            state = ServerState.NOT_INSTALLED
+        else:
+            state = self._connections.status(server).state
         return [
             ToolListing(
                 tool=bound_tool(server, definition),
                 server=server.config.slug,
-                health=str(state),
+                health=state.value,
                 as_of=catalog.taken_at,
             )
             for definition in catalog.tools

@@ -137,6 +137,8 @@ class ToolCatalog:
             return ServerOverview(slug=slug, tools=(), unavailable="there is no such MCP server")
         if not server.config.enabled:
             return ServerOverview(slug=slug, tools=(), unavailable="the MCP server is disabled")
+        if server.lacks_installation:
+            return ServerOverview(slug=slug, tools=(), unavailable="MCP server not installed")
         try:
             catalog = await self.catalog(server, scope)
         except McpFailure as failure:

@@ -1,12 +1,17 @@
 """MCP servers as an organization registers them: how each is reached and how its connections behave."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
+from domain.mcp.installation import Installation
+from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.tools.names import is_legal_slug
+
+_COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class McpServerKind(StrEnum):
@@ -22,6 +27,11 @@ class McpServerKind(StrEnum):
     def is_remote(self) -> bool:
         """Reached by URL rather than started here."""
         return self in (McpServerKind.SSE, McpServerKind.HTTP)
+
+    @property
+    def is_package(self) -> bool:
+        """Installed from a package registry or a package file."""
+        return self in (McpServerKind.NPM, McpServerKind.PYTHON)
 
 
 class Isolation(StrEnum):
@@ -44,12 +54,17 @@ class OutputValidation(StrEnum):
 class McpServerConfig:
     """A server's settings. `env` and `headers` hold secrets: they are encrypted at rest and never shown.
 
+    `package` (with its `version`) is what npm and python servers are installed from; `path` what a custom server is
+    copied from, if it is not run in place. `command` starts a custom server, or names one of a package's commands.
     `args` never hold secrets. `timeout_s` bounds each call, `idle_timeout_s` how long an unused connection is kept,
     `max_response_bytes` one reply on the wire.
     """
 
     slug: str
     kind: McpServerKind
+    package: str | None = None
+    version: str | None = None
+    path: str | None = None
     command: str | None = None
     args: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
@@ -68,22 +83,7 @@ class McpServerConfig:
         wrong = []
         if not is_legal_slug(self.slug):
             wrong.append(Violation(path="slug", message="must match [a-z0-9][a-z0-9-]{0,31}"))
-        if self.kind.is_remote:
-            if not self.url or not self.url.startswith(("http://", "https://")):
-                wrong.append(Violation(path="url", message=f"a server of kind {self.kind} needs an http or https URL"))
-            wrong += [
-                Violation(path=name, message=f"does not apply to a server of kind {self.kind}")
-                for name, value in (("command", self.command), ("args", self.args), ("env", self.env))
-                if value
-            ]
-        elif self.kind is McpServerKind.CUSTOM:
-            if not self.command:
-                wrong.append(Violation(path="command", message="a custom server needs a command"))
-            wrong += [
-                Violation(path=name, message="applies to servers of kind sse and http only")
-                for name, value in (("url", self.url), ("headers", self.headers))
-                if value
-            ]
+        wrong += [*self._wrong_start(), *self._misplaced_fields()]
         for name, number in (
             ("timeout_s", self.timeout_s),
             ("idle_timeout_s", self.idle_timeout_s),
@@ -95,6 +95,68 @@ class McpServerConfig:
         if wrong:
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
 
+    @property
+    def source(self) -> tuple[McpServerKind, str | None, str | None, str | None]:
+        """What an installation of it is made from: an installation of another source does not fit."""
+        return self.kind, self.package, self.version, self.path
+
+    @property
+    def needs_installation(self) -> bool:
+        """Whether it has to be installed before it can be started."""
+        return self.kind.is_package or self.path is not None
+
+    def _misplaced_fields(self) -> list[Violation]:
+        given: dict[str, object] = {
+            "package": self.package,
+            "version": self.version,
+            "path": self.path,
+            "command": self.command,
+            "args": self.args,
+            "env": self.env,
+            "url": self.url,
+            "headers": self.headers,
+        }
+        return [
+            Violation(path=name, message=f"does not apply to a server of kind {self.kind}")
+            for name, value in given.items()
+            if value and name not in _FIELDS[self.kind]
+        ]
+
+    def _wrong_start(self) -> list[Violation]:
+        """What is wrong with how it is installed, started or reached."""
+        if self.kind.is_remote:
+            if self.url and self.url.startswith(("http://", "https://")):
+                return []
+            return [Violation(path="url", message=f"a server of kind {self.kind} needs an http or https URL")]
+        if self.kind is McpServerKind.CUSTOM:
+            if self.path is not None and (not self.path.startswith("/") or "\0" in self.path):
+                return [Violation(path="path", message="must be an absolute path")]
+            if not self.command and self.path is None:
+                return [Violation(path="command", message="a custom server needs a command, or a path to copy it from")]
+            return []
+        if not self.package:
+            return [Violation(path="package", message=f"a server of kind {self.kind} needs a package")]
+        wrong = []
+        try:
+            (npm_package if self.kind is McpServerKind.NPM else python_package)(self.package, self.version)
+        except WrongPackageError as error:
+            wrong.append(error.violation)
+        if self.command is not None and not _COMMAND_NAME.fullmatch(self.command):
+            wrong.append(Violation(path="command", message="must be the name of one of the package's commands"))
+        return wrong
+
+
+_STARTED = frozenset({"command", "args", "env"})
+_REMOTE = frozenset({"url", "headers"})
+_FIELDS = {
+    McpServerKind.NPM: _STARTED | {"package", "version"},
+    McpServerKind.PYTHON: _STARTED | {"package", "version"},
+    McpServerKind.CUSTOM: _STARTED | {"path"},
+    McpServerKind.SSE: _REMOTE,
+    McpServerKind.HTTP: _REMOTE,
+}
+"""The settings that apply to some kinds only."""
+
 
 def default_isolation(kind: McpServerKind) -> Isolation:
     """Remote servers are shared by the organization, started ones belong to one run."""
@@ -103,7 +165,8 @@ def default_isolation(kind: McpServerKind) -> Isolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """A registered server. `version` counts its changes; connections of an older version are not reused."""
+    """A registered server. `version` counts its changes, installing and uninstalling among them; connections and
+    catalogs of an older version are not reused."""
 
     id: McpServerId
     organization_id: OrganizationId
@@ -111,3 +174,9 @@ class McpServer:
     config: McpServerConfig
     created_at: datetime
     updated_at: datetime
+    installation: Installation | None = None
+
+    @property
+    def lacks_installation(self) -> bool:
+        """Whether it cannot be started because it is not installed."""
+        return self.config.needs_installation and self.installation is None

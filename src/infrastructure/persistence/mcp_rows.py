@@ -5,6 +5,7 @@ from typing import Any, Protocol, cast
 from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
+from domain.mcp.installation import Installation
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
 from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.paging import AnyRow
@@ -24,7 +25,7 @@ class SecretBox(Protocol):
 
 def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
     """Columns of `mcp_server`."""
-    config = server.config
+    config, installation = server.config, server.installation
     secrets: JsonObject = {"env": dict(config.env), "headers": dict(config.headers)}
     return {
         "id": server.id,
@@ -35,6 +36,9 @@ def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
         "config": _config_to_json(config),
         "secrets": box.encrypt(encode(secrets).encode()),
         "updated_at": server.updated_at,
+        "installed_version": installation.version if installation else None,
+        "installed_location": installation.location if installation else None,
+        "installed_at": installation.installed_at if installation else None,
     }
 
 
@@ -47,7 +51,14 @@ def server_of(row: AnyRow, box: SecretBox) -> McpServer:
         config=_config_from_json(row.config, decode(box.decrypt(row.secrets).decode())),
         created_at=row.created_at,
         updated_at=row.updated_at,
+        installation=_installation_of(row),
     )
+
+
+def _installation_of(row: AnyRow) -> Installation | None:
+    if row.installed_location is None:
+        return None
+    return Installation(version=row.installed_version, location=row.installed_location, installed_at=row.installed_at)
 
 
 def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str, object]:
@@ -102,6 +113,9 @@ def _config_to_json(config: McpServerConfig) -> JsonObject:
     return {
         "slug": config.slug,
         "kind": config.kind.value,
+        "package": config.package,
+        "version": config.version,
+        "path": config.path,
         "command": config.command,
         "args": list(config.args),
         "url": config.url,
@@ -122,6 +136,10 @@ def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
     return McpServerConfig(
         slug=config["slug"],
         kind=McpServerKind(config["kind"]),
+        # Servers stored before there were packages have none.
+        package=config.get("package"),
+        version=config.get("version"),
+        path=config.get("path"),
         command=config["command"],
         args=tuple(config["args"]),
         env=secret["env"],

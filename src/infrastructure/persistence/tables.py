@@ -277,6 +277,10 @@ mcp_server = Table(
     Column("secrets", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    # What is installed: version, location and time; null while nothing is.
+    Column("installed_version", PlainText),
+    Column("installed_location", PlainText),
+    Column("installed_at", Moment),
     UniqueConstraint("organization_id", "slug"),
     Index(None, "organization_id", "created_at", "id"),
 )

@@ -20,10 +20,13 @@ from application.mcp.get_mcp_server import GetMcpServer
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs
 from application.mcp.get_mcp_server_status import GetMcpServerStatus
 from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.import_mcp_servers import ImportMcpServers
+from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.runs.cancel_run import CancelRun
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
@@ -59,6 +62,9 @@ class UseCases:
     delete_mcp_server: DeleteMcpServer
     test_mcp_server: TestMcpServer
     refresh_mcp_server: RefreshMcpServer
+    install_mcp_server: InstallMcpServer
+    uninstall_mcp_server: UninstallMcpServer
+    import_mcp_servers: ImportMcpServers
     disconnect_mcp_server: DisconnectMcpServer
     get_mcp_server_tools: GetMcpServerTools
     get_mcp_server_status: GetMcpServerStatus

@@ -31,10 +31,15 @@ from application.mcp.get_mcp_server import GetMcpServer
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs
 from application.mcp.get_mcp_server_status import GetMcpServerStatus
 from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.import_mcp_servers import ImportMcpServers
+from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_status import ServerStatuses
 from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.runs.cancel_run import CancelRun
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
@@ -58,6 +63,7 @@ from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.state import InMemoryState
@@ -240,6 +246,12 @@ def _use_cases(stores: Stores, worker: ObedientWorker, connections: InMemoryMcpC
     )
     checks = AgentChecks(models=models, native_tools=catalog, servers=stores.servers)
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
+    register = RegisterMcpServer(servers=servers, clock=clock, ids=ids)
+    installer = InMemoryMcpInstaller(clock=clock, ids=ids)
+    installs = ServerInstalls(
+        installer=installer, servers=servers, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
+    )
+    statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
     return UseCases(
         authenticate=Authenticate(identities=stores.identity, cache=tokens),
         create_agent=CreateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
@@ -248,19 +260,26 @@ def _use_cases(stores: Stores, worker: ObedientWorker, connections: InMemoryMcpC
         list_agents=ListAgents(agents=agents),
         list_agent_versions=ListAgentVersions(agents=agents),
         delete_agent=DeleteAgent(agents=agents, clock=clock, ids=ids),
-        register_mcp_server=RegisterMcpServer(servers=servers, clock=clock, ids=ids),
+        register_mcp_server=register,
         update_mcp_server=UpdateMcpServer(servers=servers, connections=connections, clock=clock, ids=ids),
         get_mcp_server=GetMcpServer(servers=servers),
         list_mcp_servers=ListMcpServers(servers=servers),
-        delete_mcp_server=DeleteMcpServer(servers=servers, connections=connections, clock=clock, ids=ids),
+        delete_mcp_server=DeleteMcpServer(
+            servers=servers, connections=connections, installs=installs, clock=clock, ids=ids
+        ),
         test_mcp_server=TestMcpServer(
             servers=servers, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
         ),
         refresh_mcp_server=RefreshMcpServer(servers=servers, catalogs=stores.catalogs, connections=connections),
-        disconnect_mcp_server=DisconnectMcpServer(servers=servers, connections=connections),
+        disconnect_mcp_server=DisconnectMcpServer(servers=servers, connections=connections, statuses=statuses),
+        install_mcp_server=InstallMcpServer(servers=servers, installs=installs, installer=installer, statuses=statuses),
+        uninstall_mcp_server=UninstallMcpServer(
+            servers=servers, installs=installs, statuses=statuses, connections=connections, clock=clock, ids=ids
+        ),
+        import_mcp_servers=ImportMcpServers(register=register),
         get_mcp_server_tools=GetMcpServerTools(servers=servers, catalogs=stores.catalogs),
-        get_mcp_server_status=GetMcpServerStatus(servers=servers, connections=connections),
-        get_mcp_server_logs=GetMcpServerLogs(servers=servers, connections=connections),
+        get_mcp_server_status=GetMcpServerStatus(servers=servers, statuses=statuses),
+        get_mcp_server_logs=GetMcpServerLogs(servers=servers, connections=connections, installer=installer),
         list_tools=ListTools(
             catalog=catalog, agents=agents, servers=servers, catalogs=stores.catalogs, connections=connections
         ),

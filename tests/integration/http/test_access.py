@@ -42,6 +42,10 @@ CASES = [
     Case(method="PATCH", path="/v1/mcp-servers/{server}", role=Role.ADMIN, body={"timeout_s": 9}, foreign=True),
     Case(method="DELETE", path="/v1/mcp-servers/{server}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/test", role=Role.ADMIN, foreign=True),
+    # The server is one that is run in place, which only those who may install are told.
+    Case(method="POST", path="/v1/mcp-servers/{server}/install", role=Role.ADMIN, status=409, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/uninstall", role=Role.ADMIN, status=202, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/import", role=Role.ADMIN, body={"mcpServers": {}}),
     Case(method="POST", path="/v1/mcp-servers/{server}/refresh", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),

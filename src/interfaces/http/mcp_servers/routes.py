@@ -11,20 +11,25 @@ from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
 from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
 from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
+from application.mcp.import_mcp_servers import ImportMcpServers, ImportMcpServersCommand
+from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServerCommand
 from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
+from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
+from interfaces.http.mcp_servers.schemas import ImportBody, McpServerBody, TestMcpServerBody, UpdateMcpServerBody
 from interfaces.http.mcp_servers.views import (
+    ImportView,
     McpServerPage,
     McpServerToolsView,
     McpServerView,
     ServerLogsView,
     ServerStatusView,
     TestResultView,
+    import_view,
     outcome_view,
     server_view,
     status_view,
@@ -201,7 +206,7 @@ async def get_mcp_server_status(
 @get(
     "/mcp-servers/{server:str}/logs",
     tags=TAGS,
-    summary="Read an MCP server's error output",
+    summary="Read an MCP server's log",
     responses=documented(403, 404),
 )
 async def get_mcp_server_logs(
@@ -210,6 +215,52 @@ async def get_mcp_server_logs(
     """Needs the role operator."""
     command = GetMcpServerLogsCommand(principal=request.principal, server=server)
     return {"text": await get_mcp_server_logs.execute(command)}
+
+
+@post(
+    "/mcp-servers/{server:str}/install",
+    tags=TAGS,
+    summary="Install an MCP server",
+    status_code=202,
+    responses=documented(403, 404, 409),
+)
+async def install_mcp_server(
+    request: ApiRequest, server: FromPath[str], install_mcp_server: NamedDependency[InstallMcpServer]
+) -> ServerStatusView:
+    """Needs the role admin. Goes on in the background; the status says how far it is. What is installed is never updated:
+    uninstall it to install another version."""
+    command = InstallMcpServerCommand(principal=request.principal, server=server)
+    return status_view(await install_mcp_server.execute(command))
+
+
+@post(
+    "/mcp-servers/{server:str}/uninstall",
+    tags=TAGS,
+    summary="Uninstall an MCP server",
+    status_code=202,
+    responses=documented(403, 404, 412),
+)
+async def uninstall_mcp_server(
+    request: ApiRequest, server: FromPath[str], uninstall_mcp_server: NamedDependency[UninstallMcpServer]
+) -> ServerStatusView:
+    """Needs the role admin. Stops an installation under way; the registration stays. It is done when this answers."""
+    command = UninstallMcpServerCommand(principal=request.principal, server=server)
+    return status_view(await uninstall_mcp_server.execute(command))
+
+
+@post(
+    "/mcp-servers/import",
+    tags=TAGS,
+    summary="Import MCP servers from a desktop client's file",
+    status_code=200,
+    responses=documented(403),
+)
+async def import_mcp_servers(
+    request: ApiRequest, data: JSONBody[ImportBody], import_mcp_servers: NamedDependency[ImportMcpServers]
+) -> ImportView:
+    """Needs the role admin. Each entry becomes a server or is skipped with a reason; none is installed or started by it."""
+    command = ImportMcpServersCommand(principal=request.principal, entries=data.to_entries())
+    return import_view(await import_mcp_servers.execute(command))
 
 
 def mcp_servers_routes() -> list[HTTPRouteHandler]:
@@ -222,6 +273,9 @@ def mcp_servers_routes() -> list[HTTPRouteHandler]:
         delete_mcp_server,
         test_unsaved_mcp_server,
         test_saved_mcp_server,
+        install_mcp_server,
+        uninstall_mcp_server,
+        import_mcp_servers,
         refresh_mcp_server,
         connect_mcp_server,
         disconnect_mcp_server,

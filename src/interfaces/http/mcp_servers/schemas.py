@@ -6,7 +6,7 @@ from pydantic import Field
 
 from application.mcp.update_mcp_server import McpServerChanges
 from domain.errors import Violation, invalid
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
 from interfaces.http.bodies import Body, Patch, Strings
 
@@ -20,7 +20,12 @@ _REMOTE_EXAMPLE: JsonObject = {
     "url": "https://mcp.example.com/mcp",
     "headers": {"Authorization": "Bearer …"},
 }
-_INSTALLED_KINDS = (McpServerKind.NPM, McpServerKind.PYTHON)
+_PACKAGE_EXAMPLE: JsonObject = {
+    "slug": "memory",
+    "kind": "npm",
+    "package": "@modelcontextprotocol/server-memory",
+    "version": "2026.8.31",
+}
 
 Kind = Annotated[McpServerKind, Field(strict=False)]
 IsolationMode = Annotated[Isolation, Field(strict=False)]
@@ -32,15 +37,26 @@ class McpServerBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         _EXAMPLE,
+        _PACKAGE_EXAMPLE,
         _REMOTE_EXAMPLE,
     )
 
     slug: str = Field(description="Unique in the organization: [a-z0-9][a-z0-9-]{0,31}.")
     kind: Kind
-    package: str | None = Field(default=None, description="Of kinds npm and python, which cannot be installed yet.")
-    version: str | None = Field(default=None, description="Of the package.")
-    path: str | None = Field(default=None, description="What a custom server is copied from; not available yet.")
-    command: str | None = Field(default=None, description="The executable of a custom server, run in place.")
+    package: str | None = Field(
+        default=None,
+        description="Of kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, "
+        "further requirements of its environment may follow after spaces: `mcp-server-sqlite mcp<2`.",
+    )
+    version: str | None = Field(default=None, description="Of the package; the newest one at installation if absent.")
+    path: str | None = Field(
+        default=None, description="Executable or directory that a custom server is copied from when it is installed."
+    )
+    command: str | None = Field(
+        default=None,
+        description="What starts a custom server: run in place, or found in the copy if there is a path. Of kinds npm "
+        "and python: which of the package's commands, if it has several.",
+    )
     args: Strings = ()
     env: dict[str, str] = Field(default_factory=dict, description="Write-only.")
     url: str | None = Field(default=None, description="Of kinds http and sse.")
@@ -59,11 +75,6 @@ class McpServerBody(Body):
     def to_config(self) -> McpServerConfig:
         """The configuration. Raises INVALID `mcp_server_invalid`."""
         wrong = [
-            Violation(path=name, message="is for kinds that are installed, which is not available yet")
-            for name, value in (("package", self.package), ("version", self.version), ("path", self.path))
-            if value is not None and self.kind not in _INSTALLED_KINDS
-        ]
-        wrong += [
             Violation(path=f"{group}.{name}", message=f"{HIDDEN} stands for a stored value; send the value itself")
             for group, values in (("env", self.env), ("headers", self.headers))
             for name, value in values.items()
@@ -74,6 +85,9 @@ class McpServerBody(Body):
         return McpServerConfig(
             slug=self.slug,
             kind=self.kind,
+            package=self.package,
+            version=self.version,
+            path=self.path,
             command=self.command,
             args=self.args,
             env=self.env,
@@ -108,10 +122,13 @@ class UpdateMcpServerBody(Patch):
     `[hidden]` leaves it as it is."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"command", "url"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"package", "version", "path", "command", "url"})
 
     slug: str | None = None
     kind: Kind | None = None
+    package: str | None = None
+    version: str | None = None
+    path: str | None = None
     command: str | None = None
     args: Strings | None = None
     env: dict[str, str | None] | None = None
@@ -137,6 +154,20 @@ class UpdateMcpServerBody(Patch):
     def to_header_changes(self) -> dict[str, str | None]:
         """The headers to set or remove."""
         return _without_hidden(self.headers)
+
+
+class ImportBody(Body):
+    """The servers of a desktop client's file, by name: each `{command, args, env}` or `{type, url, headers}`."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}},
+    )
+
+    entries: dict[str, object] = Field(alias="mcpServers", max_length=1_000)
+
+    def to_entries(self) -> dict[str, JsonValue]:
+        """The entries as they are; the import reads them."""
+        return cast("dict[str, JsonValue]", self.entries)
 
 
 def _without_hidden(entries: dict[str, str | None] | None) -> dict[str, str | None]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 from application.mcp.get_mcp_server_tools import McpServerTools
+from application.mcp.import_mcp_servers import ImportedEntry
 from application.mcp.ports import ServerStatus
 from application.mcp.test_mcp_server import McpTestResult
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -14,11 +15,15 @@ from interfaces.http.mcp_servers.schemas import HIDDEN
 
 
 class McpServerView(TypedDict):
-    """A registered server; `env` and `headers` show names only."""
+    """A registered server; `env` and `headers` show names only. `version` is its package's, `revision` counts its
+    changes."""
 
     id: str
     slug: str
     kind: str
+    package: str | None
+    version: str | None
+    path: str | None
     command: str | None
     args: list[str]
     env: dict[str, str]
@@ -32,19 +37,30 @@ class McpServerView(TypedDict):
     max_response_bytes: int
     max_concurrency: int
     enabled: bool
-    version: int
+    revision: int
     created_at: str
     updated_at: str
 
 
+class InstallProgressView(TypedDict):
+    """How far an installation is."""
+
+    step: str
+    percent: int
+
+
 class ServerStatusView(TypedDict):
-    """The state of a server's connections, as this process sees it."""
+    """Whether a server is installed and how its connections stand, as this process sees it; `install` is null unless it
+    is being installed."""
 
     state: str
     since: str
     last_error: str | None
     protocol_version: str | None
     tool_count: int | None
+    installed_version: str | None
+    installed_at: str | None
+    install: InstallProgressView | None
 
 
 class McpToolView(TypedDict):
@@ -103,9 +119,26 @@ class TestResultView(TypedDict):
 
 
 class ServerLogsView(TypedDict):
-    """The end of a started server's error output."""
+    """What was printed when a server was installed, and the end of its error output."""
 
     text: str
+
+
+class ImportedEntryView(TypedDict):
+    """What became of an entry: `outcome` is `created` or `skipped`, `remarks` say why, or what to look after."""
+
+    name: str
+    slug: str
+    outcome: str
+    kind: str | None
+    needs_install: bool
+    remarks: list[str]
+
+
+class ImportView(TypedDict):
+    """What became of each entry, in the order of the file."""
+
+    data: list[ImportedEntryView]
 
 
 class McpServerPage(TypedDict):
@@ -122,6 +155,9 @@ def server_view(server: McpServer) -> McpServerView:
         "id": server.id,
         "slug": config.slug,
         "kind": config.kind.value,
+        "package": config.package,
+        "version": config.version,
+        "path": config.path,
         "command": config.command,
         "args": list(config.args),
         "env": dict.fromkeys(config.env, HIDDEN),
@@ -135,7 +171,7 @@ def server_view(server: McpServer) -> McpServerView:
         "max_response_bytes": config.max_response_bytes,
         "max_concurrency": config.max_concurrency,
         "enabled": config.enabled,
-        "version": server.version,
+        "revision": server.version,
         "created_at": timestamp(server.created_at),
         "updated_at": timestamp(server.updated_at),
     }
@@ -143,12 +179,33 @@ def server_view(server: McpServer) -> McpServerView:
 
 def status_view(status: ServerStatus) -> ServerStatusView:
     """A status as JSON."""
+    install = status.install
     return {
         "state": status.state.value,
         "since": timestamp(status.since),
         "last_error": status.last_error,
         "protocol_version": status.protocol_version,
         "tool_count": status.tool_count,
+        "installed_version": status.installed_version,
+        "installed_at": None if status.installed_at is None else timestamp(status.installed_at),
+        "install": None if install is None else {"step": install.step, "percent": install.percent},
+    }
+
+
+def import_view(entries: tuple[ImportedEntry, ...]) -> ImportView:
+    """The outcome of an import as JSON."""
+    return {
+        "data": [
+            {
+                "name": entry.name,
+                "slug": entry.slug,
+                "outcome": entry.outcome.value,
+                "kind": None if entry.server is None else entry.server.config.kind.value,
+                "needs_install": entry.server is not None and entry.server.lacks_installation,
+                "remarks": list(entry.remarks),
+            }
+            for entry in entries
+        ]
     }
 
 

@@ -16,13 +16,17 @@ from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersComma
 from application.mcp.ports import McpConnections, McpFailure, McpFailureKind, ServerState
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_status import ServerStatuses
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
@@ -52,12 +56,24 @@ class Servers:
         self.update = UpdateMcpServer(servers=store, connections=self.connections, clock=clock, ids=ids)
         self.get = GetMcpServer(servers=store)
         self.list = ListMcpServers(servers=store)
-        self.delete = DeleteMcpServer(servers=store, connections=self.connections, clock=clock, ids=ids)
+        installer = InMemoryMcpInstaller(clock=clock, ids=ids)
+        installs = ServerInstalls(
+            installer=installer,
+            servers=store,
+            connections=self.connections,
+            audit_log=InMemoryAuditLog(self.state),
+            clock=clock,
+            ids=ids,
+        )
+        statuses = ServerStatuses(connections=self.connections, installs=installs, installer=installer)
+        self.delete = DeleteMcpServer(
+            servers=store, connections=self.connections, installs=installs, clock=clock, ids=ids
+        )
         self.refresh = RefreshMcpServer(servers=store, catalogs=catalogs, connections=self.connections)
-        self.disconnect = DisconnectMcpServer(servers=store, connections=self.connections)
+        self.disconnect = DisconnectMcpServer(servers=store, connections=self.connections, statuses=statuses)
         self.tools = GetMcpServerTools(servers=store, catalogs=catalogs)
-        self.status = GetMcpServerStatus(servers=store, connections=self.connections)
-        self.logs = GetMcpServerLogs(servers=store, connections=self.connections)
+        self.status = GetMcpServerStatus(servers=store, statuses=statuses)
+        self.logs = GetMcpServerLogs(servers=store, connections=self.connections, installer=installer)
 
     async def add(self, config: McpServerConfig = CONFIG) -> McpServer:
         return await self.register.execute(RegisterMcpServerCommand(principal=a_principal(), config=config))
@@ -102,21 +118,6 @@ async def test_a_slug_is_taken_once(servers: Servers) -> None:
     with pytest.raises(ServiceError) as refused:
         await servers.add()
     assert refused.value.code == "mcp_server_slug_taken"
-
-
-@pytest.mark.parametrize("kind", [McpServerKind.NPM, McpServerKind.PYTHON])
-async def test_kinds_that_must_be_installed_are_refused_for_now(servers: Servers, kind: McpServerKind) -> None:
-    with pytest.raises(ServiceError) as refused:
-        await servers.add(McpServerConfig(slug="x", kind=kind))
-    assert (refused.value.code, refused.value.kind) == ("kind_not_available_yet", ErrorKind.INVALID)
-    await servers.add()
-    with pytest.raises(ServiceError) as refused:
-        await servers.update.execute(
-            UpdateMcpServerCommand(
-                principal=a_principal(), server="files", changes={"kind": kind, "command": None}, env={"TOKEN": None}
-            )
-        )
-    assert refused.value.code == "kind_not_available_yet"
 
 
 @pytest.mark.requirement("B12")

@@ -146,15 +146,6 @@ async def test_a_test_that_is_cancelled_lets_the_server_go() -> None:
     assert len(connections.forgotten) == 1
 
 
-@pytest.mark.parametrize("kind", [McpServerKind.NPM, McpServerKind.PYTHON])
-async def test_kinds_that_must_be_installed_are_refused_for_now(kind: McpServerKind) -> None:
-    with pytest.raises(ServiceError) as refused:
-        await Tests().test.execute(
-            TestMcpServerCommand(principal=a_principal(), subject=McpServerConfig(slug="x", kind=kind))
-        )
-    assert refused.value.code == "kind_not_available_yet"
-
-
 @pytest.mark.requirement("C6")
 async def test_testing_needs_the_right_to_save() -> None:
     tests = Tests()

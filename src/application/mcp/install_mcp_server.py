@@ -1,0 +1,62 @@
+"""InstallMcpServer: bring an npm, python or copied server onto this machine, in the background."""
+
+from dataclasses import dataclass
+
+from application.mcp.ports import McpInstaller, McpServerStore, ServerStatus
+from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_lookup import existing_server
+from application.mcp.server_status import ServerStatuses
+from domain.errors import conflict
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallMcpServerCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class InstallMcpServer:
+    """Admins install servers. The status tells how far it is and, if it came to nothing, why; afterwards the server
+    starts without network.
+
+    Installing while that is under way changes nothing. Nothing installed is ever updated: to change the version, the
+    server is uninstalled first. One whose files are gone from this machine is installed again.
+    """
+
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        installs: ServerInstalls,
+        installer: McpInstaller,
+        statuses: ServerStatuses,
+    ) -> None:
+        self._servers = servers
+        self._installs = installs
+        self._installer = installer
+        self._statuses = statuses
+
+    async def execute(self, command: InstallMcpServerCommand) -> ServerStatus:
+        """The status, which is `installing`. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_not_installable`,
+        `mcp_server_installed`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        server = await existing_server(self._servers, principal.organization_id, command.server)
+        slug = server.config.slug
+        if not server.config.needs_installation:
+            raise conflict(
+                "mcp_server_not_installable",
+                f"The MCP server {slug!r} is not installed: it is run or reached in place.",
+            )
+        installation = server.installation
+        if installation is not None and self._installer.has(installation):
+            raise conflict(
+                "mcp_server_installed",
+                f"The MCP server {slug!r} is installed in version {installation.version}; uninstall it first.",
+            )
+        self._installs.start(principal, server)
+        return self._statuses.of(server)

@@ -1,0 +1,41 @@
+"""A server's status in full: whether it is installed, being installed, and how its connections stand."""
+
+from dataclasses import replace
+
+from application.mcp.ports import McpConnections, McpInstaller, ServerState, ServerStatus
+from application.mcp.server_installs import ServerInstalls
+from domain.mcp.server import McpServer
+
+
+class ServerStatuses:
+    """An installation under way comes first, then the switch, then a missing installation, then the connections."""
+
+    def __init__(self, *, connections: McpConnections, installs: ServerInstalls, installer: McpInstaller) -> None:
+        self._connections = connections
+        self._installs = installs
+        self._installer = installer
+
+    def of(self, server: McpServer) -> ServerStatus:
+        """The status in this process. Nothing is connected or started by asking."""
+        installation = server.installation
+        status = self._connections.status(server)
+        under_way = self._installs.progress(server.id)
+        if under_way is not None:
+            progress, since = under_way
+            status = ServerStatus(state=ServerState.INSTALLING, since=since, install=progress)
+        elif server.config.enabled and self._is_missing(server):
+            status = self._not_installed(server)
+        if installation is None:
+            return status
+        return replace(status, installed_version=installation.version, installed_at=installation.installed_at)
+
+    def _is_missing(self, server: McpServer) -> bool:
+        if not server.config.needs_installation:
+            return False
+        return server.installation is None or not self._installer.has(server.installation)
+
+    def _not_installed(self, server: McpServer) -> ServerStatus:
+        failed = self._installs.failure(server.id)
+        if failed is None:
+            return ServerStatus(state=ServerState.NOT_INSTALLED, since=server.updated_at)
+        return ServerStatus(state=ServerState.NOT_INSTALLED, since=failed.at, last_error=failed.failure.detail)
