@@ -98,10 +98,10 @@ def _usage_line(error: typer.TyperException) -> str:
     return f"Error: {message.rstrip('.')}. Try `{path} --help`."
 
 
-def _connect() -> AbstractAsyncContextManager[ServiceApi]:
+def _connect(*, worker: bool) -> AbstractAsyncContextManager[ServiceApi]:
     from interfaces.cli.connecting import connected
 
-    return connected()
+    return connected(worker=worker)
 
 
 def main() -> None:

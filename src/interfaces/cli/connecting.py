@@ -35,11 +35,11 @@ def checked_settings() -> Settings:
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[ServiceApi]:
+async def connected(*, worker: bool) -> AsyncIterator[ServiceApi]:
     """The service, by the settings of this process:
 
     DRAGOMAN_URL with DRAGOMAN_API_KEY; else the service that owns HOME, with its HOME/admin.key (or DRAGOMAN_API_KEY);
-    else HOME opened in this process, under its lock, with a worker, for as long as the command takes.
+    else HOME opened in this process, under its lock, for as long as the command takes; with `worker` it executes runs.
     """
     settings = checked_settings()
     api_key = None if settings.api_key is None else settings.api_key.get_secret_value()
@@ -55,7 +55,7 @@ async def connected() -> AsyncIterator[ServiceApi]:
         async with aclosing(ServiceClient(address=running.url, api_key=key, through_proxies=False)) as client:
             yield client
         return
-    async with _opened_here(settings, api_key) as client:
+    async with _opened_here(settings, api_key, worker=worker) as client:
         yield client
 
 
@@ -107,11 +107,11 @@ def _is_alive(pid: int) -> bool:
 
 
 @asynccontextmanager
-async def _opened_here(settings: Settings, api_key: str | None) -> AsyncIterator[ServiceApi]:
+async def _opened_here(settings: Settings, api_key: str | None, *, worker: bool) -> AsyncIterator[ServiceApi]:
     # The whole service: loaded only by a command that finds none running.
     from interfaces.service import embedded
 
-    async with embedded(settings) as service:
+    async with embedded(settings, worker=worker) as service:
         transport = StreamingAsgiTransport(service.app)
         key = api_key or service.api_key
         client = ServiceClient(address="http://in-process", api_key=key, transport=transport, through_proxies=False)

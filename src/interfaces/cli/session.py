@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 
@@ -13,7 +13,15 @@ from interfaces.cli.terminal import Terminal
 
 ResultT = TypeVar("ResultT")
 
-Connect = Callable[[], AbstractAsyncContextManager[ServiceApi]]
+
+class Connect(Protocol):
+    """A way to the service."""
+
+    def __call__(self, *, worker: bool) -> AbstractAsyncContextManager[ServiceApi]:
+        """The service, for as long as the context lasts. `worker` says whether a service that has to be opened for the
+        command also executes runs."""
+        ...
+
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
@@ -25,11 +33,14 @@ class Session:
     terminal: Terminal
     connect: Connect
 
-    def perform(self, action: Callable[[ServiceApi], Awaitable[int | None]]) -> None:
-        """Run the action with the service at hand. What it returns, if not 0 or None, is the exit code."""
+    def perform(self, action: Callable[[ServiceApi], Awaitable[int | None]], *, worker: bool = False) -> None:
+        """Run the action with the service at hand. What it returns, if not 0 or None, is the exit code.
+
+        Without a running service, unfinished runs go on during the action only with `worker`.
+        """
 
         async def with_service() -> int:
-            async with self.connect() as api:
+            async with self.connect(worker=worker) as api:
                 return await action(api) or 0
 
         if code := self.complete(with_service()):

@@ -79,7 +79,7 @@ def run(
             session.terminal.json(ending.document)
         return ending.exit_code
 
-    session.perform(perform)
+    session.perform(perform, worker=True)
 
 
 def view_for(terminal: Terminal, *, as_json: bool) -> RunView:

@@ -72,7 +72,7 @@ def run_cancel(context: typer.Context, run_id: RunId, as_json: JsonFlag = False)
         if as_json:
             session.terminal.json(document)
 
-    session.perform(cancel)
+    session.perform(cancel, worker=True)
 
 
 def run_resume(
@@ -101,7 +101,7 @@ def run_resume(
             session.terminal.json(ending.document)
         return ending.exit_code
 
-    session.perform(resume)
+    session.perform(resume, worker=True)
 
 
 def _tool_result(entry: str) -> JsonValue:

@@ -32,7 +32,7 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None]) -> list[F
     else:
         findings.append(well("service", settings.url))
     try:
-        async with connect() as api:
+        async with connect(worker=False) as api:
             findings.append(await database_finding(api))
             findings += await agent_findings(api, without_key=providers or frozenset())
             findings += await server_findings(api, remark=remark)

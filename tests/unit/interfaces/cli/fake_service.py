@@ -48,6 +48,7 @@ class FakeService:
 
     answers: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
     requests: list[httpx.Request] = field(default_factory=list)
+    workers_asked_for: list[bool] = field(default_factory=list)
 
     def on(self, method: str, path: str, *answers: Answer) -> "FakeService":
         """Add answers; returns itself."""
@@ -63,8 +64,9 @@ class FakeService:
         return Outcome(exit_code=exit_code, out=out.getvalue(), err=err.getvalue())
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[ServiceApi]:
+    async def connected(self, *, worker: bool = False) -> AsyncIterator[ServiceApi]:
         """A client of this service."""
+        self.workers_asked_for.append(worker)
         async with aclosing(self.client()) as client:
             yield client
 

@@ -110,7 +110,7 @@ def test_a_group_without_a_command_shows_its_help() -> None:
 )
 def test_an_expected_failure_is_one_line(failure: BaseException, exit_code: int, text: str) -> None:
     @asynccontextmanager
-    async def failing() -> AsyncIterator[ServiceApi]:
+    async def failing(*, worker: bool) -> AsyncIterator[ServiceApi]:
         raise failure
         yield  # type: ignore[unreachable] # makes it a generator
 

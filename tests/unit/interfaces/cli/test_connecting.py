@@ -54,7 +54,7 @@ async def test_a_service_that_owns_home_and_answers_is_found(home: Path) -> None
         running = await running_service(home)
         assert running is not None
         assert (running.url, running.pid) == (url, os.getpid())
-        async with connected() as api:
+        async with connected(worker=False) as api:
             assert api.address == url
             assert await api.get("/v1/agents") == {}
 
@@ -88,10 +88,10 @@ async def test_a_running_service_without_a_readable_key_asks_for_one(
     async with answering("200 OK") as url:
         announce(home, url, os.getpid())
         with pytest.raises(CommandFailure, match="DRAGOMAN_API_KEY"):
-            async with connected():
+            async with connected(worker=False):
                 pass
         monkeypatch.setenv("DRAGOMAN_API_KEY", "dgm_2")
-        async with connected() as api:
+        async with connected(worker=False) as api:
             assert api.address == url
 
 
@@ -99,15 +99,15 @@ async def test_the_url_of_the_settings_comes_first(home: Path, monkeypatch: pyte
     announce(home, "http://elsewhere.test", os.getpid())
     monkeypatch.setenv("DRAGOMAN_URL", "http://service.test/")
     with pytest.raises(BadUsage, match="DRAGOMAN_API_KEY"):
-        async with connected():
+        async with connected(worker=False):
             pass
     monkeypatch.setenv("DRAGOMAN_API_KEY", "dgm_3")
-    async with connected() as api:
+    async with connected(worker=False) as api:
         assert api.address == "http://service.test"
 
 
 async def test_wrong_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_URL", "nonsense")
     with pytest.raises(BadUsage, match="DRAGOMAN_URL"):
-        async with connected():
+        async with connected(worker=False):
             pass

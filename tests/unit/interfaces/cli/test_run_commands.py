@@ -324,3 +324,19 @@ def test_resuming_sends_the_results_and_follows_from_there() -> None:
         {"tool_results": [{"tool_call_id": "call_1", "result": "sent=yes"}, {"tool_call_id": "call_2", "result": ""}]}
     ]
     assert "Let me see." not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "worker"),
+    [
+        (["run", "hi", "--agent", "guide"], True),
+        (["run-cancel", "run_1"], True),
+        (["run-resume", "run_1", "--result", "call_1=x"], True),
+        (["run-show", "run_1"], False),
+        (["agent", "list"], False),
+    ],
+)
+def test_only_what_moves_runs_has_them_executed_in_its_own_process(arguments: list[str], worker: bool) -> None:
+    service = FakeService()
+    service.run(*arguments)
+    assert service.workers_asked_for == [worker]
