@@ -1,6 +1,6 @@
 """Transport for the MCP SDK's client to a server on stdin and stdout.
 
-Above it: the connection's owner task. Below it: ``stdio_process``, ``stdio_pipes``, ``stdio_framing``.
+Above it: the connection's owner task. Below it: ``stdio_process``, ``pipes``, ``stdio_pipes``, ``stdio_framing``.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from types import TracebackType
 
 from mcp.shared.message import SessionMessage
 
+from infrastructure.mcp.pipes import ReadPipe, WritePipe
 from infrastructure.mcp.stdio_framing import (
     BoundedLines,
     OversizedLine,
@@ -17,7 +18,7 @@ from infrastructure.mcp.stdio_framing import (
     read_line,
     read_oversized,
 )
-from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter, ReadPipe, WritePipe
+from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.stdio_process import MARGIN_S, ServerProcess, StdioCommand
 
 DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
