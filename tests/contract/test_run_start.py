@@ -351,3 +351,15 @@ async def test_reject_still_minds_a_run_queued_behind_the_waiting_one_and_then_c
         await start(run_stores, run_number(3), strategy=REJECT)
     assert refused.value.extra == {"run_id": a_run_id(2)}
     assert await stored(run_stores, RUN) == waiting
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_completing_the_waiting_run_lets_the_run_queued_before_the_new_one_go_first(run_stores: Stores) -> None:
+    claimed = await start_and_claim(run_stores, run_number(1))
+    await start(run_stores, run_number(2))
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, a_displayable_call()))
+    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, a_displayable_call()))
+
+    started = await start(run_stores, run_number(3))
+
+    assert started.promoted == a_run_id(2)

@@ -38,11 +38,13 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedRun:
-    """`created` is False when an idempotency key named an earlier run. `interrupted` names runs asked to stop."""
+    """`created` is False when an idempotency key named an earlier run. `interrupted` names runs asked to stop. `promoted` is
+    a run that waited before this one and can go on, since starting this one made room on the thread."""
 
     run: Run
     created: bool
     interrupted: tuple[RunId, ...] = ()
+    promoted: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,9 +120,9 @@ class RecordReply:
         end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
         events: list[NewEvent] = [message_completed(message)]
         for entry in decided:
-            if entry.refused is None:
+            if entry.call.state is ToolCallState.RECORDED:
                 events.append(tool_started(entry.call))
-            else:
+            elif entry.refused is not None:
                 events.append(tool_settled(entry.call, entry.refused, server=_server(toolset, entry.call)))
         return Step(
             run=end.run,

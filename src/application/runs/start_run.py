@@ -106,6 +106,8 @@ class StartRun:
         )
         if started.created:
             await self._queue.submit(started.run.id)
+        if started.promoted is not None:
+            await self._queue.submit(started.promoted)
         return started
 
     async def _agent(self, command: StartRunCommand) -> Agent:

@@ -69,7 +69,11 @@ class InMemoryRunStore:
                 key=new.idempotency, run_id=new.run.id, used_at=new.run.created_at
             )
         wake_followers(self._wakeups, stored.run)
-        return StartedRun(run=stored.run, created=True, interrupted=interrupted)
+        first = self._state.next_run(new.run.thread_id)
+        promoted = None if first == new.run.id else first
+        return StartedRun(
+            run=stored.run, created=True, interrupted=interrupted, promoted=promoted if unfinished else None
+        )
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""

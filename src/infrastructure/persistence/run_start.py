@@ -21,7 +21,7 @@ from infrastructure.persistence.run_rows import new_run_row, run_of, run_request
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.tables import idempotency_key, run, run_request
-from infrastructure.persistence.thread_queue import lock_thread, thread_busy, unfinished_runs
+from infrastructure.persistence.thread_queue import lock_thread, next_run, thread_busy, unfinished_runs
 from infrastructure.persistence.thread_rows import add_thread
 
 KEY_LIFETIME = timedelta(hours=24)
@@ -64,7 +64,9 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
     add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
     started = replace(started, last_seq=1)
     interrupted = tuple(changed.id for changed in touched if changed.status is not RunStatus.COMPLETED)
-    return StartedRun(run=started, created=True, interrupted=interrupted), (*touched, started)
+    first = next_run(connection, started.thread_id) if touched else None
+    promoted = None if first == started.id else first
+    return StartedRun(run=started, created=True, interrupted=interrupted, promoted=promoted), (*touched, started)
 
 
 def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
