@@ -12,7 +12,15 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.installation import Installation
-from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
+from domain.mcp.rate_limit import RateLimit
+from domain.mcp.server import (
+    ConnectionLoss,
+    Isolation,
+    McpServer,
+    McpServerConfig,
+    McpServerKind,
+    OutputValidation,
+)
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_definition, a_server, after, an_audit_event, numbered
 from tests.contract.paging import all_of
 from tests.contract.stores import Stores
@@ -47,6 +55,8 @@ STARTED = McpServerConfig(
     idle_timeout_s=60.0,
     max_response_bytes=1024,
     max_concurrency=1,
+    on_connection_loss=ConnectionLoss.UNREGISTER,
+    rate_limit=RateLimit(calls=3, per_s=0.5),
     enabled=False,
 )
 REMOTE = McpServerConfig(

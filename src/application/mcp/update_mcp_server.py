@@ -12,7 +12,15 @@ from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
-from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
+from domain.mcp.rate_limit import RateLimit
+from domain.mcp.server import (
+    ConnectionLoss,
+    Isolation,
+    McpServer,
+    McpServerConfig,
+    McpServerKind,
+    OutputValidation,
+)
 
 
 class McpServerChanges(TypedDict, total=False):
@@ -28,11 +36,13 @@ class McpServerChanges(TypedDict, total=False):
     url: str | None
     trusted: bool
     isolation: Isolation
+    on_connection_loss: ConnectionLoss
     output_validation: OutputValidation
     timeout_s: float
     idle_timeout_s: float
     max_response_bytes: int
     max_concurrency: int
+    rate_limit: RateLimit | None
     enabled: bool
 
 

@@ -9,6 +9,7 @@ from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
+from domain.mcp.rate_limit import RateLimit
 from domain.tools.names import is_legal_slug
 
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -50,6 +51,15 @@ class OutputValidation(StrEnum):
     ENFORCE = "enforce"
 
 
+class ConnectionLoss(StrEnum):
+    """What becomes of a server's tools while the connection its organization shares is lost."""
+
+    UNREGISTER = "unregister"
+    """Runs that begin meanwhile do not have them."""
+    MARK_UNHEALTHY = "mark_unhealthy"
+    """They stay; calls say that the server is not connected."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
     """A server's settings. `env` and `headers` hold secrets: they are encrypted at rest and never shown.
@@ -57,7 +67,8 @@ class McpServerConfig:
     `package` (with its `version`) is what npm and python servers are installed from; `path` what a custom server is
     copied from, if it is not run in place. `command` starts a custom server, or names one of a package's commands.
     `args` never hold secrets. `timeout_s` bounds each call, `idle_timeout_s` how long an unused connection is kept,
-    `max_response_bytes` one reply on the wire.
+    `max_response_bytes` one reply on the wire, `max_concurrency` its calls at one time, `rate_limit` how often it is
+    called; None sets no limit.
     """
 
     slug: str
@@ -72,11 +83,13 @@ class McpServerConfig:
     headers: dict[str, str] = field(default_factory=dict)
     trusted: bool = False
     isolation: Isolation = Isolation.RUN
+    on_connection_loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY
     output_validation: OutputValidation = OutputValidation.WARN
     timeout_s: float = 30.0
     idle_timeout_s: float = 300.0
     max_response_bytes: int = 4 * 1024 * 1024
     max_concurrency: int = 8
+    rate_limit: RateLimit | None = None
     enabled: bool = True
 
     def __post_init__(self) -> None:

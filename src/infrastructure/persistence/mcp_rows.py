@@ -6,7 +6,15 @@ from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.installation import Installation
-from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind, OutputValidation
+from domain.mcp.rate_limit import RateLimit
+from domain.mcp.server import (
+    ConnectionLoss,
+    Isolation,
+    McpServer,
+    McpServerConfig,
+    McpServerKind,
+    OutputValidation,
+)
 from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.paging import AnyRow
 
@@ -121,11 +129,13 @@ def _config_to_json(config: McpServerConfig) -> JsonObject:
         "url": config.url,
         "trusted": config.trusted,
         "isolation": config.isolation.value,
+        "on_connection_loss": config.on_connection_loss.value,
         "output_validation": config.output_validation.value,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,
         "max_concurrency": config.max_concurrency,
+        "rate_limit": _rate_limit_to_json(config.rate_limit),
         "enabled": config.enabled,
     }
 
@@ -147,13 +157,26 @@ def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
         headers=secret["headers"],
         trusted=config["trusted"],
         isolation=Isolation(config["isolation"]),
+        on_connection_loss=ConnectionLoss(config.get("on_connection_loss", ConnectionLoss.MARK_UNHEALTHY)),
         output_validation=OutputValidation(config["output_validation"]),
         timeout_s=config["timeout_s"],
         idle_timeout_s=config["idle_timeout_s"],
         max_response_bytes=config["max_response_bytes"],
         max_concurrency=config["max_concurrency"],
+        rate_limit=_rate_limit_from_json(config.get("rate_limit")),
         enabled=config["enabled"],
     )
+
+
+def _rate_limit_to_json(limit: RateLimit | None) -> JsonValue:
+    return None if limit is None else {"calls": limit.calls, "per_s": limit.per_s}
+
+
+def _rate_limit_from_json(stored: JsonValue) -> RateLimit | None:
+    if stored is None:
+        return None
+    limit = cast("dict[str, Any]", stored)
+    return RateLimit(calls=limit["calls"], per_s=limit["per_s"])
 
 
 def _definition_to_json(tool: McpToolDefinition) -> JsonObject:

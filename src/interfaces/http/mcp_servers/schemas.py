@@ -7,7 +7,15 @@ from pydantic import Field
 from application.mcp.update_mcp_server import McpServerChanges
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
+from domain.mcp.rate_limit import RateLimit
+from domain.mcp.server import (
+    ConnectionLoss,
+    Isolation,
+    McpServerConfig,
+    McpServerKind,
+    OutputValidation,
+    default_isolation,
+)
 from interfaces.http.bodies import Body, Patch, Strings
 
 HIDDEN = "[hidden]"
@@ -30,6 +38,20 @@ _PACKAGE_EXAMPLE: JsonObject = {
 Kind = Annotated[McpServerKind, Field(strict=False)]
 IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
+LossStrategy = Annotated[ConnectionLoss, Field(strict=False)]
+
+
+class RateLimitBody(Body):
+    """How often a server may be called: `calls` per `per_s` seconds; after a rest, that many may go at once."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"calls": 60, "per_s": 60},)
+
+    calls: int = Field(gt=0, le=1_000_000)
+    per_s: float = Field(gt=0, le=86_400)
+
+    def to_limit(self) -> RateLimit:
+        """The limit."""
+        return RateLimit(calls=self.calls, per_s=self.per_s)
 
 
 class McpServerBody(Body):
@@ -65,11 +87,16 @@ class McpServerBody(Body):
     isolation: IsolationMode | None = Field(
         default=None, description="Who shares a connection; by default `shared` for remote servers, `run` for others."
     )
+    on_connection_loss: LossStrategy = Field(
+        default=ConnectionLoss.MARK_UNHEALTHY,
+        description="While the connection its organization shares is lost: keep its tools, or leave them out of new runs.",
+    )
     output_validation: ValidationMode = OutputValidation.WARN
     timeout_s: float = Field(default=30.0, gt=0, description="Of each call.")
     idle_timeout_s: float = Field(default=300.0, gt=0, description="How long an unused connection is kept.")
     max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0)
-    max_concurrency: int = Field(default=8, gt=0)
+    max_concurrency: int = Field(default=8, gt=0, description="Calls at one time; more wait for a place.")
+    rate_limit: RateLimitBody | None = Field(default=None, description="Calls beyond it wait, as long as they may.")
     enabled: bool = True
 
     def to_config(self) -> McpServerConfig:
@@ -95,11 +122,13 @@ class McpServerBody(Body):
             headers=self.headers,
             trusted=self.trusted,
             isolation=self.isolation or default_isolation(self.kind),
+            on_connection_loss=self.on_connection_loss,
             output_validation=self.output_validation,
             timeout_s=self.timeout_s,
             idle_timeout_s=self.idle_timeout_s,
             max_response_bytes=self.max_response_bytes,
             max_concurrency=self.max_concurrency,
+            rate_limit=None if self.rate_limit is None else self.rate_limit.to_limit(),
             enabled=self.enabled,
         )
 
@@ -122,7 +151,7 @@ class UpdateMcpServerBody(Patch):
     `[hidden]` leaves it as it is."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"package", "version", "path", "command", "url"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"package", "version", "path", "command", "url", "rate_limit"})
 
     slug: str | None = None
     kind: Kind | None = None
@@ -136,16 +165,21 @@ class UpdateMcpServerBody(Patch):
     headers: dict[str, str | None] | None = None
     trusted: bool | None = None
     isolation: IsolationMode | None = None
+    on_connection_loss: LossStrategy | None = None
     output_validation: ValidationMode | None = None
     timeout_s: float | None = Field(default=None, gt=0)
     idle_timeout_s: float | None = Field(default=None, gt=0)
     max_response_bytes: int | None = Field(default=None, gt=0)
     max_concurrency: int | None = Field(default=None, gt=0)
+    rate_limit: RateLimitBody | None = None
     enabled: bool | None = None
 
     def to_changes(self) -> McpServerChanges:
         """The fields named, apart from env and headers. Raises INVALID."""
-        return cast(McpServerChanges, self.changes(without=frozenset({"env", "headers"})))
+        changes = self.changes(without=frozenset({"env", "headers", "rate_limit"}))
+        if "rate_limit" in self.model_fields_set:
+            changes["rate_limit"] = None if self.rate_limit is None else self.rate_limit.to_limit()
+        return cast(McpServerChanges, changes)
 
     def to_env_changes(self) -> dict[str, str | None]:
         """The entries of env to set or remove."""

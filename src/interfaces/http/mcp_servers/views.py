@@ -8,10 +8,18 @@ from application.mcp.import_mcp_servers import ImportedEntry
 from application.mcp.ports import ServerStatus
 from application.mcp.test_mcp_server import McpTestResult
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import McpServer
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
 from interfaces.http.mcp_servers.schemas import HIDDEN
+
+
+class RateLimitView(TypedDict):
+    """`calls` per `per_s` seconds."""
+
+    calls: int
+    per_s: float
 
 
 class McpServerView(TypedDict):
@@ -31,11 +39,13 @@ class McpServerView(TypedDict):
     headers: dict[str, str]
     trusted: bool
     isolation: str
+    on_connection_loss: str
     output_validation: str
     timeout_s: float
     idle_timeout_s: float
     max_response_bytes: int
     max_concurrency: int
+    rate_limit: RateLimitView | None
     enabled: bool
     revision: int
     created_at: str
@@ -165,16 +175,22 @@ def server_view(server: McpServer) -> McpServerView:
         "headers": dict.fromkeys(config.headers, HIDDEN),
         "trusted": config.trusted,
         "isolation": config.isolation.value,
+        "on_connection_loss": config.on_connection_loss.value,
         "output_validation": config.output_validation.value,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,
         "max_concurrency": config.max_concurrency,
+        "rate_limit": _rate_limit(config.rate_limit),
         "enabled": config.enabled,
         "revision": server.version,
         "created_at": timestamp(server.created_at),
         "updated_at": timestamp(server.updated_at),
     }
+
+
+def _rate_limit(limit: RateLimit | None) -> RateLimitView | None:
+    return None if limit is None else {"calls": limit.calls, "per_s": limit.per_s}
 
 
 def status_view(status: ServerStatus) -> ServerStatusView:

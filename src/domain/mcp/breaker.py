@@ -1,0 +1,110 @@
+"""The circuit breaker of one server: which calls are let through once calls to it have failed. Pure.
+
+Times are seconds on a clock that never steps back.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+_MAX_DOUBLINGS = 30
+
+
+class BreakerState(StrEnum):
+    """Closed lets every call through, open none, half-open one, whose outcome decides."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class CallOutcome(StrEnum):
+    """What a call says about its server. `neither`: it was given up, or never got as far as the server."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerSettings:
+    """It opens after `failures` in a row, for `first_pause_s`; each failed probe doubles that, up to `longest_pause_s`."""
+
+    failures: int = 5
+    first_pause_s: float = 10.0
+    longest_pause_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.failures < 1 or not 0 < self.first_pause_s <= self.longest_pause_s:
+            raise ValueError("a circuit breaker needs at least one failure and pauses that do not shrink")
+
+    def pause_s(self, openings: int) -> float:
+        """How long the breaker stays open the `openings`-th time in a row (from 1)."""
+        return min(self.first_pause_s * 2.0 ** min(openings - 1, _MAX_DOUBLINGS), self.longest_pause_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitBreaker:
+    """Ask `refused_for_s`; if it is None, send the call, keep `admitted(now)` and give the call's outcome to `settled`
+    with the `epoch` it was sent in. The epoch counts changes of state: what was sent before one says nothing after it.
+    """
+
+    settings: BreakerSettings = BreakerSettings()
+    epoch: int = 0
+    failures: int = 0
+    openings: int = 0
+    retry_at: float | None = None
+    is_probed: bool = False
+
+    @property
+    def state(self) -> BreakerState:
+        """The state; an open breaker whose pause is over stays open until a call comes."""
+        if self.retry_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.HALF_OPEN if self.is_probed else BreakerState.OPEN
+
+    def refused_for_s(self, now: float) -> float | None:
+        """None if a call may be sent, else how long it will take until one may; 0 while a probe is under way."""
+        if self.retry_at is None:
+            return None
+        if self.is_probed:
+            return 0.0
+        return self.retry_at - now if now < self.retry_at else None
+
+    def admitted(self, now: float) -> "CircuitBreaker":
+        """A call is sent. Raises ValueError if none may be."""
+        if self.refused_for_s(now) is not None:
+            raise ValueError("the circuit breaker lets no call through now")
+        return self if self.retry_at is None else replace(self, epoch=self.epoch + 1, is_probed=True)
+
+    def settled(self, epoch: int, outcome: CallOutcome, now: float) -> "CircuitBreaker":
+        """The call that was sent in `epoch` is over."""
+        if epoch != self.epoch:
+            return self
+        if self.retry_at is not None:
+            return self._probed(outcome, now)
+        if outcome is CallOutcome.ANSWERED:
+            return replace(self, failures=0) if self.failures else self
+        if outcome is CallOutcome.NEITHER:
+            return self
+        failures = self.failures + 1
+        return replace(self, failures=failures) if failures < self.settings.failures else self._opened(now)
+
+    def reset(self) -> "CircuitBreaker":
+        """Someone found the server to work: closed, whatever was."""
+        return CircuitBreaker(settings=self.settings, epoch=self.epoch + 1)
+
+    def _probed(self, outcome: CallOutcome, now: float) -> "CircuitBreaker":
+        if outcome is CallOutcome.ANSWERED:
+            return self.reset()
+        if outcome is CallOutcome.FAILED:
+            return self._opened(now)
+        return replace(self, epoch=self.epoch + 1, is_probed=False)
+
+    def _opened(self, now: float) -> "CircuitBreaker":
+        openings = self.openings + 1
+        return CircuitBreaker(
+            settings=self.settings,
+            epoch=self.epoch + 1,
+            openings=openings,
+            retry_at=now + self.settings.pause_s(openings),
+        )

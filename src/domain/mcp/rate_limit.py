@@ -1,0 +1,40 @@
+"""How often a server may be called, and when the next call may go. Pure; times are seconds on a steady clock."""
+
+from dataclasses import dataclass, replace
+
+from domain.errors import Violation, invalid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """`calls` per `per_s` seconds in the long run; after a rest, `calls` may go at once."""
+
+    calls: int
+    per_s: float
+
+    def __post_init__(self) -> None:
+        wrong = [
+            Violation(path=f"rate_limit.{name}", message="must be greater than 0")
+            for name, number in (("calls", self.calls), ("per_s", self.per_s))
+            if not number > 0
+        ]
+        if wrong:
+            raise invalid("rate_limit_invalid", "The rate limit is not valid.", *wrong)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSchedule:
+    """A token bucket of `limit.calls` tokens, kept as the time at which it will be full again: one number, no timer
+    (the generic cell rate algorithm, ITU-T I.371)."""
+
+    limit: RateLimit
+    full_at: float = float("-inf")
+
+    def wait_s(self, now: float) -> float:
+        """How long the next call has to wait."""
+        interval_s = self.limit.per_s / self.limit.calls
+        return max(0.0, self.full_at + interval_s - self.limit.per_s - now)
+
+    def taken(self, now: float) -> "CallSchedule":
+        """A call was given the next place, `wait_s` from now."""
+        return replace(self, full_at=max(self.full_at, now) + self.limit.per_s / self.limit.calls)
