@@ -150,3 +150,11 @@ def is_duplicate(error: IntegrityError) -> bool:
     if isinstance(error.orig, sqlite3.Error):
         return error.orig.sqlite_errorcode in {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
     return getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION
+
+
+def unusable(error: DBAPIError) -> ServiceError:
+    """What the person who starts the service is told; the driver's words go to the log, on a line."""
+    logger.error("the database cannot be used: %s", error.orig)
+    return ServiceError(
+        "storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot be used; the line before says why."
+    )

@@ -30,7 +30,7 @@ class PostgresDatabase:
 
     async def start(self) -> None:
         """Connect once, so that a wrong address fails here."""
-        engine = create_engine(self._url, pool_size=self._connections, max_overflow=0)
+        engine = create_engine(self._url, pool_size=self._connections, max_overflow=0, hide_parameters=True)
         try:
             await asyncio.to_thread(_probe, engine)
         except DBAPIError as error:

@@ -5,7 +5,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from infrastructure.persistence.database import translated
+from infrastructure.persistence.database import unusable
 from infrastructure.persistence.postgres import driver_url
 
 HEAD = "0002"
@@ -24,7 +24,7 @@ def is_current(database_url: str) -> bool:
                 return False
             return list(connection.execute(_stored).scalars()) == [HEAD]
     except DBAPIError as error:
-        raise translated(error) from error
+        raise unusable(error) from error
     finally:
         engine.dispose()
 
@@ -32,8 +32,8 @@ def is_current(database_url: str) -> bool:
 def plain_engine(database_url: str) -> Engine:
     """An engine without a pool, for one-time work; its transactions cover schema changes on SQLite too."""
     if database_url.startswith(_POSTGRES):
-        return create_engine(driver_url(database_url), poolclass=NullPool)
-    engine = create_engine(database_url, poolclass=NullPool)
+        return create_engine(driver_url(database_url), poolclass=NullPool, hide_parameters=True)
+    engine = create_engine(database_url, poolclass=NullPool, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
     def no_implicit_transactions(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

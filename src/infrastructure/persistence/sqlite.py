@@ -216,6 +216,7 @@ def _engine(path: Path, *, mode: str) -> Engine:
         url,
         poolclass=NullPool,
         isolation_level="AUTOCOMMIT",
+        hide_parameters=True,
         connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000},
     )
 
