@@ -19,6 +19,8 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 DEMO_VENV := .venv-demo
 DEMO_SETUP := $(DEMO_VENV)/.installed
+PEERS_VENV := .venv-peers
+PEERS_SETUP := $(PEERS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
 # The top-level code besides src and tests, as far as it is there.
 SCRIPTS := $(wildcard demo benchmarks)
@@ -72,6 +74,15 @@ $(DEMO_SETUP): requirements/demo.txt
 	@$(call install_lock,$(DEMO_VENV),requirements/demo.txt)
 	@touch $@
 
+$(PEERS_SETUP): requirements/peers.txt
+	@echo "Setting up $(PEERS_VENV), the Python programs that tests talk to …"
+	@$(call make_environment,$(PEERS_VENV))
+	@$(call install_lock,$(PEERS_VENV),requirements/peers.txt)
+	@touch $@
+
+.PHONY: peers
+peers: $(PEERS_SETUP) ## install the Python programs that tests talk to
+
 $(NODE_SETUP): tests/node/package-lock.json
 	@echo "Setting up tests/node, the npm servers that tests use …"
 	@cd tests/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -90,7 +101,7 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 	@$(BIN)/python -m demo.run
 
 .PHONY: test
-test: setup node ## all checks and all tests
+test: setup node peers ## all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -128,6 +139,7 @@ lock: ## lock the newest versions that install together (needs uv; LOCK_ARGS=--u
 	@$(UV) $(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	@$(UV) $(COMPILE) pyproject.toml --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	@$(UV) $(COMPILE) requirements/demo.in --constraint requirements/runtime.txt --output-file requirements/demo.txt
+	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --output-file requirements/peers.txt
 	@[ -z "$(NPM)" ] || (cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)')
 
 # The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.

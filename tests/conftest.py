@@ -1,7 +1,9 @@
 """What holds for every test: the caller's environment does not reach it, and slow machines do not fail it."""
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -10,6 +12,12 @@ from tests.databases import PostgresDatabases, SqliteFiles, postgres_server
 
 hypothesis.settings.register_profile("dragoman", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("dragoman")
+
+# Programs by others that only tests import, kept out of the environment that the service runs in (`make peers`). At the end
+# of the path: what both environments have is the service's.
+PEERS = Path(__file__).parent.parent / ".venv-peers" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+sys.path.append(str(PEERS / "site-packages"))
+pytest_plugins = ("llmock.pytest_plugin",)
 
 FOREIGN_PREFIXES = (
     "DRAGOMAN_",
