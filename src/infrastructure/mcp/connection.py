@@ -18,7 +18,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from application.mcp.ports import McpFailure
-from infrastructure.mcp.faults import TransportFailedError, connect_failure, fault_in
+from infrastructure.mcp.faults import TransportFailedError, connect_failure, fault_in, is_closed
 from infrastructure.mcp.negotiation import Negotiate
 from infrastructure.mcp.server_session import ObservedDispatcher, ServerFacts, ServerSession
 from infrastructure.mcp.transports import ServerTransport
@@ -26,6 +26,7 @@ from infrastructure.mcp.transports import ServerTransport
 logger = logging.getLogger(__name__)
 
 _LAST_COURTESY_S = 0.5
+_LAST_WORDS_S = 1.0
 
 
 class ConnectionEvents(Protocol):
@@ -190,7 +191,15 @@ class McpConnection:
         dispatcher = ObservedDispatcher(reader, writer)
         client = ClientSession(dispatcher=dispatcher, client_info=self._client, message_handler=self._on_message)
         await stack.enter_async_context(client)
-        await self._negotiate(client)
+        try:
+            await self._negotiate(client)
+        except MCPError as exc:
+            # A write finds the pipe broken before the end of the process, which says why, is noticed.
+            if is_closed(exc):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LAST_WORDS_S):
+                        await dispatcher.ended.wait()
+            raise
         session = ServerSession(session=client, dispatcher=dispatcher, transport=self._transport, client=self._client)
         is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
         if self._on_tools_changed is not None and session.facts.announces_tool_changes and is_modern:
