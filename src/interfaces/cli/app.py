@@ -17,6 +17,7 @@ from interfaces.cli.commands.key import key_app
 from interfaces.cli.commands.mcp import mcp_app
 from interfaces.cli.commands.run import run
 from interfaces.cli.commands.runs import run_cancel, run_resume, run_show
+from interfaces.cli.commands.secret import secret_app
 from interfaces.cli.commands.serve import serve
 from interfaces.cli.commands.thread import thread_app
 from interfaces.cli.commands.tool import tool_app
@@ -67,6 +68,7 @@ def build_app() -> typer.Typer:
     app.add_typer(thread_app, name="thread")
     app.add_typer(audit_app, name="audit")
     app.add_typer(key_app, name="key")
+    app.add_typer(secret_app, name="secret")
     app.command(epilog="Example: dragoman doctor")(doctor)
     return app
 

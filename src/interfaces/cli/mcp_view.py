@@ -1,7 +1,5 @@
 """MCP servers, their tools and test results as text for people."""
 
-import shlex
-
 from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTools, SkippedTool
 from interfaces.cli.terminal import Terminal, duration, one_line
 
@@ -16,15 +14,13 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "slug": server.slug,
             "id": server.id,
             "kind": server.kind,
-            "command": "" if server.command is None else shlex.join([server.command, *server.args]),
+            "reached by": server.reached_by,
             "env": ", ".join(server.env),
-            "url": server.url or "",
             "headers": ", ".join(server.headers),
             "isolation": server.isolation,
             "trusted": "yes" if server.trusted else "no",
             "enabled": "yes" if server.enabled else "no",
             "timeout": "" if server.timeout_s is None else f"{server.timeout_s:g} s",
-            "version": str(server.version),
             "state": f"{status.state} since {status.since}" if status.since else status.state,
             "protocol": status.protocol_version or "",
             "tools": "" if status.tool_count is None else str(status.tool_count),

@@ -9,6 +9,7 @@ import typer
 
 from interfaces.cli.api import ServiceApi
 from interfaces.cli.failures import INTERRUPTED
+from interfaces.cli.secret_input import read_secret
 from interfaces.cli.terminal import Terminal
 
 ResultT = TypeVar("ResultT")
@@ -32,6 +33,7 @@ class Session:
 
     terminal: Terminal
     connect: Connect
+    read_secret: Callable[[str], str] = read_secret
 
     def perform(self, action: Callable[[ServiceApi], Awaitable[int | None]], *, worker: bool = False) -> None:
         """Run the action with the service at hand. What it returns, if not 0 or None, is the exit code.

@@ -1,5 +1,6 @@
 """The service's answers as far as commands show them. Fields of newer services are ignored."""
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -146,21 +147,31 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """A registered MCP server; of `env` and `headers` only the names are known."""
+    """A registered MCP server; of `env` and `headers` only the names are known. `version` is its package's."""
 
     id: str
     slug: str
     kind: str
-    version: int = 0
+    package: str | None = None
+    version: str | None = None
     command: str | None = None
     args: list[str] = field(default_factory=list)
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, object] = field(default_factory=dict)
     url: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, object] = field(default_factory=dict)
     trusted: bool = False
     isolation: str = ""
     timeout_s: float | None = None
     enabled: bool = True
+
+    @property
+    def reached_by(self) -> str:
+        """Its URL, its command, or its package at the version that is asked for."""
+        if self.command is not None:
+            return shlex.join([self.command, *self.args])
+        if self.package is not None:
+            return self.package if self.version is None else f"{self.package} {self.version}"
+        return self.url or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +255,23 @@ class ApiKey:
     created_at: str = ""
     revoked_at: str | None = None
     token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A named secret without its value."""
+
+    name: str
+    created_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """A step of a key rotation."""
+
+    reencrypted: int
+    remaining: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

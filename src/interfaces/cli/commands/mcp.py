@@ -106,7 +106,7 @@ def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
                     server.slug,
                     server.id,
                     server.kind,
-                    server.url or " ".join([server.command or "", *server.args]),
+                    server.reached_by,
                     server.isolation,
                     "yes" if server.trusted else "no",
                     "yes" if server.enabled else "no",

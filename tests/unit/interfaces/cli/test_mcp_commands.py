@@ -12,14 +12,15 @@ SERVER: JsonObject = {
     "kind": "custom",
     "command": "python",
     "args": ["-m", "a server"],
-    "env": {"TOKEN": "[hidden]"},
+    "env": {"TOKEN": {"set": True}},
     "url": None,
     "headers": {},
     "trusted": False,
     "isolation": "run",
     "timeout_s": 30.0,
     "enabled": True,
-    "version": 1,
+    "version": None,
+    "revision": 1,
 }
 TOOL: JsonObject = {"name": "now", "model_name": "mcp__time__now", "description": "The time.\nNow.", "parameters": {}}
 
@@ -75,10 +76,10 @@ def test_servers_are_listed_and_shown_without_their_secrets() -> None:
         .on("GET", "/v1/mcp-servers/time", SERVER)
         .on("GET", "/v1/mcp-servers/time/status", status)
     )
-    assert "python -m a server" in service.run("mcp", "list").out
+    assert "python -m 'a server'" in service.run("mcp", "list").out
     shown = service.run("mcp", "show", "time").out
     assert "python -m 'a server'" in shown
-    assert "env         TOKEN" in shown
+    assert "env         TOKEN\n" in shown
     assert "unhealthy since" in shown
     assert "it broke" in shown
     assert service.run("mcp", "show", "time", "--json").json == {**SERVER, "status": status}
@@ -136,3 +137,15 @@ def test_a_server_is_removed() -> None:
 def test_a_slug_that_is_taken_is_exit_code_1() -> None:
     service = FakeService().on("POST", "/v1/mcp-servers", problem(409, "mcp_server_slug_taken", "The slug is taken."))
     assert service.run("mcp", "add", "time", "--", "x").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"command": None, "url": "https://x/mcp", "kind": "http"}, "https://x/mcp"),
+        ({"command": None, "package": "mcp-server-git", "version": "2.0", "kind": "python"}, "mcp-server-git 2.0"),
+    ],
+)
+def test_a_list_says_how_each_server_is_reached(changes: JsonObject, shown: str) -> None:
+    service = FakeService().on("GET", "/v1/mcp-servers", {"data": [SERVER | changes], "next_cursor": None})
+    assert shown in service.run("mcp", "list").out

@@ -1,0 +1,93 @@
+"""`dragoman secret`: named secrets, and the key they are encrypted with."""
+
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage, CommandFailure
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import Rotation, Secret, entries_of, read_as
+
+secret_app = typer.Typer(
+    help="Manage named secrets.",
+    no_args_is_help=True,
+    epilog="Example: printenv GITHUB_TOKEN | dragoman secret set GITHUB_TOKEN",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help='The secret\'s name; {"secret": NAME} refers to it.')]
+
+
+@secret_app.command(
+    "set",
+    epilog="Examples: dragoman secret set GITHUB_TOKEN; printenv GITHUB_TOKEN | dragoman secret set GITHUB_TOKEN",
+)
+def set_secret(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
+    """Store a secret, or give it a new value. The value is asked for, or read from a pipe; it cannot be read back."""
+    session = session_of(context)
+    value = session.read_secret(f"Value of {name} (not shown): ")
+    if not value:
+        raise BadUsage("The value is empty.")
+
+    async def put(api: ServiceApi) -> None:
+        document = await api.post(path_to("secrets"), {"name": name, "value": value})
+        session.terminal.note(f"Set {read_as(Secret, document).name}.")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(put)
+
+
+@secret_app.command("list", epilog="Example: dragoman secret list --json")
+def list_secrets(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List secrets by name, without their values."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("secrets"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("name", "created", "changed"),
+            [(secret.name, secret.created_at, secret.updated_at) for secret in entries_of(Secret, page)],
+            empty="There are no secrets. Store one with `dragoman secret set NAME`.",
+        )
+
+    session.perform(show)
+
+
+@secret_app.command("delete", epilog="Example: dragoman secret delete GITHUB_TOKEN")
+def delete_secret(context: typer.Context, name: Name) -> None:
+    """Delete a secret that nothing refers to."""
+    session = session_of(context)
+
+    async def delete(api: ServiceApi) -> None:
+        await api.delete(path_to("secrets", name))
+        session.terminal.note(f"Deleted {name}.")
+
+    session.perform(delete)
+
+
+@secret_app.command("rotate", epilog="Example: dragoman secret rotate")
+def rotate(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """Encrypt everything secret anew: with a new key if the key is kept in HOME/secret.key, else with the first key of
+    DRAGOMAN_SECRET_KEY. May be interrupted and repeated."""
+    session = session_of(context)
+
+    async def step_by_step(api: ServiceApi) -> None:
+        total = 0
+        while True:
+            done = read_as(Rotation, await api.post(path_to("secrets", "rotate")))
+            total += done.reencrypted
+            if done.remaining == 0:
+                break
+            if done.reencrypted == 0:
+                raise CommandFailure(f"{done.remaining} values could not be encrypted anew. Try again.")
+            session.terminal.note(f"Encrypted {total} values anew, {done.remaining} remain.")
+        if as_json:
+            session.terminal.json({"reencrypted": total})
+        else:
+            session.terminal.note(f"Everything is under the newest key: {total} values were encrypted anew.")
+
+    session.perform(step_by_step)

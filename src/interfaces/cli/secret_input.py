@@ -1,0 +1,21 @@
+"""Secret values from the terminal or a pipe. Never from arguments, which every user of the machine can see."""
+
+import getpass
+import sys
+
+from interfaces.cli.failures import INTERRUPTED, BadUsage, CommandFailure
+
+
+def read_secret(prompt: str) -> str:
+    """What a person types (unseen) after the prompt, or all of a pipe but its last line end. Raises BadUsage."""
+    if sys.stdin.isatty():
+        try:
+            return getpass.getpass(prompt)
+        except KeyboardInterrupt:
+            raise CommandFailure("Interrupted.", exit_code=INTERRUPTED) from None
+        except EOFError:
+            raise BadUsage("No value was given.") from None
+    try:
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise BadUsage("The value is not text.") from None
