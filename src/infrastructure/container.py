@@ -59,6 +59,11 @@ from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.watch_run import WatchRun
+from application.secrets.delete_secret import DeleteSecret
+from application.secrets.list_secrets import ListSecrets
+from application.secrets.ports import KeyRing, SecretStore
+from application.secrets.rotate_secret_key import RotateSecretKey
+from application.secrets.set_secret import SetSecret
 from application.system.ports import Clock, IdSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
@@ -102,11 +107,14 @@ from infrastructure.persistence.revision import is_current
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.secret_store import SqlSecretStore
+from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secrets import SecretBox, load_or_create_secret_key
+from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
+from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings, base_process_environment
 from infrastructure.system import RandomIds, SystemClock
 from infrastructure.tracing.null import NullTracer
@@ -116,7 +124,11 @@ REFRESH_TIMEOUT_S = 30.0
 
 
 def _secret_box(settings: Settings) -> SecretBox:
-    return SecretBox(settings.secret_keys or (load_or_create_secret_key(settings.home),))
+    return SecretBox(settings.secret_keys or load_or_create_secret_keys(settings.home))
+
+
+def _key_ring(settings: Settings, box: SecretBox) -> KeyRing:
+    return GivenKeyRing() if settings.secret_keys else HomeKeyRing(home=settings.home, box=box)
 
 
 def _model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
@@ -200,14 +212,22 @@ def _routed_models(
     )
 
 
-def _connections(clock: Clock, catalogs: McpCatalogStore) -> LazyMcpConnections:
+def _connections(
+    clock: Clock, catalogs: McpCatalogStore, secrets: SecretStore, redactor: Redactor
+) -> LazyMcpConnections:
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections import SdkMcpConnections
         from infrastructure.mcp.remote import RemoteClient
+        from infrastructure.mcp.secret_values import SecretValues
         from infrastructure.mcp.transports import ServerTransports
 
         return SdkMcpConnections(
-            transports=ServerTransports(remote=RemoteClient(), environment=base_process_environment()),
+            transports=ServerTransports(
+                remote=RemoteClient(),
+                secrets=SecretValues(secrets=secrets, redactor=redactor),
+                environment=base_process_environment(),
+            ),
+            redact=redactor.redact,
             clock=clock,
             client_version=version("dragoman"),
             on_tools_changed=refresh,
@@ -268,6 +288,7 @@ class Container(containers.DeclarativeContainer):
     servers: providers.Provider[McpServerStore] = providers.Singleton(
         CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box)
     )
+    secrets: providers.Provider[SecretStore] = providers.Singleton(SqlSecretStore, database=database, box=secret_box)
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
         CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database)
     )
@@ -287,7 +308,9 @@ class Container(containers.DeclarativeContainer):
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 
     # Tools.
-    connections: providers.Provider[LazyMcpConnections] = providers.Singleton(_connections, clock, catalogs)
+    connections: providers.Provider[LazyMcpConnections] = providers.Singleton(
+        _connections, clock, catalogs, secrets, redactor
+    )
     code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(_native_tools, code_execution)
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
@@ -469,3 +492,20 @@ class Container(containers.DeclarativeContainer):
         RevokeApiKey, identities=identities, cache=token_cache, clock=clock, ids=ids
     )
     list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(ListAuditEvents, audit_log=audit_log)
+
+    # Secrets.
+    set_secret: providers.Provider[SetSecret] = providers.Singleton(
+        SetSecret, secrets=secrets, forget_server=connections.provided.forget, clock=clock, ids=ids
+    )
+    list_secrets: providers.Provider[ListSecrets] = providers.Singleton(ListSecrets, secrets=secrets)
+    delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
+        DeleteSecret, secrets=secrets, clock=clock, ids=ids
+    )
+    rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
+        RotateSecretKey,
+        vault=providers.Singleton(SqlSecretVault, database=database, box=secret_box),
+        key_ring=providers.Singleton(_key_ring, settings, secret_box),
+        audit_log=audit_log,
+        clock=clock,
+        ids=ids,
+    )

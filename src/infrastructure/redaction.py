@@ -11,6 +11,12 @@ REDACTED = "[redacted]"
 _MIN_SECRET = 6
 """Shorter values are words: hiding them would garble everything and protect nothing."""
 
+_MAX_SECRETS = 20_000
+"""Values registered last; tokens that are renewed every hour must not fill the memory. Whoever uses a value registers it
+anew, so those in use stay."""
+
+_KEY_LENGTH = 12
+_SCHEMES = frozenset({"basic", "bearer", "digest", "token"})
 _MAX_DEPTH = 32
 _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _SECRET_WORDS = frozenset(
@@ -29,16 +35,22 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._registered: dict[str, None] = {}
         self._secrets: tuple[str, ...] = ()
         self.register(*secrets)
 
     def register(self, *secrets: str) -> None:
         """Hide these values from now on; those shorter than six characters are not hidden."""
-        found = set(self._secrets)
-        for secret in secrets:
-            if len(secret) >= _MIN_SECRET:
-                found.update((secret, quote(secret, safe="")))
-                found.update(json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
+        new = [secret for secret in secrets if len(secret) >= _MIN_SECRET]
+        known = all(secret in self._registered for secret in new)
+        for secret in new:
+            self._registered.pop(secret, None)
+            self._registered[secret] = None
+        if known:
+            return
+        while len(self._registered) > _MAX_SECRETS:
+            del self._registered[next(iter(self._registered))]
+        found = {spelling for secret in self._registered for spelling in _spellings(secret)}
         # Longest first: a secret that contains another one is hidden whole. A new tuple: readers never see half of it.
         self._secrets = tuple(sorted(found, key=len, reverse=True))
 
@@ -67,6 +79,27 @@ class Redactor:
         if isinstance(value, list | tuple | set | frozenset):
             return [self.redact_value(inner, depth=depth + 1) for inner in value]
         return self.redact(value.decode(errors="replace") if isinstance(value, bytes) else str(value))
+
+
+def secrets_in(name: str, value: str) -> tuple[str, ...]:
+    """What of a setting's value has to be hidden: all of it if its name says so or if it looks like a key, and what
+    follows an authorization scheme. Words such as `production` or `Europe/Lisbon` stay readable."""
+    if not is_secret_name(name) and not _looks_secret(value):
+        return ()
+    scheme, separator, credentials = value.partition(" ")
+    return (value, credentials) if separator and scheme.lower() in _SCHEMES else (value,)
+
+
+def _looks_secret(value: str) -> bool:
+    if "://" in value:
+        return "@" in value
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return len(value) >= _KEY_LENGTH and is_mixed and not any(map(str.isspace, value)) and "/" not in value
+
+
+def _spellings(secret: str) -> tuple[str, ...]:
+    in_json = (json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
+    return secret, quote(secret, safe=""), *in_json
 
 
 def is_secret_name(name: str) -> bool:

@@ -21,6 +21,7 @@ from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from tests.contract.stores import Stores
@@ -47,6 +48,7 @@ def sql_stores(database: Database) -> Stores:
         catalogs=SqlMcpCatalogStore(database=database),
         identity=SqlIdentityStore(database=database),
         audit=SqlAuditLog(database=database),
+        secrets=SqlSecretStore(database=database, box=MirrorBox()),
         runs=SqlRunStore(database=database, wakeups=wakeups),
         leases=SqlRunLeases(database=database, wakeups=wakeups),
         journal=SqlRunJournal(database=database, wakeups=wakeups),

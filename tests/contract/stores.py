@@ -12,6 +12,7 @@ from application.audit.ports import AuditLog
 from application.identity.ports import IdentityStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
+from application.secrets.ports import SecretStore
 from application.threads.ports import ThreadStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
@@ -22,6 +23,7 @@ from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
 
@@ -36,6 +38,7 @@ class Stores:
     catalogs: McpCatalogStore
     identity: IdentityStore
     audit: AuditLog
+    secrets: SecretStore
     runs: RunStore
     leases: RunLeases
     journal: RunJournal
@@ -69,6 +72,7 @@ class InMemoryLeg:
             catalogs=InMemoryMcpCatalogStore(state),
             identity=InMemoryIdentityStore(state),
             audit=InMemoryAuditLog(state),
+            secrets=InMemorySecretStore(state),
             runs=InMemoryRunStore(state, wakeups),
             leases=InMemoryRunLeases(state, wakeups),
             journal=InMemoryRunJournal(state, wakeups),

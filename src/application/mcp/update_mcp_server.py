@@ -1,5 +1,6 @@
 """UpdateMcpServer: change some settings of a registered server."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict
 
@@ -21,6 +22,7 @@ from domain.mcp.server import (
     McpServerKind,
     OutputValidation,
 )
+from domain.secrets.secret import SecretValue
 
 
 class McpServerChanges(TypedDict, total=False):
@@ -56,8 +58,8 @@ class UpdateMcpServerCommand:
     principal: Principal
     server: str
     changes: McpServerChanges = field(default_factory=McpServerChanges)
-    env: dict[str, str | None] = field(default_factory=dict, repr=False)
-    headers: dict[str, str | None] = field(default_factory=dict, repr=False)
+    env: Mapping[str, SecretValue | None] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, SecretValue | None] = field(default_factory=dict, repr=False)
     expected_version: int | None = None
 
 
@@ -121,8 +123,8 @@ class UpdateMcpServer:
         return changed
 
 
-def _merged(stored: dict[str, str], changes: dict[str, str | None]) -> dict[str, str]:
-    together: dict[str, str | None] = {**stored, **changes}
+def _merged(stored: Mapping[str, SecretValue], changes: Mapping[str, SecretValue | None]) -> dict[str, SecretValue]:
+    together: dict[str, SecretValue | None] = {**stored, **changes}
     return {name: value for name, value in together.items() if value is not None}
 
 

@@ -30,6 +30,9 @@ class AuditAction(StrEnum):
     AGENT_DELETED = "agent.deleted"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
+    SECRET_SET = "secret.set"
+    SECRET_DELETED = "secret.deleted"
+    SECRET_KEY_ROTATED = "secret.key_rotated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

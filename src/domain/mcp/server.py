@@ -1,6 +1,7 @@
 """MCP servers as an organization registers them: how each is reached and how its connections behave."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -10,6 +11,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.rate_limit import RateLimit
+from domain.secrets.secret import SecretRef, SecretValue, violations_of
 from domain.tools.names import is_legal_slug
 
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -62,7 +64,7 @@ class ConnectionLoss(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
-    """A server's settings. `env` and `headers` hold secrets: they are encrypted at rest and never shown.
+    """A server's settings. `env` and `headers` hold secrets, or name them: values are encrypted at rest and never shown.
 
     `package` (with its `version`) is what npm and python servers are installed from; `path` what a custom server is
     copied from, if it is not run in place. `command` starts a custom server, or names one of a package's commands.
@@ -78,9 +80,9 @@ class McpServerConfig:
     path: str | None = None
     command: str | None = None
     args: tuple[str, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, SecretValue] = field(default_factory=dict)
     url: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, SecretValue] = field(default_factory=dict)
     trusted: bool = False
     isolation: Isolation = Isolation.RUN
     on_connection_loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY
@@ -96,7 +98,7 @@ class McpServerConfig:
         wrong = []
         if not is_legal_slug(self.slug):
             wrong.append(Violation(path="slug", message="must match [a-z0-9][a-z0-9-]{0,31}"))
-        wrong += [*self._wrong_start(), *self._misplaced_fields()]
+        wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets()]
         for name, number in (
             ("timeout_s", self.timeout_s),
             ("idle_timeout_s", self.idle_timeout_s),
@@ -117,6 +119,20 @@ class McpServerConfig:
     def needs_installation(self) -> bool:
         """Whether it has to be installed before it can be started."""
         return self.kind.is_package or self.path is not None
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The names of the secrets it refers to, sorted."""
+        values = (*self.env.values(), *self.headers.values())
+        return tuple(sorted({value.name for value in values if isinstance(value, SecretRef)}))
+
+    def _wrong_secrets(self) -> list[Violation]:
+        return [
+            violation
+            for group, values in (("env", self.env), ("headers", self.headers))
+            for name, value in values.items()
+            for violation in violations_of(f"{group}.{name}", value)
+        ]
 
     def _misplaced_fields(self) -> list[Violation]:
         given: dict[str, object] = {

@@ -47,7 +47,8 @@ class SdkMcpConnections:
     """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
 
     `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
-    `negotiate` settles the protocol version with servers that are not of kind `sse`.
+    `redact` takes secrets out of what servers print. `negotiate` settles the protocol version with servers that are not
+    of kind `sse`.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class SdkMcpConnections:
         clock: Clock,
         client_version: str,
         on_tools_changed: ToolsChanged | None = None,
+        redact: Callable[[str], str] = str,
         negotiate: Negotiate = negotiate_any,
         connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
         close_timeout_s: float = DEFAULT_CLOSE_TIMEOUT_S,
@@ -65,6 +67,7 @@ class SdkMcpConnections:
         self._clock = clock
         self._client = Implementation(name="dragoman", version=client_version)
         self._on_tools_changed = on_tools_changed
+        self._redact = redact
         self._negotiate = negotiate
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
@@ -162,7 +165,7 @@ class SdkMcpConnections:
     def logs(self, server: McpServer) -> str:
         """The bounded tail of the error output of a started server."""
         log = self._logs.get(server.id)
-        return log.text() if log else ""
+        return self._redact(log.text()) if log else ""
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """The server was changed or removed: its connections end once their calls are done, without being waited for."""

@@ -1,15 +1,23 @@
 """How each kind of server is reached: the transport for one connection to it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+from application.mcp.ports import McpFailure
 from domain.mcp.server import McpServer, McpServerKind
-from infrastructure.mcp.faults import connect_failure, exit_detail, stderr_tail
+from infrastructure.mcp.faults import (
+    TransportFailedError,
+    TransportFault,
+    connect_failure,
+    exit_detail,
+    stderr_tail,
+)
 from infrastructure.mcp.legacy_sse import LegacySseTransport
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.remote import Endpoint, RemoteClient
+from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.stdio import StderrLog, StdioTransport
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.stdio_process import StdioCommand
@@ -59,9 +67,15 @@ class ServerTransports:
     """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it."""
 
     def __init__(
-        self, *, remote: RemoteClient, environment: Mapping[str, str], working_directory: Path | None = None
+        self,
+        *,
+        remote: RemoteClient,
+        secrets: SecretValues,
+        environment: Mapping[str, str],
+        working_directory: Path | None = None,
     ) -> None:
         self._remote = remote
+        self._secrets = secrets
         self._environment = environment
         self._working_directory = working_directory
 
@@ -73,19 +87,68 @@ class ServerTransports:
         """As `OpenTransport`."""
         config = server.config
         if config.kind.is_remote:
-            assert config.url is not None  # the configuration was validated
-            endpoint = Endpoint(self._remote, config.url, config.headers, config.max_response_bytes)
             is_legacy = config.kind is McpServerKind.SSE
-            return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+            kind = LegacySseTransport if is_legacy else StreamableHttpTransport
+            return LateTransport(lambda: self._reached(server), disconnect_cancels=kind.disconnect_cancels)
         if config.command is None:
             raise connect_failure("The server is not installed.")
+        return LateTransport(
+            lambda: self._started(server, log), disconnect_cancels=StdioServerTransport.disconnect_cancels
+        )
+
+    async def _reached(self, server: McpServer) -> ServerTransport:
+        config = server.config
+        assert config.url is not None  # the configuration was validated
+        headers = await self._secrets.headers(server.organization_id, config.headers)
+        endpoint = Endpoint(self._remote, config.url, headers, config.max_response_bytes)
+        is_legacy = config.kind is McpServerKind.SSE
+        return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+
+    async def _started(self, server: McpServer, log: StderrLog) -> ServerTransport:
+        config = server.config
+        assert config.command is not None
+        env = await self._secrets.values(server.organization_id, "env", config.env)
         try:
-            command = StdioCommand(
-                command=config.command, args=config.args, env=config.env, cwd=self._working_directory
-            )
+            command = StdioCommand(command=config.command, args=config.args, env=env, cwd=self._working_directory)
         except ValueError as exc:
             raise connect_failure("The server's command, arguments or environment are not valid.") from exc
-        return StdioServerTransport(command, self._environment, log, config.max_response_bytes)
+        redact = self._secrets.redact
+        return StdioServerTransport(command, self._environment, log, config.max_response_bytes, redact)
+
+
+class LateTransport:
+    """A transport that can be made only when its secrets have been read, which entering it does."""
+
+    def __init__(self, make: Callable[[], Awaitable[ServerTransport]], *, disconnect_cancels: bool) -> None:
+        self._make = make
+        self._made: ServerTransport | None = None
+        self.disconnect_cancels = disconnect_cancels
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageSink | MessageWriter]:
+        """Raises TransportFailedError, and what entering the transport raises."""
+        try:
+            self._made = await self._make()
+        except McpFailure as failure:
+            raise TransportFailedError(TransportFault(kind=failure.kind, detail=failure.detail)) from failure
+        return await self._made.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._made is not None:
+            await self._made.__aexit__(exc_type, exc, traceback)
+
+    def describe_end(self) -> str | None:
+        """Of the transport, once there is one."""
+        return self._made.describe_end() if self._made is not None else None
+
+    def describe_noise(self) -> str | None:
+        """Of the transport, once there is one."""
+        return self._made.describe_noise() if self._made is not None else None
+
+    def stderr(self) -> str:
+        """Of the transport, once there is one."""
+        return self._made.stderr() if self._made is not None else ""
 
 
 class StdioServerTransport:
@@ -94,9 +157,15 @@ class StdioServerTransport:
     disconnect_cancels = False
 
     def __init__(
-        self, command: StdioCommand, environment: Mapping[str, str], log: StderrLog, max_line_bytes: int
+        self,
+        command: StdioCommand,
+        environment: Mapping[str, str],
+        log: StderrLog,
+        max_line_bytes: int,
+        redact: Callable[[str], str],
     ) -> None:
         self._log = _CopyingLog(log)
+        self._redact = redact
         self._transport = StdioTransport(command, environment=environment, log=self._log, max_line_bytes=max_line_bytes)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:
@@ -118,8 +187,8 @@ class StdioServerTransport:
         return f"Lines of its standard output that are not MCP messages: {lines}." if lines else None
 
     def stderr(self) -> str:
-        """The last lines of this process."""
-        return stderr_tail(self._log.text())
+        """The last lines of this process, without secrets."""
+        return self._redact(stderr_tail(self._log.text()))
 
 
 class _CopyingLog(StderrLog):

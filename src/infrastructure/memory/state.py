@@ -36,6 +36,7 @@ from domain.mcp.server import McpServer
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
@@ -95,6 +96,7 @@ class InMemoryState:
         self.deleted_agents: set[AgentId] = set()
         self.servers: dict[McpServerId, McpServer] = {}
         self.catalogs: dict[McpServerId, McpCatalog] = {}
+        self.secrets: dict[tuple[OrganizationId, str], tuple[Secret, str]] = {}
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}

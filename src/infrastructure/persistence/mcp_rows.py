@@ -1,5 +1,6 @@
 """MCP servers and catalogs to rows and back."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 from domain.ids import McpServerId, OrganizationId
@@ -15,6 +16,7 @@ from domain.mcp.server import (
     McpServerKind,
     OutputValidation,
 )
+from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.paging import AnyRow
 
@@ -34,7 +36,7 @@ class SecretBox(Protocol):
 def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
     """Columns of `mcp_server`."""
     config, installation = server.config, server.installation
-    secrets: JsonObject = {"env": dict(config.env), "headers": dict(config.headers)}
+    secrets: JsonObject = {"env": _values_to_json(config.env), "headers": _values_to_json(config.headers)}
     return {
         "id": server.id,
         "organization_id": server.organization_id,
@@ -117,7 +119,7 @@ def catalog_of(state: AnyRow, definitions: "list[JsonValue]") -> McpCatalog:
 
 
 def _config_to_json(config: McpServerConfig) -> JsonObject:
-    """Everything but `env` and `headers`."""
+    """Everything but `env` and `headers`, and the names of the secrets they refer to."""
     return {
         "slug": config.slug,
         "kind": config.kind.value,
@@ -137,12 +139,21 @@ def _config_to_json(config: McpServerConfig) -> JsonObject:
         "max_concurrency": config.max_concurrency,
         "rate_limit": _rate_limit_to_json(config.rate_limit),
         "enabled": config.enabled,
+        "secrets": [*config.secret_names],
     }
+
+
+def _values_to_json(values: Mapping[str, SecretValue]) -> JsonObject:
+    return {name: {"secret": value.name} if isinstance(value, SecretRef) else value for name, value in values.items()}
+
+
+def _values_from_json(stored: dict[str, str | dict[str, str]]) -> dict[str, SecretValue]:
+    return {name: SecretRef(value["secret"]) if isinstance(value, dict) else value for name, value in stored.items()}
 
 
 def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
     config = cast("dict[str, Any]", stored)
-    secret = cast("dict[str, dict[str, str]]", secrets)
+    secret = cast("dict[str, dict[str, str | dict[str, str]]]", secrets)
     return McpServerConfig(
         slug=config["slug"],
         kind=McpServerKind(config["kind"]),
@@ -152,9 +163,9 @@ def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
         path=config.get("path"),
         command=config["command"],
         args=tuple(config["args"]),
-        env=secret["env"],
+        env=_values_from_json(secret["env"]),
         url=config["url"],
-        headers=secret["headers"],
+        headers=_values_from_json(secret["headers"]),
         trusted=config["trusted"],
         isolation=Isolation(config["isolation"]),
         on_connection_loss=ConnectionLoss(config.get("on_connection_loss", ConnectionLoss.MARK_UNHEALTHY)),

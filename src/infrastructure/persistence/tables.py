@@ -265,7 +265,20 @@ audit_event = Table(
     sqlite_with_rowid=False,
 )
 
-# `secrets` is the encrypted JSON of env and headers; `config` is everything else.
+# `value` is encrypted. What refers to a secret by its name does so in its own configuration.
+secret = Table(
+    "secret",
+    metadata,
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", PlainText, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Index(None, "organization_id", "created_at", "name"),
+)
+
+# `secrets` is the encrypted JSON of env and headers; `config` is everything else, with the names of the secrets that
+# those refer to.
 mcp_server = Table(
     "mcp_server",
     metadata,

@@ -18,6 +18,7 @@ from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.routes import runs_routes
+from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.use_cases import Readiness, UseCases
@@ -52,6 +53,7 @@ def create_app(
             *runs_routes(),
             *audit_routes(),
             *api_keys_routes(),
+            *secrets_routes(),
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={

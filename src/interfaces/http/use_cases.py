@@ -33,6 +33,10 @@ from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListR
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.watch_run import WatchRun
+from application.secrets.delete_secret import DeleteSecret
+from application.secrets.list_secrets import ListSecrets
+from application.secrets.rotate_secret_key import RotateSecretKey
+from application.secrets.set_secret import SetSecret
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
@@ -93,6 +97,11 @@ class UseCases:
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys
     revoke_api_key: RevokeApiKey
+
+    set_secret: SetSecret
+    list_secrets: ListSecrets
+    delete_secret: DeleteSecret
+    rotate_secret_key: RotateSecretKey
 
 
 class Readiness(Protocol):

@@ -46,6 +46,10 @@ from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListR
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.watch_run import WatchRun
+from application.secrets.delete_secret import DeleteSecret
+from application.secrets.list_secrets import ListSecrets
+from application.secrets.rotate_secret_key import RotateSecretKey
+from application.secrets.set_secret import SetSecret
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
@@ -66,10 +70,12 @@ from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemo
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.secret_keys import GivenKeyRing
 from interfaces.http.app import create_app
 from interfaces.http.use_cases import UseCases
 from tests.builders import ORG, OTHER_ORG, a_displayable_call, a_key, an_organization
@@ -224,6 +230,7 @@ def _stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         catalogs=InMemoryMcpCatalogStore(state),
         identity=InMemoryIdentityStore(state),
         audit=InMemoryAuditLog(state),
+        secrets=InMemorySecretStore(state),
         runs=InMemoryRunStore(state, wakeups),
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
@@ -301,6 +308,16 @@ def _use_cases(stores: Stores, worker: ObedientWorker, connections: InMemoryMcpC
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
         list_api_keys=ListApiKeys(identities=stores.identity),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),
+        set_secret=SetSecret(secrets=stores.secrets, forget_server=connections.forget, clock=clock, ids=ids),
+        list_secrets=ListSecrets(secrets=stores.secrets),
+        delete_secret=DeleteSecret(secrets=stores.secrets, clock=clock, ids=ids),
+        rotate_secret_key=RotateSecretKey(
+            vault=InMemorySecretVault(stale=300),
+            key_ring=GivenKeyRing(),
+            audit_log=stores.audit,
+            clock=clock,
+            ids=ids,
+        ),
     )
 
 

@@ -96,6 +96,11 @@ CASES = [
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
     Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path="/v1/secrets", role=Role.ADMIN, status=201, body={"name": "NEW", "value": "a value"}),
+    Case(method="GET", path="/v1/secrets", role=Role.ADMIN),
+    Case(method="DELETE", path="/v1/secrets/{secret}", role=Role.ADMIN, status=204, foreign=True),
+    # An admin's key is not enough: this concerns every organization.
+    Case(method="POST", path="/v1/secrets/rotate", role=Role.ADMIN, status=403),
 ]
 
 
@@ -106,6 +111,7 @@ async def names(service: Service) -> dict[str, str]:
     agent = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "guide"})
     # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
     busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy"})
+    await service.call("POST", "/v1/secrets", json={"name": "ONLY_HERE", "value": "a value"})
     service.worker.act = Act.ASK
     run = (await service.call("POST", "/v1/runs", json={"agent": busy.json()["id"], "input": "hello"})).json()
     service.worker.act = Act.FINISH
@@ -117,6 +123,7 @@ async def names(service: Service) -> dict[str, str]:
         "run_id": run["id"],
         "call": waiting["pending"][0]["id"],
         "key_id": "key_viewer",
+        "secret": "ONLY_HERE",
     }
 
 

@@ -19,8 +19,12 @@ from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKi
 from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.remote import RemoteClient
+from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.tool_changes import ToolsChanged
 from infrastructure.mcp.transports import ServerTransports
+from infrastructure.memory.secrets import InMemorySecretStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.redaction import Redactor
 from infrastructure.system import SystemClock
 from tests.builders import ORG, RUN, SERVER, THREAD, a_server
 
@@ -77,11 +81,16 @@ async def sdk_connections(
     negotiate: Negotiate = negotiate_any,
     on_tools_changed: ToolsChanged | None = None,
     connect_timeout_s: float = PATIENCE_S,
+    secrets: SecretReader | None = None,
+    redactor: Redactor | None = None,
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
-    transports = ServerTransports(remote=RemoteClient(), environment=os.environ)
+    redactor = redactor or Redactor()
+    values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), redactor=redactor)
+    transports = ServerTransports(remote=RemoteClient(), secrets=values, environment=os.environ)
     async with SdkMcpConnections(
+        redact=redactor.redact,
         transports=transports,
         clock=SystemClock(),
         client_version="0",

@@ -8,7 +8,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.secrets import SECRET_KEY_FILE, SecretBox, load_or_create_secret_key
+from infrastructure.secret_keys import SECRET_KEY_FILE, HomeKeyRing, load_or_create_secret_keys
+from infrastructure.secrets import SecretBox
 
 OLD, NEW = "an old passphrase of somebody", "the new passphrase of somebody"
 
@@ -73,12 +74,13 @@ def test_a_changed_value_is_not_decrypted() -> None:
 def test_the_key_file_is_made_once_for_its_owner_alone_and_read_afterwards(tmp_path: Path) -> None:
     home = tmp_path / "deep" / "home"
 
-    made = load_or_create_secret_key(home)
+    made = load_or_create_secret_keys(home)
 
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert stat.S_IMODE((home / SECRET_KEY_FILE).stat().st_mode) == 0o600
-    assert load_or_create_secret_key(home) == made
-    Fernet(made)  # raises if it is none
+    assert load_or_create_secret_keys(home) == made
+    assert len(made) == 1
+    Fernet(made[0])  # raises if it is none
     assert [entry.name for entry in home.iterdir()] == [SECRET_KEY_FILE]
 
 
@@ -86,17 +88,17 @@ def test_a_key_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> 
     (tmp_path / SECRET_KEY_FILE).write_text("a passphrase somebody wrote\n")
     (tmp_path / SECRET_KEY_FILE).chmod(0o644)
 
-    assert load_or_create_secret_key(tmp_path) == "a passphrase somebody wrote"
+    assert load_or_create_secret_keys(tmp_path) == ("a passphrase somebody wrote",)
     assert stat.S_IMODE((tmp_path / SECRET_KEY_FILE).stat().st_mode) == 0o600
 
 
 def test_starters_at_the_same_time_agree_on_one_key(tmp_path: Path) -> None:
-    keys: list[str] = []
+    keys: list[tuple[str, ...]] = []
     barrier = threading.Barrier(8)
 
     def start() -> None:
         barrier.wait()
-        keys.append(load_or_create_secret_key(tmp_path / "home"))
+        keys.append(load_or_create_secret_keys(tmp_path / "home"))
 
     threads = [threading.Thread(target=start) for _ in range(8)]
     for thread in threads:
@@ -113,7 +115,7 @@ def test_a_key_file_without_a_key_is_an_error_with_its_path(tmp_path: Path, cont
     (tmp_path / SECRET_KEY_FILE).write_bytes(content)
 
     with pytest.raises(ServiceError) as caught:
-        load_or_create_secret_key(tmp_path)
+        load_or_create_secret_keys(tmp_path)
 
     assert caught.value.code == "secret_key_unusable"
     assert str(tmp_path / SECRET_KEY_FILE) in caught.value.detail
@@ -123,6 +125,45 @@ def test_a_home_that_cannot_be_made_is_an_error_with_its_path(tmp_path: Path) ->
     (tmp_path / "file").write_text("in the way")
 
     with pytest.raises(ServiceError) as caught:
-        load_or_create_secret_key(tmp_path / "file" / "home")
+        load_or_create_secret_keys(tmp_path / "file" / "home")
 
     assert caught.value.code == "secret_key_unusable"
+
+
+@pytest.mark.requirement("B12")
+def test_a_rotation_puts_a_new_key_on_disk_before_it_is_used_and_drops_the_old_one_in_the_end(tmp_path: Path) -> None:
+    old = load_or_create_secret_keys(tmp_path)
+    box = SecretBox(old)
+    stored_before = box.encrypt(b"value")
+    ring = HomeKeyRing(home=tmp_path, box=box)
+
+    ring.begin_rotation()
+
+    during = load_or_create_secret_keys(tmp_path)
+    assert during[1:] == old
+    assert not box.is_current(stored_before)
+    assert box.decrypt(stored_before) == b"value"
+    stored_after = box.encrypt(b"value")
+    assert SecretBox(during).is_current(stored_after)
+
+    ring.finish_rotation()
+
+    assert load_or_create_secret_keys(tmp_path) == during[:1]
+    assert stat.S_IMODE((tmp_path / SECRET_KEY_FILE).stat().st_mode) == 0o600
+    assert box.decrypt(stored_after) == b"value"
+    with pytest.raises(ServiceError):
+        box.decrypt(stored_before)
+    assert [entry.name for entry in tmp_path.iterdir()] == [SECRET_KEY_FILE]
+
+
+@pytest.mark.requirement("B12")
+def test_a_rotation_that_was_cut_off_goes_on_with_the_key_it_had_made(tmp_path: Path) -> None:
+    old = load_or_create_secret_keys(tmp_path)
+    HomeKeyRing(home=tmp_path, box=SecretBox(old)).begin_rotation()
+    after_restart = load_or_create_secret_keys(tmp_path)
+    box = SecretBox(after_restart)
+
+    HomeKeyRing(home=tmp_path, box=box).begin_rotation()
+
+    assert load_or_create_secret_keys(tmp_path) == after_restart
+    assert box.decrypt(SecretBox(old).encrypt(b"value")) == b"value"

@@ -16,10 +16,9 @@ from domain.mcp.server import (
     OutputValidation,
     default_isolation,
 )
+from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
-
-HIDDEN = "[hidden]"
-"""What is shown in place of a stored secret."""
+from interfaces.http.secrets.references import HIDDEN, WriteOnly, secret_value
 
 _EXAMPLE: JsonObject = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
 _REMOTE_EXAMPLE: JsonObject = {
@@ -55,7 +54,8 @@ class RateLimitBody(Body):
 
 
 class McpServerBody(Body):
-    """An MCP server. `env` (of started servers) and `headers` (of remote ones) are write-only; `args` hold no secrets."""
+    """An MCP server. Values of `env` (of started servers) and `headers` (of remote ones) are write-only, or given by the
+    name of a secret (`{"secret": NAME}`); `args` hold no secrets."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         _EXAMPLE,
@@ -80,9 +80,9 @@ class McpServerBody(Body):
         "and python: which of the package's commands, if it has several.",
     )
     args: Strings = ()
-    env: dict[str, str] = Field(default_factory=dict, description="Write-only.")
+    env: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
     url: str | None = Field(default=None, description="Of kinds http and sse.")
-    headers: dict[str, str] = Field(default_factory=dict, description="Write-only.")
+    headers: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
     trusted: bool = Field(default=False, description="Whether its hints and instructions are believed.")
     isolation: IsolationMode | None = Field(
         default=None, description="Who shares a connection; by default `shared` for remote servers, `run` for others."
@@ -117,9 +117,9 @@ class McpServerBody(Body):
             path=self.path,
             command=self.command,
             args=self.args,
-            env=self.env,
+            env={name: secret_value(value) for name, value in self.env.items()},
             url=self.url,
-            headers=self.headers,
+            headers={name: secret_value(value) for name, value in self.headers.items()},
             trusted=self.trusted,
             isolation=self.isolation or default_isolation(self.kind),
             on_connection_loss=self.on_connection_loss,
@@ -160,9 +160,9 @@ class UpdateMcpServerBody(Patch):
     path: str | None = None
     command: str | None = None
     args: Strings | None = None
-    env: dict[str, str | None] | None = None
+    env: dict[str, WriteOnly | None] | None = None
     url: str | None = None
-    headers: dict[str, str | None] | None = None
+    headers: dict[str, WriteOnly | None] | None = None
     trusted: bool | None = None
     isolation: IsolationMode | None = None
     on_connection_loss: LossStrategy | None = None
@@ -181,11 +181,11 @@ class UpdateMcpServerBody(Patch):
             changes["rate_limit"] = None if self.rate_limit is None else self.rate_limit.to_limit()
         return cast(McpServerChanges, changes)
 
-    def to_env_changes(self) -> dict[str, str | None]:
+    def to_env_changes(self) -> dict[str, SecretValue | None]:
         """The entries of env to set or remove."""
         return _without_hidden(self.env)
 
-    def to_header_changes(self) -> dict[str, str | None]:
+    def to_header_changes(self) -> dict[str, SecretValue | None]:
         """The headers to set or remove."""
         return _without_hidden(self.headers)
 
@@ -204,5 +204,9 @@ class ImportBody(Body):
         return cast("dict[str, JsonValue]", self.entries)
 
 
-def _without_hidden(entries: dict[str, str | None] | None) -> dict[str, str | None]:
-    return {name: value for name, value in (entries or {}).items() if value != HIDDEN}
+def _without_hidden(entries: dict[str, WriteOnly | None] | None) -> dict[str, SecretValue | None]:
+    return {
+        name: None if value is None else secret_value(value)
+        for name, value in (entries or {}).items()
+        if value != HIDDEN
+    }

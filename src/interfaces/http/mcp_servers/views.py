@@ -12,7 +12,7 @@ from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import McpServer
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
-from interfaces.http.mcp_servers.schemas import HIDDEN
+from interfaces.http.secrets.references import WriteOnlyView, write_only_view
 
 
 class RateLimitView(TypedDict):
@@ -23,7 +23,7 @@ class RateLimitView(TypedDict):
 
 
 class McpServerView(TypedDict):
-    """A registered server; `env` and `headers` show names only. `version` is its package's, `revision` counts its
+    """A registered server; `env` and `headers` show no values. `version` is its package's, `revision` counts its
     changes."""
 
     id: str
@@ -34,9 +34,9 @@ class McpServerView(TypedDict):
     path: str | None
     command: str | None
     args: list[str]
-    env: dict[str, str]
+    env: dict[str, WriteOnlyView]
     url: str | None
-    headers: dict[str, str]
+    headers: dict[str, WriteOnlyView]
     trusted: bool
     isolation: str
     on_connection_loss: str
@@ -170,9 +170,9 @@ def server_view(server: McpServer) -> McpServerView:
         "path": config.path,
         "command": config.command,
         "args": list(config.args),
-        "env": dict.fromkeys(config.env, HIDDEN),
+        "env": {name: write_only_view(value) for name, value in config.env.items()},
         "url": config.url,
-        "headers": dict.fromkeys(config.headers, HIDDEN),
+        "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "trusted": config.trusted,
         "isolation": config.isolation.value,
         "on_connection_loss": config.on_connection_loss.value,

@@ -1,0 +1,43 @@
+"""`{"secret": NAME}`: how a body says that a value is the one of a named secret, and how such a value is shown."""
+
+from typing import ClassVar, TypedDict
+
+from pydantic import Field
+
+from domain.json_value import JsonObject
+from domain.secrets.secret import SecretRef, SecretValue
+from interfaces.http.bodies import Body
+
+HIDDEN = "[hidden]"
+"""What is shown in place of a stored secret."""
+
+
+class SecretReference(Body):
+    """The value of a named secret, read when it is needed."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"secret": "GITHUB_TOKEN"},)
+
+    secret: str = Field(description="The name of a secret.")
+
+
+WriteOnly = str | SecretReference
+"""A value that is never shown again, or the name of one."""
+
+
+class SecretReferenceView(TypedDict):
+    """The value of a named secret."""
+
+    secret: str
+
+
+WriteOnlyView = str | SecretReferenceView
+
+
+def secret_value(given: WriteOnly) -> SecretValue:
+    """The value, or what stands for it."""
+    return SecretRef(given.secret) if isinstance(given, SecretReference) else given
+
+
+def write_only_view(value: SecretValue) -> WriteOnlyView:
+    """The name of a secret is shown, a value never."""
+    return {"secret": value.name} if isinstance(value, SecretRef) else HIDDEN

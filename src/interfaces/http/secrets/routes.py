@@ -1,0 +1,66 @@
+"""Routes of named secrets."""
+
+from litestar import Response, delete, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, JSONBody
+
+from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
+from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
+from application.secrets.rotate_secret_key import RotateSecretKey, RotateSecretKeyCommand
+from application.secrets.set_secret import SetSecret, SetSecretCommand
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.secrets.schemas import SetSecretBody
+from interfaces.http.secrets.views import RotationView, SecretPage, SecretView, secret_view
+
+TAGS = ["Secrets"]
+
+_CREATED = 201
+_REPLACED = 200
+
+
+@post("/secrets", tags=TAGS, summary="Set a secret", responses=documented(403))
+async def set_secret(
+    request: ApiRequest, data: JSONBody[SetSecretBody], set_secret: NamedDependency[SetSecret]
+) -> Response[SecretView]:
+    """Needs the role admin. Stores a new secret (201), or gives one that exists a new value (200), which servers that
+    use it get with their next connection. The value cannot be read back."""
+    command = SetSecretCommand(principal=request.principal, name=data.name, value=data.value)
+    result = await set_secret.execute(command)
+    return Response(secret_view(result.secret), status_code=_CREATED if result.created else _REPLACED)
+
+
+@get("/secrets", tags=TAGS, summary="List secrets", responses=documented(403))
+async def list_secrets(
+    *,
+    request: ApiRequest,
+    list_secrets: NamedDependency[ListSecrets],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> SecretPage:
+    """Needs the role admin. Names and dates, newest first."""
+    command = ListSecretsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+    return page_view(await list_secrets.execute(command), secret_view)
+
+
+@delete("/secrets/{secret:str}", tags=TAGS, summary="Delete a secret", responses=documented(403, 404, 409))
+async def delete_secret(
+    request: ApiRequest, secret: FromPath[str], delete_secret: NamedDependency[DeleteSecret]
+) -> None:
+    """Needs the role admin. One that is referred to stays."""
+    await delete_secret.execute(DeleteSecretCommand(principal=request.principal, name=secret))
+
+
+@post("/secrets/rotate", tags=TAGS, summary="Rotate the secret key", status_code=200, responses=documented(403))
+async def rotate_secret_key(request: ApiRequest, rotate_secret_key: NamedDependency[RotateSecretKey]) -> RotationView:
+    """Needs a platform key. One step of encrypting everything anew; repeat it until nothing remains."""
+    done = await rotate_secret_key.execute(RotateSecretKeyCommand(principal=request.principal))
+    return {"reencrypted": done.reencrypted, "remaining": done.remaining}
+
+
+def secrets_routes() -> list[HTTPRouteHandler]:
+    """The routes of secrets."""
+    return [set_secret, list_secrets, delete_secret, rotate_secret_key]
