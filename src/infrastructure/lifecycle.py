@@ -21,10 +21,13 @@ STOP_S = 5.0
 """How long what did not drain may take to let go."""
 
 
-def configure_logs(container: Container) -> None:
-    """Make this process log as its settings say, without secrets."""
+def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
+    """Make this process log as its settings say, without secrets; with `only_trouble`, warnings and errors alone."""
     settings = container.settings()
-    configure_logging(level=settings.log_level, form=settings.log_format, redactor=container.redactor())
+    level = settings.log_level
+    if only_trouble and level in {"debug", "info"}:
+        level = "warning"
+    configure_logging(level=level, form=settings.log_format, redactor=container.redactor())
 
 
 @asynccontextmanager

@@ -44,6 +44,7 @@ def build_app(container: Container) -> Litestar:
 async def embedded(settings: Settings, *, worker: bool = True) -> AsyncIterator[EmbeddedService]:
     """The system without a port, for commands that find no running service. Raises ServiceError."""
     container = Container(settings=settings)
+    configure_logs(container, only_trouble=True)
     async with running(container, worker=worker):
         key = container.home().read_admin_key()
         if key is None:
