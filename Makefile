@@ -101,7 +101,7 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 	@$(BIN)/python -m demo.run
 
 .PHONY: test
-test: setup node peers ## all checks and all tests
+test: setup node peers $(DEMO_SETUP) ## all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 

@@ -51,6 +51,14 @@ def command_line(pid: int) -> str:
         return ""
 
 
+def environment_of(pid: int) -> str:
+    """As it was started; empty once the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().replace(b"\0", b"\n").decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def carrying(marker: str) -> set[Process]:
     """All living processes with `marker` in their command line."""
     return {process for process in living() if marker in command_line(process.pid)}
