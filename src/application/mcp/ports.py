@@ -10,8 +10,9 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.catalog import McpCatalog
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.installation import Installation
+from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer
 from domain.threads.message import ImageContent
 
@@ -41,14 +42,33 @@ class McpServerStore(Protocol):
 
 
 class McpCatalogStore(Protocol):
-    """The last good catalog of each server."""
+    """The last good catalog of each server, with what is approved of it."""
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
         """The stored snapshot, or None if the server was never listed."""
         ...
 
-    async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
-        """Replace the snapshot. One of a server that is not (or no longer) there is dropped."""
+    async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
+        """The tool of that name in the stored snapshot, without reading all of it. None if it is not listed."""
+        ...
+
+    async def save(
+        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+    ) -> bool:
+        """Replace the snapshot of revision `catalog.revision` (0: there is none yet) by this one, which becomes the next
+        revision. False if another one was stored meanwhile; then nothing is. One of a server that is not (or no longer)
+        there is dropped, without its audit entries."""
+        ...
+
+    async def approve(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        audit: AuditEvent,
+    ) -> bool:
+        """Take the tool out of quarantine: the definition becomes the approved one. False, and nothing is stored, if the
+        tool is not in quarantine with just this definition."""
         ...
 
 

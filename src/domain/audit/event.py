@@ -25,6 +25,8 @@ class AuditAction(StrEnum):
     MCP_SERVER_INSTALLED = "mcp_server.installed"
     MCP_SERVER_INSTALL_FAILED = "mcp_server.install_failed"
     MCP_SERVER_UNINSTALLED = "mcp_server.uninstalled"
+    MCP_SERVER_TOOL_QUARANTINED = "mcp_server.tool_quarantined"
+    MCP_SERVER_TOOL_APPROVED = "mcp_server.tool_approved"
     AGENT_CREATED = "agent.created"
     AGENT_UPDATED = "agent.updated"
     AGENT_DELETED = "agent.deleted"

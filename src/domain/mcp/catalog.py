@@ -1,13 +1,17 @@
 """What an MCP server offers, as last seen: the snapshot that runs start from without asking the server again."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from domain.ids import McpServerId
 from domain.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class McpToolDefinition:
     """A tool as its server describes it (MCP server/tools). Hints are only as good as the server's word."""
 
@@ -19,6 +23,27 @@ class McpToolDefinition:
     idempotent_hint: bool = False
     destructive_hint: bool | None = None
 
+    def as_json(self) -> JsonObject:
+        """All that is pinned when the definition is approved."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+            "annotations": {
+                "read_only_hint": self.read_only_hint,
+                "idempotent_hint": self.idempotent_hint,
+                "destructive_hint": self.destructive_hint,
+            },
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """`sha256:` and hex over `as_json` as canonical JSON (sorted keys, no spaces, UTF-8). The order in which a server
+        writes keys does not matter; `1` and `1.0` and `true` are different."""
+        canonical = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedTool:
@@ -28,9 +53,15 @@ class SkippedTool:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class McpCatalog:
-    """One server's tools at `taken_at`, in a deterministic order (by name)."""
+    """One server's tools at `taken_at`, in a deterministic order (by name).
+
+    `quarantined` names those of `tools` that may not be used before they are approved, each with the definition of it
+    that is approved, or None for one that never was. `dormant` are approved definitions of tools that the server does not
+    list at present. A catalog fresh from its server has neither. `revision` counts what was stored for the server: a
+    catalog is stored only in the place of the one it was made from.
+    """
 
     server_id: McpServerId
     server_version: int
@@ -40,3 +71,21 @@ class McpCatalog:
     tools: tuple[McpToolDefinition, ...]
     skipped: tuple[SkippedTool, ...]
     taken_at: datetime
+    quarantined: Mapping[str, McpToolDefinition | None] = field(default_factory=dict)
+    dormant: tuple[McpToolDefinition, ...] = ()
+    revision: int = field(default=0, compare=False)
+
+    def find(self, name: str) -> McpToolDefinition | None:
+        """The tool of that name, as the server last described it."""
+        return self._by_name.get(name)
+
+    @property
+    def usable(self) -> tuple[McpToolDefinition, ...]:
+        """The tools that are not in quarantine."""
+        if not self.quarantined:
+            return self.tools
+        return tuple(tool for tool in self.tools if tool.name not in self.quarantined)
+
+    @cached_property
+    def _by_name(self) -> dict[str, McpToolDefinition]:
+        return {tool.name: tool for tool in self.tools}

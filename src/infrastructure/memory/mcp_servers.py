@@ -1,10 +1,13 @@
 """MCP servers and their catalogs in memory."""
 
+from dataclasses import replace
+
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.catalog import McpCatalog
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tool, with_approved
 from domain.mcp.server import McpServer
 from infrastructure.memory.paging import by_time, newest_first
 from infrastructure.memory.state import InMemoryState
@@ -76,10 +79,43 @@ class InMemoryMcpCatalogStore:
         """The stored snapshot, or None."""
         return self._state.catalogs.get(server_id) if self._has(organization_id, server_id) else None
 
-    async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
-        """Replace the snapshot."""
-        if self._has(organization_id, catalog.server_id):
-            self._state.catalogs[catalog.server_id] = catalog
+    async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
+        """One listed tool, or None."""
+        catalog = await self.load(organization_id, server_id)
+        return None if catalog is None else pinned_tool(catalog, name)
+
+    async def save(
+        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+    ) -> bool:
+        """Replace the snapshot that this one was made from, unless its server is gone."""
+        if not self._has(organization_id, catalog.server_id):
+            return True
+        stored = self._state.catalogs.get(catalog.server_id)
+        if (0 if stored is None else stored.revision) != catalog.revision:
+            return False
+        self._state.catalogs[catalog.server_id] = replace(catalog, revision=catalog.revision + 1)
+        for event in audit:
+            self._state.record(event)
+        return True
+
+    async def approve(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        audit: AuditEvent,
+    ) -> bool:
+        """Take the tool out of quarantine, if it stands there with this definition."""
+        catalog = await self.load(organization_id, server_id)
+        tool = None if catalog is None else pinned_tool(catalog, definition.name)
+        if catalog is None or tool is None or tool.state is DefinitionState.APPROVED:
+            return False
+        if tool.definition.digest != definition.digest:
+            return False
+        approved = with_approved(catalog, definition.name)
+        self._state.catalogs[server_id] = replace(approved, revision=catalog.revision + 1)
+        self._state.record(audit)
+        return True
 
     def _has(self, organization_id: OrganizationId, server_id: McpServerId) -> bool:
         server = self._state.servers.get(server_id)

@@ -6,7 +6,8 @@ from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, McpServerId, OrganizationId
-from domain.mcp.catalog import McpCatalog
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.pinning import PinnedTool, pinned_tool
 from domain.mcp.server import McpServer
 from infrastructure.persistence.row_cache import RowCache
 
@@ -113,9 +114,29 @@ class CachedMcpCatalogStore:
             (organization_id, server_id), lambda: self._catalogs.load(organization_id, server_id)
         )
 
-    async def save(self, organization_id: OrganizationId, catalog: McpCatalog) -> None:
+    async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
+        """One listed tool, from the snapshot."""
+        catalog = await self.load(organization_id, server_id)
+        return None if catalog is None else pinned_tool(catalog, name)
+
+    async def save(
+        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+    ) -> bool:
         """Replace the snapshot."""
         try:
-            await self._catalogs.save(organization_id, catalog)
+            return await self._catalogs.save(organization_id, catalog, audit)
+        finally:
+            self._kept.clear()
+
+    async def approve(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        audit: AuditEvent,
+    ) -> bool:
+        """Take the tool out of quarantine."""
+        try:
+            return await self._catalogs.approve(organization_id, server_id, definition, audit)
         finally:
             self._kept.clear()

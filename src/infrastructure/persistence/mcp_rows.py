@@ -1,12 +1,13 @@
 """MCP servers and catalogs to rows and back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.installation import Installation
+from domain.mcp.pinning import PinnedTool
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
@@ -86,35 +87,63 @@ def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str,
         "server_version": catalog.server_version,
         "description": description,
         "taken_at": catalog.taken_at,
+        "revision": catalog.revision + 1,
     }
 
 
+NEW, CHANGED, DORMANT = "new", "changed", "dormant"
+"""Standings of tools that are not simply approved and listed."""
+
+
 def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> list[dict[str, object]]:
-    """Columns of `mcp_tool_definition`, one row for each tool."""
-    return [
-        {
+    """Columns of `mcp_tool_definition`, one row for each tool and each dormant definition."""
+
+    def row(position: int, tool: McpToolDefinition) -> dict[str, object]:
+        standing = former = None
+        if position >= len(catalog.tools):
+            standing = DORMANT
+        elif tool.name in catalog.quarantined:
+            former = catalog.quarantined[tool.name]
+            standing = NEW if former is None else CHANGED
+        return {
             "server_id": catalog.server_id,
             "position": position,
             "organization_id": organization_id,
             "name": tool.name,
             "definition": _definition_to_json(tool),
+            "standing": standing,
+            "approved_definition": None if former is None else _definition_to_json(former),
         }
-        for position, tool in enumerate(catalog.tools)
-    ]
+
+    return [row(position, tool) for position, tool in enumerate((*catalog.tools, *catalog.dormant))]
 
 
-def catalog_of(state: AnyRow, definitions: "list[JsonValue]") -> McpCatalog:
-    """From a row of `mcp_server_state` and the definitions of its tools, in order."""
+def pinned_tool_of(row: AnyRow) -> PinnedTool:
+    """From a row of `mcp_tool_definition` that is not dormant."""
+    definition = _definition_from_json(row.definition)
+    if row.standing is None:
+        return PinnedTool(definition=definition, approved=definition)
+    former = None if row.approved_definition is None else _definition_from_json(row.approved_definition)
+    return PinnedTool(definition=definition, approved=former)
+
+
+def catalog_of(state: AnyRow, definitions: Sequence[AnyRow]) -> McpCatalog:
+    """From a row of `mcp_server_state` and the rows of its tools, in order."""
     description = cast("dict[str, Any]", state.description)
+    listed = [pinned_tool_of(row) for row in definitions if row.standing != DORMANT]
+    dormant = [_definition_from_json(row.definition) for row in definitions if row.standing == DORMANT]
     return McpCatalog(
         server_id=McpServerId(state.server_id),
         server_version=state.server_version,
         protocol_version=description["protocol_version"],
         server_name=description["server_name"],
         instructions=description["instructions"],
-        tools=tuple(_definition_from_json(definition) for definition in definitions),
+        tools=tuple(tool.definition for tool in listed),
         skipped=tuple(SkippedTool(name=tool["name"], reason=tool["reason"]) for tool in description["skipped"]),
         taken_at=state.taken_at,
+        quarantined={tool.definition.name: tool.approved for tool in listed if tool.approved is not tool.definition},
+        dormant=tuple(dormant),
+        revision=state.revision,
     )
 
 

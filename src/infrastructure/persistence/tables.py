@@ -298,7 +298,7 @@ mcp_server = Table(
     Index(None, "organization_id", "created_at", "id"),
 )
 
-# The newest catalog of a server without its tools, which stand in mcp_tool_definition.
+# The newest catalog of a server without its tools, which stand in mcp_tool_definition. `revision` counts its changes.
 mcp_server_state = Table(
     "mcp_server_state",
     metadata,
@@ -307,8 +307,11 @@ mcp_server_state = Table(
     Column("server_version", Integer, nullable=False),
     Column("description", JsonText, nullable=False),
     Column("taken_at", Moment, nullable=False),
+    Column("revision", Integer, nullable=False),
 )
 
+# `standing` is null for an approved tool. `new` ones were never approved, of `changed` ones `approved_definition` was, and
+# `dormant` ones are approved but not listed at present.
 mcp_tool_definition = Table(
     "mcp_tool_definition",
     metadata,
@@ -317,4 +320,7 @@ mcp_tool_definition = Table(
     Column("organization_id", PlainText, nullable=False),
     Column("name", PlainText, nullable=False),
     Column("definition", JsonText, nullable=False),
+    Column("standing", PlainText),
+    Column("approved_definition", JsonText),
+    Index(None, "server_id", "name"),
 )

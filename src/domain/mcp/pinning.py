@@ -1,0 +1,157 @@
+"""Pinning: a server's tools are used as they were approved, and what is new or changed waits in quarantine.
+
+The first catalog ever listed of a server is approved by the act of registering it. After that nothing is approved by
+being listed, whoever asked for the list.
+"""
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+
+DIFF_LIMIT = 16_000
+"""Characters of a difference that are shown."""
+_CONTEXT_LINES = 3
+_COMPARED_LINES = 400
+
+
+class DefinitionState(StrEnum):
+    """Whether a tool may be used; values are part of the public contract."""
+
+    APPROVED = "approved"
+    QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedTool:
+    """A tool as its server describes it now, and the definition of it that is approved, if any is."""
+
+    definition: McpToolDefinition
+    approved: McpToolDefinition | None
+
+    @property
+    def state(self) -> DefinitionState:
+        """Approved, unless its definition is another than the one that was approved."""
+        same = self.approved is not None and self.approved.digest == self.definition.digest
+        return DefinitionState.APPROVED if same else DefinitionState.QUARANTINED
+
+    @property
+    def diff(self) -> str:
+        """What approving it would change, as a unified difference of indented JSON; empty for an approved one."""
+        return definition_diff(self.approved, self.definition)
+
+
+def pinned_tool(catalog: McpCatalog, name: str) -> PinnedTool | None:
+    """The tool of that name in a stored catalog."""
+    definition = catalog.find(name)
+    if definition is None:
+        return None
+    return PinnedTool(definition=definition, approved=catalog.quarantined.get(name, definition))
+
+
+def pinned_tools(catalog: McpCatalog) -> tuple[PinnedTool, ...]:
+    """All tools of a stored catalog, in its order."""
+    return tuple(
+        PinnedTool(definition=tool, approved=catalog.quarantined.get(tool.name, tool)) for tool in catalog.tools
+    )
+
+
+def pinned(listed: McpCatalog, previous: McpCatalog | None) -> McpCatalog:
+    """What a server has just listed, held against what is approved of it. Without a `previous` catalog everything is.
+
+    A tool that is gone just vanishes, and is itself again when it comes back as it was approved.
+    """
+    if previous is None:
+        return listed
+    approved = {tool.name: tool for tool in previous.dormant}
+    for tool in pinned_tools(previous):
+        if tool.approved is not None:
+            approved[tool.definition.name] = tool.approved
+    quarantined = {
+        tool.name: approved.get(tool.name)
+        for tool in listed.tools
+        if tool.name not in approved or approved[tool.name].digest != tool.digest
+    }
+    gone = approved.keys() - {tool.name for tool in listed.tools}
+    dormant = tuple(approved[name] for name in sorted(gone))
+    return replace(listed, quarantined=quarantined, dormant=dormant, revision=previous.revision)
+
+
+def newly_quarantined(catalog: McpCatalog, previous: McpCatalog | None) -> tuple[PinnedTool, ...]:
+    """Tools in quarantine that were not in it before, or with another definition, in the catalog's order."""
+    found = []
+    for tool in catalog.tools:
+        if tool.name not in catalog.quarantined:
+            continue
+        before = previous.find(tool.name) if previous is not None and tool.name in previous.quarantined else None
+        if before is None or before.digest != tool.digest:
+            found.append(PinnedTool(definition=tool, approved=catalog.quarantined[tool.name]))
+    return tuple(found)
+
+
+def with_approved(catalog: McpCatalog, name: str) -> McpCatalog:
+    """The catalog with the present definition of the tool approved."""
+    return replace(catalog, quarantined={tool: old for tool, old in catalog.quarantined.items() if tool != name})
+
+
+def definition_diff(approved: McpToolDefinition | None, current: McpToolDefinition) -> str:
+    """A unified difference of two definitions as indented JSON, at most about DIFF_LIMIT characters.
+
+    The description stands there line by line. Characters that cannot be seen (zero-width, bidirectional, tags) are
+    written as escapes: what is hidden from the eye is not hidden from the model.
+    """
+    before = [] if approved is None else _lines(approved)
+    after = _lines(current)
+    first, last = _common_ends(before, after)
+    middle_before, middle_after = before[first : len(before) - last], after[first : len(after) - last]
+    # Comparing is quadratic: of a definition made to be slow, only the beginning of what changed is shown.
+    is_cut = max(len(middle_before), len(middle_after)) > _COMPARED_LINES and approved is not None
+    if is_cut:
+        middle_before, middle_after = middle_before[:_COMPARED_LINES], middle_after[:_COMPARED_LINES]
+    lead = max(0, first - _CONTEXT_LINES)
+    tail = [] if is_cut else before[len(before) - last :][:_CONTEXT_LINES]
+    shown = difflib.unified_diff(
+        [*before[lead:first], *middle_before, *tail],
+        [*before[lead:first], *middle_after, *tail],
+        "approved" if approved is not None else "/dev/null",
+        "current",
+        n=_CONTEXT_LINES,
+        lineterm="",
+    )
+    # The numbers of lines would count from where the comparison began, and nobody has the file they speak of.
+    text = "\n".join("@@" if line.startswith("@@") else line for line in shown)
+    if len(text) > DIFF_LIMIT or is_cut:
+        return f"{text[:DIFF_LIMIT]}\n[the rest of the difference is not shown: it is too long]"
+    return text
+
+
+def _lines(tool: McpToolDefinition) -> list[str]:
+    shown = {**tool.as_json(), "description": [*tool.description.split("\n")]}
+    text = json.dumps(shown, indent=2, sort_keys=True, ensure_ascii=False)
+    return [_visible(line) for line in text.split("\n")]
+
+
+def _visible(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(character if character.isprintable() else _escaped(character) for character in line)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """How many lines both have in common at the beginning and, beyond those, at the end."""
+    shorter = min(len(before), len(after))
+    first = 0
+    while first < shorter and before[first] == after[first]:
+        first += 1
+    last = 0
+    while last < shorter - first and before[-1 - last] == after[-1 - last]:
+        last += 1
+    return first, last
