@@ -27,6 +27,7 @@ from application.identity.list_api_keys import ListApiKeys
 from application.identity.ports import IdentityStore
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
+from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.get_mcp_server import GetMcpServer
@@ -39,6 +40,7 @@ from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.test_mcp_server import TestMcpServer
@@ -83,6 +85,7 @@ from domain.ids import WorkerId
 from domain.mcp.server import McpServer
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
@@ -212,8 +215,12 @@ def _routed_models(
     )
 
 
+def _egress_policy(settings: Settings) -> EgressPolicy:
+    return EgressPolicy(settings.egress_allowed)
+
+
 def _connections(
-    clock: Clock, catalogs: McpCatalogStore, secrets: SecretStore, redactor: Redactor
+    clock: Clock, ids: IdSource, catalogs: McpCatalogStore, secrets: SecretStore, redactor: Redactor, egress: EgressPolicy
 ) -> LazyMcpConnections:
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections import SdkMcpConnections
@@ -223,7 +230,7 @@ def _connections(
 
         return SdkMcpConnections(
             transports=ServerTransports(
-                remote=RemoteClient(),
+                remote=RemoteClient(egress=egress),
                 secrets=SecretValues(secrets=secrets, redactor=redactor),
                 environment=base_process_environment(),
             ),
@@ -235,10 +242,10 @@ def _connections(
 
     async def refresh(server: McpServer) -> None:
         scope = ConnectionScope(organization_id=server.organization_id)
-        catalog = await connections.discover(server, scope, timeout_s=REFRESH_TIMEOUT_S)
-        await catalogs.save(server.organization_id, catalog)
+        await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
     connections = LazyMcpConnections(load)
+    server_catalogs = ServerCatalogs(catalogs=catalogs, connections=connections, clock=clock, ids=ids)
     return connections
 
 
@@ -272,6 +279,7 @@ class Container(containers.DeclarativeContainer):
     home: providers.Provider[Home] = providers.Singleton(Home, settings.provided.home)
     redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
     secret_box: providers.Provider[SecretBox] = providers.Singleton(_secret_box, settings)
+    egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
     wakeups: providers.Provider[Wakeups] = providers.Singleton(InProcessWakeups)
     run_queue: providers.Provider[InProcessRunQueue] = providers.Singleton(InProcessRunQueue)
@@ -309,7 +317,10 @@ class Container(containers.DeclarativeContainer):
 
     # Tools.
     connections: providers.Provider[LazyMcpConnections] = providers.Singleton(
-        _connections, clock, catalogs, secrets, redactor
+        _connections, clock, ids, catalogs, secrets, redactor, egress_policy
+    )
+    server_catalogs: providers.Provider[ServerCatalogs] = providers.Singleton(
+        ServerCatalogs, catalogs=catalogs, connections=connections, clock=clock, ids=ids
     )
     code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(_native_tools, code_execution)
@@ -319,12 +330,15 @@ class Container(containers.DeclarativeContainer):
         displayable_tools=providers.Singleton(_displayable_tools),
         servers=servers,
         catalogs=catalogs,
+        server_catalogs=server_catalogs,
         connections=connections,
         settings=providers.Factory(ToolCatalogSettings, mcp_enabled=settings.provided.mcp_enabled),
     )
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
         ExecuteMcpTool,
         servers=servers,
+        catalogs=catalogs,
+        server_catalogs=server_catalogs,
         connections=connections,
         schemas=schemas,
         mcp_enabled=settings.provided.mcp_enabled,
@@ -444,13 +458,13 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
-        RegisterMcpServer, servers=servers, clock=clock, ids=ids
+        RegisterMcpServer, servers=servers, outbound=egress_policy, clock=clock, ids=ids
     )
     import_mcp_servers: providers.Provider[ImportMcpServers] = providers.Singleton(
         ImportMcpServers, register=register_mcp_server
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
-        UpdateMcpServer, servers=servers, connections=connections, clock=clock, ids=ids
+        UpdateMcpServer, servers=servers, connections=connections, outbound=egress_policy, clock=clock, ids=ids
     )
     get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=servers)
     list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=servers)
@@ -461,7 +475,10 @@ class Container(containers.DeclarativeContainer):
         TestMcpServer, servers=servers, connections=connections, audit_log=audit_log, clock=clock, ids=ids
     )
     refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
-        RefreshMcpServer, servers=servers, catalogs=catalogs, connections=connections
+        RefreshMcpServer, servers=servers, server_catalogs=server_catalogs
+    )
+    approve_definition: providers.Provider[ApproveDefinition] = providers.Singleton(
+        ApproveDefinition, servers=servers, catalogs=catalogs, clock=clock, ids=ids
     )
     disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
         DisconnectMcpServer, servers=servers, connections=connections, statuses=server_statuses

@@ -1,16 +1,15 @@
 """The one guard on requests that leave for addresses users name: scheme, resolved address, private ranges.
 
 Two halves that belong together: `check` looks at a URL before it is requested (an address written out needs no resolver),
-`GuardedResolver` at what a name resolves to; a client connects to the vetted addresses themselves, so that a name that
-resolves anew cannot slip past (DNS rebinding). Addresses that the operator configures (models, tracing) do not pass here.
+`GuardedResolver` (egress_resolver.py) at what a name resolves to; a client connects to the vetted addresses themselves, so
+that a name that resolves anew cannot slip past (DNS rebinding). Addresses that the operator configures (models, tracing) do
+not pass here.
 """
 
 import ipaddress
 import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
-
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -42,6 +41,14 @@ class EgressPolicy:
                 if not _is_host_name(entry):
                     raise ValueError(f"{entry!r} is neither a network nor an address nor a host name") from None
                 self._hosts.add(entry.lower().rstrip("."))
+
+    def refusal(self, url: str) -> str | None:
+        """Why a URL may not be requested, as far as that can be told without resolving its name; else None."""
+        try:
+            self.check(url)
+        except EgressBlockedError as blocked:
+            return blocked.reason
+        return None
 
     def check(self, url: str) -> None:
         """Look at a URL that is about to be requested. Raises EgressBlockedError."""
@@ -79,36 +86,6 @@ class EgressPolicy:
             return True
         innermost = candidates[-1]
         return any(innermost.version == network.version and innermost in network for network in self._networks)
-
-
-class GuardedResolver(AbstractResolver):
-    """Resolves like `inner` and hands on the permitted addresses only."""
-
-    def __init__(self, policy: EgressPolicy, inner: AbstractResolver) -> None:
-        self._policy = policy
-        self._inner = inner
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The permitted addresses of `host`. Raises EgressBlockedError if there are addresses and none is permitted."""
-        found = await self._inner.resolve(host, port, family)
-        permitted: list[ResolveResult] = []
-        refusal: EgressBlockedError | None = None
-        for result in found:
-            try:
-                self._policy.check_address(host, ipaddress.ip_address(result["host"].partition("%")[0]))
-            except EgressBlockedError as blocked:
-                refusal = blocked
-            else:
-                permitted.append(result)
-        if refusal is not None and not permitted:
-            raise refusal
-        return permitted
-
-    async def close(self) -> None:
-        """Close the resolver below."""
-        await self._inner.close()
 
 
 def _literal_address(host: str) -> Address | None:

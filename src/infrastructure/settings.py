@@ -13,6 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from infrastructure.egress import EgressPolicy
+
 PREFIX = "DRAGOMAN_"
 
 _TEST_PREFIX = f"{PREFIX}TEST_"
@@ -65,6 +67,15 @@ class Settings(BaseSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+def _egress_allow(value: str) -> str:
+    EgressPolicy(_entries(value))
+    return value
+
+
+def _entries(value: str) -> tuple[str, ...]:
+    return tuple(entry for part in value.split(",") if (entry := part.strip()))
+
+
 
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
         default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
@@ -100,6 +111,11 @@ class Settings(BaseSettings):
     )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
         default="info", description="debug, info, warning or error", examples=["info"]
+    egress_allow: Annotated[str, AfterValidator(_egress_allow)] = Field(
+        default="",
+        description="networks, addresses and host names with commas between them",
+        examples=["10.1.0.0/16,mcp.internal"],
+    )
     )
     log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
         default="console", description="console or json", examples=["json"]
@@ -162,6 +178,11 @@ class Settings(BaseSettings):
         return self.langfuse_base_url or self.langfuse_host or _LANGFUSE_CLOUD
 
     @cached_property
+    @property
+    def egress_allowed(self) -> tuple[str, ...]:
+        """What outbound requests may reach although it is not public."""
+        return _entries(self.egress_allow)
+
     def secret_values(self) -> tuple[str, ...]:
         """Every secret among the settings, for redaction."""
         given = (getattr(self, name) for name in type(self).model_fields)

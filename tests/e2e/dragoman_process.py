@@ -40,7 +40,13 @@ class Dragoman:
     def __init__(self, home: Path) -> None:
         self.home = home
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-        self.environment = {**kept, "DRAGOMAN_HOME": str(home), "DRAGOMAN_PORT": "0", "PYTHONUNBUFFERED": "1"}
+        self.environment = {
+            **kept,
+            "DRAGOMAN_HOME": str(home),
+            "DRAGOMAN_PORT": "0",
+            "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8",  # servers of tests are on this machine
+            "PYTHONUNBUFFERED": "1",
+        }
 
     def run(self, *arguments: str, exit_code: int = 0, **environment: str) -> Done:
         """Run a command to its end, which must come with this exit code."""

@@ -26,8 +26,10 @@ Json = dict[str, Any]
 
 
 def environment(home: Path, **settings: str) -> dict[str, str]:
-    """What the process gets: the tests' environment, this HOME, a free port, and `settings` as they are named."""
-    return {**os.environ, "DRAGOMAN_HOME": str(home), "DRAGOMAN_PORT": "0", **settings}
+    """What the process gets: the tests' environment, this HOME, a free port, servers on this machine,
+    and `settings` as they are named."""
+    local = {"DRAGOMAN_PORT": "0", "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8"}
+    return {**os.environ, "DRAGOMAN_HOME": str(home), **local, **settings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

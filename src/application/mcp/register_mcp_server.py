@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.mcp.ports import McpServerStore
-from application.system.ports import Clock, IdSource
+from application.mcp.server_address import require_reachable
+from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -21,20 +22,23 @@ class RegisterMcpServerCommand:
 
 
 class RegisterMcpServer:
-    """Admins register servers; the slug is unique in the organization. Nothing is started or connected by it.
+    """Admins register servers; the slug is unique in the organization. Nothing is started or connected by it. An address
+    that no request may be sent to is refused.
 
     Audited `mcp_server.created`, without any value of env and headers.
     """
 
-    def __init__(self, *, servers: McpServerStore, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, *, servers: McpServerStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource) -> None:
         self._servers = servers
+        self._outbound = outbound
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
-        """The new server. Raises FORBIDDEN, CONFLICT `mcp_server_slug_taken`."""
+        """The new server. Raises FORBIDDEN, INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
+        require_reachable(self._outbound, command.config)
         now = self._clock.now()
         server = McpServer(
             id=McpServerId(self._ids.new("mcp")),

@@ -6,8 +6,9 @@ from typing import TypedDict
 
 from application.audit.entries import audit_entry
 from application.mcp.ports import McpConnections, McpServerStore
+from application.mcp.server_address import require_reachable
 from application.mcp.server_lookup import existing_server
-from application.system.ports import Clock, IdSource
+from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
@@ -71,8 +72,17 @@ class UpdateMcpServer:
     names of the fields changed, without any value.
     """
 
-    def __init__(self, *, servers: McpServerStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        connections: McpConnections,
+        outbound: OutboundPolicy,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
         self._servers = servers
+        self._outbound = outbound
         self._connections = connections
         self._clock = clock
         self._ids = ids
@@ -97,6 +107,8 @@ class UpdateMcpServer:
         )
         if config == server.config:
             return server
+        if config.url != server.config.url:
+            require_reachable(self._outbound, config)
         if server.installation is not None and config.source != server.config.source:
             raise conflict(
                 "mcp_server_installed",

@@ -25,6 +25,15 @@ class LogContext(Protocol):
         ...
 
 
+class OutboundPolicy(Protocol):
+    """Which addresses that users name may be requested."""
+
+    def refusal(self, url: str) -> str | None:
+        """Why a URL may not be requested, in a sentence that is safe to show, as far as its text tells: names are looked
+        at again when they are resolved. None if it may."""
+        ...
+
+
 class IdSource(Protocol):
     """Fresh identifiers."""
 

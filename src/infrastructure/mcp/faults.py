@@ -63,6 +63,13 @@ REDIRECTED = TransportFault(
     detail="The server redirects to another origin, which is not followed.",
     not_executed=True,
 )
+
+
+def blocked_fault(reason: str) -> TransportFault:
+    """The egress guard keeps the request in; `reason` is its sentence."""
+    return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=reason, not_executed=True, over=True)
+
+
 _CLIENT_ERROR, _SERVER_ERROR = range(400, 500), range(500, 600)
 
 

@@ -13,6 +13,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
+from infrastructure.egress import EgressBlockedError, EgressPolicy
+from infrastructure.egress_resolver import GuardedResolver
 from infrastructure.mcp.event_stream import EventStream, StreamEvent
 from infrastructure.mcp.faults import (
     BROKEN,
@@ -21,6 +23,7 @@ from infrastructure.mcp.faults import (
     UNREACHABLE,
     TransportFailedError,
     TransportFault,
+    blocked_fault,
     http_status_fault,
     too_large_fault,
 )
@@ -33,20 +36,36 @@ _FIRST_ERROR_STATUS = 400
 
 
 class RemoteClient:
-    """The HTTP client all connections of the process share. Created at first use; close it in the end."""
+    """The HTTP client all connections of the process share. Created at first use; close it in the end.
 
-    def __init__(self, *, ssl_context: ssl.SSLContext | None = None, resolver: AbstractResolver | None = None) -> None:
+    `egress` says what may be reached; `resolver`, in place of the system's, resolves names before it is asked.
+    """
+
+    def __init__(
+        self,
+        *,
+        egress: EgressPolicy,
+        ssl_context: ssl.SSLContext | None = None,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self._egress = egress
         self._ssl_context = ssl_context
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
+        self._guard: GuardedResolver | None = None
 
     @property
     def session(self) -> aiohttp.ClientSession:
         """The client; every limit on it is the caller's."""
         if self._session is None:
+            self._guard = GuardedResolver(self._egress, self._resolver or aiohttp.DefaultResolver())
             self._session = aiohttp.ClientSession(
                 # Limits per server are kept above; one here would let slow servers starve the others.
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._ssl_context or True, resolver=self._resolver),
+                connector=aiohttp.TCPConnector(
+                    limit=0,
+                    ssl=self._ssl_context or True,
+                    resolver=self._guard,
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
                 auto_decompress=False,
@@ -54,11 +73,25 @@ class RemoteClient:
             )
         return self._session
 
+    def request(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None = None
+    ) -> "aiohttp.client._RequestContextManager":
+        """A request that follows no redirect. Raises TransportFailedError for an address that may not be reached; the
+        address of a name is looked at on the way there (`unreachable_fault`)."""
+        try:
+            self._egress.check(str(url))
+        except EgressBlockedError as blocked:
+            raise TransportFailedError(blocked_fault(blocked.reason)) from blocked
+        return self.session.request(method, url, headers=headers, data=body, allow_redirects=False)
+
     async def close(self) -> None:
         """Closes every socket."""
         if self._session is not None:
             await self._session.close()
             self._session = None
+        if self._guard is not None:
+            await self._guard.close()
+            self._guard = None
 
 
 class Endpoint:
@@ -110,7 +143,7 @@ class Endpoint:
                         raise TransportFailedError(REDIRECTED)
                     yield response
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as exc:
-            raise TransportFailedError(UNREACHABLE) from exc
+            raise TransportFailedError(unreachable_fault(exc)) from exc
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise TransportFailedError(BROKEN) from exc
         finally:
@@ -119,9 +152,7 @@ class Endpoint:
     def _send(
         self, method: str, headers: Mapping[str, str], body: bytes | None
     ) -> "aiohttp.client._RequestContextManager":
-        return self._client.session.request(
-            method, self._url, headers=self._headers | dict(headers), data=body, allow_redirects=False
-        )
+        return self._client.request(method, self._url, self._headers | dict(headers), body)
 
     def _follow(self, response: aiohttp.ClientResponse) -> None:
         location = response.headers.get("location", "")
@@ -160,6 +191,12 @@ class Endpoint:
         async for chunk in response.content.iter_any():
             for event in stream.feed(chunk):
                 yield event
+
+
+def unreachable_fault(error: Exception) -> TransportFault:
+    """Why there is no connection: nobody answers, or none of the addresses of a name may be reached."""
+    inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+    return blocked_fault(inner.reason) if isinstance(inner, EgressBlockedError) else UNREACHABLE
 
 
 def _refuse_encoding(response: aiohttp.ClientResponse) -> None:

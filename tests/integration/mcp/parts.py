@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from aiohttp.abc import AbstractResolver
 
 from application.mcp.ports import ConnectionScope, McpCall, McpReply
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonValue
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.remote import RemoteClient
@@ -35,6 +37,8 @@ ISOLATED_PYTHON = (sys.executable, "-I", "-S")
 
 IN_RUN = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
 PATIENCE_S = 20.0
+LOOPBACK = EgressPolicy(["127.0.0.0/8"])
+"""The servers of tests are on this machine."""
 
 
 def scope(
@@ -83,12 +87,16 @@ async def sdk_connections(
     connect_timeout_s: float = PATIENCE_S,
     secrets: SecretReader | None = None,
     redactor: Redactor | None = None,
+    egress: EgressPolicy = LOOPBACK,
+    resolver: AbstractResolver | None = None,
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
     redactor = redactor or Redactor()
     values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), redactor=redactor)
-    transports = ServerTransports(remote=RemoteClient(), secrets=values, environment=os.environ)
+    transports = ServerTransports(
+        remote=RemoteClient(egress=egress, resolver=resolver), secrets=values, environment=os.environ
+    )
     async with SdkMcpConnections(
         redact=redactor.redact,
         transports=transports,

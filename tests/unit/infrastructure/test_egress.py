@@ -5,7 +5,8 @@ import socket
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from infrastructure.egress import EgressBlockedError, EgressPolicy, GuardedResolver
+from infrastructure.egress import EgressBlockedError, EgressPolicy
+from infrastructure.egress_resolver import GuardedResolver
 
 pytestmark = pytest.mark.requirement("B16")
 

@@ -28,6 +28,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
         "DRAGOMAN_SECRET_KEY": "the newest long passphrase, the oldest long passphrase",
         "DRAGOMAN_MCP_ENABLED": "false",
         "DRAGOMAN_PUBLIC_URL": "https://agents.example.com/",
+        "DRAGOMAN_EGRESS_ALLOW": "10.1.0.0/16, mcp.internal,",
         "DRAGOMAN_TRACE_CONTENT": "OFF",
         "DRAGOMAN_LOG_LEVEL": "DEBUG",
         "DRAGOMAN_URL": "http://127.0.0.1:9000",
@@ -47,6 +48,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert settings.secret_keys == ("the newest long passphrase", "the oldest long passphrase")
     assert not settings.mcp_enabled
     assert settings.public_url == "https://agents.example.com"
+    assert settings.egress_allowed == ("10.1.0.0/16", "mcp.internal")
     assert (settings.trace_content, settings.log_level) == ("off", "debug")
     assert settings.openai_base_url == "http://127.0.0.1:8000/v1"
     assert settings.traces_to_langfuse
@@ -76,6 +78,12 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
+        (
+            "DRAGOMAN_EGRESS_ALLOW",
+            "10.1.0.0/16,http://mcp.internal/",
+            "DRAGOMAN_EGRESS_ALLOW must be networks, addresses and host names with commas between them, not"
+            " '10.1.0.0/16,http://mcp.internal/'. Example: DRAGOMAN_EGRESS_ALLOW=10.1.0.0/16,mcp.internal",
+        ),
         (
             "DRAGOMAN_PORT",
             "abc",

@@ -1,8 +1,8 @@
 """`{"secret": NAME}`: how a body says that a value is the one of a named secret, and how such a value is shown."""
 
-from typing import ClassVar, TypedDict
+from typing import Annotated, ClassVar, TypedDict
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from domain.json_value import JsonObject
 from domain.secrets.secret import SecretRef, SecretValue
@@ -20,7 +20,15 @@ class SecretReference(Body):
     secret: str = Field(description="The name of a secret.")
 
 
-WriteOnly = str | SecretReference
+def _form(given: object) -> str:
+    return "reference" if isinstance(given, dict | SecretReference) else "value"
+
+
+WriteOnly = Annotated[
+    Annotated[str, Tag("value")] | Annotated[SecretReference, Tag("reference")],
+    # So that what is wrong is said once, of the form that was meant.
+    Discriminator(_form),
+]
 """A value that is never shown again, or the name of one."""
 
 
@@ -33,7 +41,7 @@ class SecretReferenceView(TypedDict):
 WriteOnlyView = str | SecretReferenceView
 
 
-def secret_value(given: WriteOnly) -> SecretValue:
+def secret_value(given: str | SecretReference) -> SecretValue:
     """The value, or what stands for it."""
     return SecretRef(given.secret) if isinstance(given, SecretReference) else given
 

@@ -24,6 +24,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.egress import EgressPolicy
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
@@ -52,8 +53,10 @@ class Servers:
         store = InMemoryMcpServerStore(self.state)
         catalogs = InMemoryMcpCatalogStore(self.state)
         clock, ids = StepClock(), SequentialIds()
-        self.register = RegisterMcpServer(servers=store, clock=clock, ids=ids)
-        self.update = UpdateMcpServer(servers=store, connections=self.connections, clock=clock, ids=ids)
+        self.register = RegisterMcpServer(servers=store, outbound=EgressPolicy(), clock=clock, ids=ids)
+        self.update = UpdateMcpServer(
+            servers=store, connections=self.connections, outbound=EgressPolicy(), clock=clock, ids=ids
+        )
         self.get = GetMcpServer(servers=store)
         self.list = ListMcpServers(servers=store)
         installer = InMemoryMcpInstaller(clock=clock, ids=ids)
@@ -280,3 +283,24 @@ async def test_each_use_case_needs_its_role(servers: Servers, role: Role) -> Non
             with pytest.raises(ServiceError) as refused:
                 await attempt
             assert refused.value.kind is ErrorKind.FORBIDDEN
+
+
+@pytest.mark.requirement("B16")
+async def test_an_address_that_may_not_be_requested_is_not_stored() -> None:
+    servers = Servers()
+    remote = McpServerConfig(slug="remote", kind=McpServerKind.HTTP, url="https://mcp.example.org/mcp")
+    inside = "http://169.254.169.254/latest"
+    with pytest.raises(ServiceError) as registered:
+        await servers.register.execute(
+            RegisterMcpServerCommand(principal=a_principal(), config=replace(remote, url=inside))
+        )
+    stored = await servers.register.execute(RegisterMcpServerCommand(principal=a_principal(), config=remote))
+    with pytest.raises(ServiceError) as updated:
+        await servers.update.execute(
+            UpdateMcpServerCommand(principal=a_principal(), server="remote", changes={"url": inside})
+        )
+
+    for refused in (registered, updated):
+        assert (refused.value.code, refused.value.kind) == ("mcp_server_invalid", ErrorKind.INVALID)
+        assert [fault.path for fault in refused.value.violations] == ["url"]
+    assert list(servers.state.servers.values()) == [stored]

@@ -14,6 +14,7 @@ from domain.identity.role import Role
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.egress import EgressPolicy
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
@@ -64,7 +65,7 @@ class Tests:
         )
 
     async def save(self, config: McpServerConfig = CONFIG) -> McpServer:
-        register = RegisterMcpServer(servers=self.store, clock=self.clock, ids=self.ids)
+        register = RegisterMcpServer(servers=self.store, outbound=EgressPolicy(), clock=self.clock, ids=self.ids)
         return await register.execute(RegisterMcpServerCommand(principal=a_principal(), config=config))
 
     def last_entry(self) -> AuditEvent:

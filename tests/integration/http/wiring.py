@@ -1,0 +1,184 @@
+"""The use cases over in-memory adapters, as the container puts them together over real ones."""
+
+from application.agents.agent_checks import AgentChecks
+from application.agents.create_agent import CreateAgent
+from application.agents.delete_agent import DeleteAgent
+from application.agents.get_agent import GetAgent
+from application.agents.list_agent_versions import ListAgentVersions
+from application.agents.list_agents import ListAgents
+from application.agents.update_agent import UpdateAgent
+from application.audit.list_audit_events import ListAuditEvents
+from application.identity.authenticate import Authenticate
+from application.identity.create_api_key import CreateApiKey
+from application.identity.list_api_keys import ListApiKeys
+from application.identity.revoke_api_key import RevokeApiKey
+from application.identity.token_cache import TokenCache
+from application.mcp.delete_mcp_server import DeleteMcpServer
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.get_mcp_server import GetMcpServer
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs
+from application.mcp.get_mcp_server_status import GetMcpServerStatus
+from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.import_mcp_servers import ImportMcpServers
+from application.mcp.install_mcp_server import InstallMcpServer
+from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.refresh_mcp_server import RefreshMcpServer
+from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_status import ServerStatuses
+from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.uninstall_mcp_server import UninstallMcpServer
+from application.mcp.update_mcp_server import UpdateMcpServer
+from application.runs.cancel_run import CancelRun
+from application.runs.ports import RunQueue
+from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.resume_run import ResumeRun
+from application.runs.start_run import StartRun
+from application.runs.watch_run import WatchRun
+from application.secrets.delete_secret import DeleteSecret
+from application.secrets.list_secrets import ListSecrets
+from application.secrets.rotate_secret_key import RotateSecretKey
+from application.secrets.set_secret import SetSecret
+from application.threads.append_message import AppendMessage
+from application.threads.create_thread import CreateThread
+from application.threads.delete_thread import DeleteThread
+from application.threads.get_thread import GetThread
+from application.threads.list_messages import ListMessages
+from application.threads.list_threads import ListThreads
+from application.tools.list_tools import ListTools
+from application.tools.tool_catalog import ToolCatalog, ToolCatalogSettings
+from domain.ids import OrganizationId
+from infrastructure.egress import EgressPolicy
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.audit import InMemoryAuditLog
+from infrastructure.memory.identity import InMemoryIdentityStore
+from infrastructure.memory.journal import InMemoryRunJournal
+from infrastructure.memory.leases import InMemoryRunLeases
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections
+from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import SequentialIds, StepClock
+from infrastructure.memory.threads import InMemoryThreadStore
+from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.secret_keys import GivenKeyRing
+from interfaces.http.use_cases import UseCases
+from tests.contract.stores import Stores
+
+
+class ModelsThat:
+    """A `ModelDirectory` that knows some models."""
+
+    def __init__(self, *known: str) -> None:
+        self._known = known
+
+    def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
+        return None if model in self._known else f"there is no model {model!r}"
+
+
+def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
+    """The in-memory adapters over one state."""
+    return Stores(
+        threads=InMemoryThreadStore(state),
+        agents=InMemoryAgentStore(state),
+        servers=InMemoryMcpServerStore(state),
+        catalogs=InMemoryMcpCatalogStore(state),
+        identity=InMemoryIdentityStore(state),
+        audit=InMemoryAuditLog(state),
+        secrets=InMemorySecretStore(state),
+        runs=InMemoryRunStore(state, wakeups),
+        leases=InMemoryRunLeases(state, wakeups),
+        journal=InMemoryRunJournal(state, wakeups),
+        wakeups=wakeups,
+    )
+
+
+def use_cases(
+    stores: Stores, queue: RunQueue, connections: InMemoryMcpConnections, *, models: tuple[str, ...]
+) -> UseCases:
+    """Every use case, over these."""
+    clock = StepClock()
+    ids = SequentialIds()
+    known_models = ModelsThat(*models)
+    tokens = TokenCache(capacity=100)
+    catalog = ToolCatalog(
+        native_tools={},
+        displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
+        servers=stores.servers,
+        catalogs=stores.catalogs,
+        connections=connections,
+        settings=ToolCatalogSettings(),
+    )
+    checks = AgentChecks(models=known_models, native_tools=catalog, servers=stores.servers)
+    agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
+    register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=clock, ids=ids)
+    installer = InMemoryMcpInstaller(clock=clock, ids=ids)
+    installs = ServerInstalls(
+        installer=installer, servers=servers, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
+    )
+    statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
+    return UseCases(
+        authenticate=Authenticate(identities=stores.identity, cache=tokens),
+        create_agent=CreateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
+        update_agent=UpdateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
+        get_agent=GetAgent(agents=agents),
+        list_agents=ListAgents(agents=agents),
+        list_agent_versions=ListAgentVersions(agents=agents),
+        delete_agent=DeleteAgent(agents=agents, clock=clock, ids=ids),
+        register_mcp_server=register,
+        update_mcp_server=UpdateMcpServer(
+            servers=servers, connections=connections, outbound=EgressPolicy(), clock=clock, ids=ids
+        ),
+        get_mcp_server=GetMcpServer(servers=servers),
+        list_mcp_servers=ListMcpServers(servers=servers),
+        delete_mcp_server=DeleteMcpServer(
+            servers=servers, connections=connections, installs=installs, clock=clock, ids=ids
+        ),
+        test_mcp_server=TestMcpServer(
+            servers=servers, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
+        ),
+        refresh_mcp_server=RefreshMcpServer(servers=servers, catalogs=stores.catalogs, connections=connections),
+        disconnect_mcp_server=DisconnectMcpServer(servers=servers, connections=connections, statuses=statuses),
+        install_mcp_server=InstallMcpServer(servers=servers, installs=installs, installer=installer, statuses=statuses),
+        uninstall_mcp_server=UninstallMcpServer(
+            servers=servers, installs=installs, statuses=statuses, connections=connections, clock=clock, ids=ids
+        ),
+        import_mcp_servers=ImportMcpServers(register=register),
+        get_mcp_server_tools=GetMcpServerTools(servers=servers, catalogs=stores.catalogs),
+        get_mcp_server_status=GetMcpServerStatus(servers=servers, statuses=statuses),
+        get_mcp_server_logs=GetMcpServerLogs(servers=servers, connections=connections, installer=installer),
+        list_tools=ListTools(
+            catalog=catalog, agents=agents, servers=servers, catalogs=stores.catalogs, connections=connections
+        ),
+        create_thread=CreateThread(threads=threads, clock=clock, ids=ids),
+        get_thread=GetThread(threads=threads),
+        list_threads=ListThreads(threads=threads),
+        list_messages=ListMessages(threads=threads),
+        append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
+        delete_thread=DeleteThread(threads=threads),
+        start_run=StartRun(runs=runs, agents=agents, models=known_models, queue=queue, clock=clock, ids=ids),
+        resume_run=ResumeRun(runs=runs, queue=queue, clock=clock),
+        cancel_run=CancelRun(runs=runs, queue=queue, clock=clock),
+        watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
+        get_run=GetRun(runs=runs),
+        list_runs=ListRuns(runs=runs),
+        get_run_messages=GetRunMessages(runs=runs),
+        get_run_events=GetRunEvents(runs=runs),
+        list_audit_events=ListAuditEvents(audit_log=stores.audit),
+        create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
+        list_api_keys=ListApiKeys(identities=stores.identity),
+        revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),
+        set_secret=SetSecret(secrets=stores.secrets, forget_server=connections.forget, clock=clock, ids=ids),
+        list_secrets=ListSecrets(secrets=stores.secrets),
+        delete_secret=DeleteSecret(secrets=stores.secrets, clock=clock, ids=ids),
+        rotate_secret_key=RotateSecretKey(
+            vault=InMemorySecretVault(stale=300),
+            key_ring=GivenKeyRing(),
+            audit_log=stores.audit,
+            clock=clock,
+            ids=ids,
+        ),
+    )
