@@ -1,0 +1,124 @@
+"""Where installed servers are kept: `ROOT/ORGANIZATION/SERVER/INSTALLATION`. An installation counts once its manifest is
+there, which is written last; everything else in the tree may be removed at a start."""
+
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from application.mcp.ports import InstalledServer
+from domain.ids import McpServerId, OrganizationId
+
+_MANIFEST = "installed.json"
+_LOG = "install.log"
+_REMOVED = ".removed"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_LOCATION_PARTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What an installation consists of. `commands` are paths in it by name, of which `preferred` is taken if none is
+    asked for; `packages` the exact versions of everything that came along."""
+
+    version: str
+    commands: dict[str, str] = field(default_factory=dict)
+    preferred: str | None = None
+    packages: dict[str, str] = field(default_factory=dict)
+
+
+class InstallDirectories:
+    """The tree below `root`. All methods block for as long as the disk takes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @property
+    def root(self) -> Path:
+        """The top of the tree."""
+        return self._root
+
+    def path(self, location: str) -> Path:
+        """Where an installation is. Raises ValueError for what is no location."""
+        parts = location.split("/")
+        if len(parts) != _LOCATION_PARTS or not all(_NAME.fullmatch(part) for part in parts):
+            raise ValueError("not a location of an installation")
+        return self._root.joinpath(*parts)
+
+    def create(self, location: str) -> Path:
+        """An empty directory for a new installation."""
+        path = self.path(location)
+        for directory in (self._root, *reversed(path.relative_to(self._root).parents[:-1])):
+            (self._root / directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700)
+        return path
+
+    def finish(self, location: str, manifest: Manifest) -> None:
+        """Make the installation count."""
+        path = self.path(location)
+        temporary = path / f"{_MANIFEST}.new"
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(asdict(manifest), file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path / _MANIFEST)
+
+    def is_complete(self, location: str) -> bool:
+        """Whether the installation counts."""
+        return (self.path(location) / _MANIFEST).is_file()
+
+    def manifest(self, location: str) -> Manifest | None:
+        """What the installation consists of; None if it does not count."""
+        try:
+            with (self.path(location) / _MANIFEST).open(encoding="utf-8") as file:
+                stored = cast("dict[str, Any]", json.load(file))
+            return Manifest(**stored)
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def remove(self, location: str) -> None:
+        """Remove one installation: it is out of sight at once, and then deleted."""
+        self._remove(self.path(location), location.replace("/", "."))
+
+    def remove_all(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """Remove everything of a server, its log too."""
+        self._remove(self._server(organization_id, server_id), f"{organization_id}.{server_id}")
+
+    def log_path(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
+        """Where the newest installation of a server writes down what it does."""
+        return self._server(organization_id, server_id) / _LOG
+
+    def tidy(self) -> tuple[InstalledServer, ...]:
+        """The complete installations, after everything unfinished was removed."""
+        shutil.rmtree(self._root / _REMOVED, ignore_errors=True)
+        found = []
+        for path in self._root.glob("[!.]*/*/*/"):
+            organization, server, name = path.parts[-_LOCATION_PARTS:]
+            location = f"{organization}/{server}/{name}"
+            if (path / _MANIFEST).is_file():
+                found.append(
+                    InstalledServer(
+                        organization_id=OrganizationId(organization),
+                        server_id=McpServerId(server),
+                        location=location,
+                    )
+                )
+            else:
+                shutil.rmtree(path, ignore_errors=True)
+        return tuple(found)
+
+    def _server(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
+        return self.path(f"{organization_id}/{server_id}/x").parent
+
+    def _remove(self, path: Path, name: str) -> None:
+        removed = self._root / _REMOVED / name
+        removed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.rmtree(removed, ignore_errors=True)
+        try:
+            path.rename(removed)
+        except FileNotFoundError:
+            return
+        shutil.rmtree(removed, ignore_errors=True)

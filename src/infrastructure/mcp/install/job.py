@@ -1,0 +1,120 @@
+"""One installation under way: its steps as progress, its installers' output in the server's log."""
+
+import errno
+import os
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from application.mcp.ports import InstallProgress, InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
+from infrastructure.mcp.install.process import run_to_end
+
+_LOG_LIMIT_BYTES = 256 * 1024
+_KEPT_LINES = 400
+_APPROACH = 0.97
+"""How much of the way to the end of a step is left after each line of output: their number is not known before."""
+
+
+class InstallLog:
+    """A file that takes lines up to a limit, and begins anew with each installation."""
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8", errors="replace")
+        self._left = _LOG_LIMIT_BYTES
+
+    def line(self, text: str) -> None:
+        """Add a line, unless the file is full."""
+        self._left -= len(text) + 1
+        if self._left > 0:
+            self._file.write(f"{text}\n")
+            self._file.flush()
+
+    def note(self, text: str) -> None:
+        """Add a line of ours."""
+        self.line(f"[dragoman] {text}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How an installer ended, and the last lines it printed."""
+
+    status: int
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The lines as one text."""
+        return "\n".join(self.lines)
+
+
+class InstallJob:
+    """What the installers of the kinds work with. `environment` is all that the processes they run get to see."""
+
+    def __init__(
+        self, *, log: InstallLog, on_progress: InstallProgressCallback, environment: Mapping[str, str]
+    ) -> None:
+        self._log = log
+        self._on_progress = on_progress
+        self._environment = environment
+        self._step = ""
+        self._done = 0.0
+        self._until = 0.0
+        self._told = -1
+
+    def step(self, step: str, *, until: int) -> None:
+        """The next step begins; at its end, `until` percent of the whole are done."""
+        self._step, self._done, self._until, self._told = step, self._until, float(until), -1
+        self._log.note(step)
+        self._tell()
+
+    def advance(self) -> None:
+        """A little of the step is done."""
+        self._done = self._until - (self._until - self._done) * _APPROACH
+        self._tell()
+
+    def note(self, text: str) -> None:
+        """A remark of ours in the log."""
+        self._log.note(text)
+
+    async def run(self, command: str, *args: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
+        """Run an installer to its end."""
+        lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+        def on_line(line: str) -> None:
+            lines.append(line)
+            self._log.line(line)
+            self.advance()
+
+        try:
+            status = await run_to_end(
+                command, args, cwd=cwd, environment={**self._environment, **(env or {})}, on_line=on_line
+            )
+        except OSError as exc:
+            raise disk_failure(exc) from exc
+        return Ended(status=status, lines=tuple(lines))
+
+    def _tell(self) -> None:
+        percent = int(self._done)
+        if percent != self._told:
+            self._told = percent
+            self._on_progress(InstallProgress(step=self._step, percent=percent))
+
+
+def disk_failure(error: OSError) -> McpInstallFailure:
+    """What an error of the operating system means for an installation."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return McpInstallFailure(McpInstallFailureKind.DISK_FULL, "There is no space left on the disk.")
+    reason = (error.strerror or "unknown error").lower()
+    return McpInstallFailure(McpInstallFailureKind.FAILED, f"The installation failed: {reason}.")

@@ -1,0 +1,107 @@
+"""How an installed server is started, from what its installation says. Read at each start; nothing is looked up elsewhere."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from infrastructure.mcp.install.directories import InstallDirectories, Manifest
+from infrastructure.mcp.install.node import NodeRuntime
+from infrastructure.mcp.install.python_packages import ENVIRONMENT, PYTHON
+
+CONTENT = "content"
+"""Where the copy of a custom server is in its installation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A command line; `path_entries` come first in the server's PATH."""
+
+    command: str
+    args: tuple[str, ...]
+    cwd: Path | None = None
+    path_entries: tuple[Path, ...] = field(default=())
+
+
+class NoSuchCommandError(Exception):
+    """An installation has no command of the name asked for, or several and none was asked for. The message is a sentence
+    that is safe to show."""
+
+
+class InstalledLaunches:
+    """Command lines of installed servers."""
+
+    def __init__(self, *, directories: InstallDirectories, node: NodeRuntime) -> None:
+        self._directories = directories
+        self._node = node
+
+    def of(self, server: McpServer) -> Launch:
+        """Raises McpFailure: NOT_INSTALLED, or NOT_CONNECTED if the installation cannot be started as configured."""
+        installation = server.installation
+        manifest = self._directories.manifest(installation.location) if installation is not None else None
+        if installation is None or manifest is None:
+            raise McpFailure(McpFailureKind.NOT_INSTALLED, "The MCP server is not installed.")
+        try:
+            return self.launch(server.config, manifest, self._directories.path(installation.location))
+        except NoSuchCommandError as exc:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, str(exc)) from exc
+
+    def launch(self, config: McpServerConfig, manifest: Manifest, place: Path) -> Launch:
+        """The command line for an installation at `place`. Raises NoSuchCommandError."""
+        match config.kind:
+            case McpServerKind.NPM:
+                node = self._node.node()
+                if node is None:
+                    raise NoSuchCommandError("There is no Node.js on this machine.")
+                return Launch(command=node, args=(_command(config, manifest, place), *config.args))
+            case McpServerKind.PYTHON:
+                scripts = place / ENVIRONMENT / "bin"
+                if config.command is None and config.args[:1] == ("-m",):
+                    # Without -P, a module in the working directory would take the place of the package's.
+                    return Launch(command=str(place / PYTHON), args=("-P", *config.args), path_entries=(scripts,))
+                return Launch(command=_command(config, manifest, place), args=config.args, path_entries=(scripts,))
+            case _:
+                return _of_copy(config, manifest, place / CONTENT)
+
+
+def _command(config: McpServerConfig, manifest: Manifest, place: Path) -> str:
+    return str(place / manifest.commands[chosen_command(config.command, manifest)])
+
+
+def chosen_command(wanted: str | None, manifest: Manifest) -> str:
+    """The name of the package's command to start. Raises NoSuchCommandError."""
+    commands = manifest.commands
+    if wanted is not None:
+        if wanted in commands:
+            return wanted
+        raise NoSuchCommandError(f"The package has no command {wanted!r}; it has {_listed(commands)}.")
+    preferred = {_plain(name): name for name in commands}.get(_plain(manifest.preferred or ""))
+    if preferred is not None:
+        return preferred
+    if len(set(commands.values())) == 1:
+        return next(iter(commands))
+    if commands:
+        raise NoSuchCommandError(f"The package has several commands: set `command` to one of {_listed(commands)}.")
+    raise NoSuchCommandError("The package has no command to start.")
+
+
+def _of_copy(config: McpServerConfig, manifest: Manifest, content: Path) -> Launch:
+    name = config.command or manifest.preferred
+    if name is None:
+        raise NoSuchCommandError("What was copied is not one executable: set `command` to what starts it.")
+    own = content / name
+    # A command of the machine's, such as an interpreter, gets the copy as its working directory.
+    is_own = not Path(name).is_absolute() and own.resolve().is_relative_to(content.resolve()) and own.is_file()
+    if is_own and not os.access(own, os.X_OK):
+        raise NoSuchCommandError(f"{name!r} in the copy is not executable.")
+    return Launch(command=str(own) if is_own else name, args=config.args, cwd=content)
+
+
+def _plain(name: str) -> str:
+    """Names of Python packages and their commands differ in these."""
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def _listed(commands: dict[str, str]) -> str:
+    return ", ".join(sorted(commands)) or "none"

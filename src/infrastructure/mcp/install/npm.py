@@ -1,0 +1,118 @@
+"""Installing npm packages: npm itself, into a directory of the server's own."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, cast
+
+from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from domain.mcp.packages import npm_package
+from domain.mcp.server import McpServerConfig
+from infrastructure.mcp.install.copying import require_file
+from infrastructure.mcp.install.directories import Manifest
+from infrastructure.mcp.install.job import Ended, InstallJob
+from infrastructure.mcp.install.node import NodeRuntime
+
+_UNREACHABLE = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONN(REFUSED|RESET)|E?TIMEDOUT|E(NET|HOST)UNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR"
+)
+_UNTRUSTED = re.compile(r"CERT|UNABLE_TO_(GET|VERIFY)|SSL")
+_REFUSED = ("E401", "E403", "ENEEDAUTH")
+_MODULES = "node_modules"
+
+
+class NpmPackages:
+    """From the registry that npm is set up for, or a local file. Scripts of packages are not run."""
+
+    def __init__(self, *, node: NodeRuntime) -> None:
+        self._node = node
+
+    async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
+        """Install into `target`. Raises McpInstallFailure."""
+        assert config.package is not None  # the configuration was validated
+        package = npm_package(config.package, config.version)
+        npm = self._node.npm()
+        if npm is None or self._node.node() is None:
+            raise McpInstallFailure(
+                McpInstallFailureKind.RUNTIME_MISSING,
+                "There is no Node.js with npm on this machine; install it, or Dragoman with its extra `node`.",
+            )
+        if package.name is None:
+            require_file(package.specifier)
+        # With a package.json in it, npm takes the working directory; its option --prefix would also move its global settings.
+        (target / "package.json").write_text('{"private": true}\n', encoding="utf-8")
+        job.step("downloading", until=90)
+        ended = await job.run(
+            *npm,
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--omit=dev",
+            "--save-exact",
+            "--no-update-notifier",
+            "--fetch-retries=2",
+            "--fetch-retry-mintimeout=500",
+            "--fetch-retry-maxtimeout=5000",
+            "--loglevel=http",
+            package.specifier,
+            cwd=target,
+            env={"PATH": self._node.search_path},
+        )
+        if ended.status:
+            raise _failure(ended, package.specifier)
+        job.step("checking", until=100)
+        return _manifest(target)
+
+
+def _manifest(target: Path) -> Manifest:
+    (name,) = cast("dict[str, str]", _json(target / "package.json")["dependencies"])
+    described = _json(target / _MODULES / name / "package.json")
+    unscoped = name.rpartition("/")[2]
+    stated = described.get("bin") or {}
+    commands = {unscoped: stated} if isinstance(stated, str) else stated
+    root = target / _MODULES / name
+    return Manifest(
+        version=str(described["version"]),
+        commands={
+            command: str((root / path).resolve().relative_to(target.resolve()))
+            for command, path in commands.items()
+            if (root / path).resolve().is_relative_to(target.resolve()) and (root / path).is_file()
+        },
+        preferred=unscoped,
+        packages=_locked(target),
+    )
+
+
+def _locked(target: Path) -> dict[str, str]:
+    """Exact versions, by place in the tree since a package may be there in several."""
+    packages = cast("dict[str, dict[str, Any]]", _json(target / "package-lock.json").get("packages") or {})
+    return {place.removeprefix(f"{_MODULES}/"): str(entry.get("version")) for place, entry in packages.items() if place}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+
+
+def _failure(ended: Ended, specifier: str) -> McpInstallFailure:
+    codes = {
+        line.rpartition(" ")[2] for line in ended.lines if " error code " in line or line.startswith("npm ERR! code")
+    }
+    kinds = McpInstallFailureKind
+    if "E404" in codes:
+        return McpInstallFailure(kinds.PACKAGE_NOT_FOUND, f"The registry has no npm package {specifier!r}.")
+    if "ETARGET" in codes:
+        return McpInstallFailure(kinds.VERSION_NOT_FOUND, f"The registry has no such version: {specifier!r}.")
+    if any(_UNREACHABLE.search(code) for code in codes):
+        return McpInstallFailure(kinds.REGISTRY_UNREACHABLE, "The npm registry cannot be reached.")
+    if any(_UNTRUSTED.search(code) for code in codes):
+        return McpInstallFailure(kinds.REGISTRY_UNREACHABLE, "The npm registry's certificate is not trusted.")
+    if codes & {*_REFUSED}:
+        return McpInstallFailure(kinds.REGISTRY_REFUSED, "The npm registry refused access.")
+    if "ENOSPC" in codes:
+        return McpInstallFailure(kinds.DISK_FULL, "There is no space left on the disk.")
+    if "ERESOLVE" in codes:
+        return McpInstallFailure(
+            kinds.REQUIREMENTS_CONFLICT, f"What {specifier!r} depends on cannot be installed together."
+        )
+    return McpInstallFailure(kinds.FAILED, f"npm failed with status {ended.status}; the server's log has its words.")

@@ -1,0 +1,111 @@
+"""Installing Python packages: a virtual environment of the server's own, filled by uv or pip."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, cast
+
+from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from domain.mcp.packages import python_package
+from domain.mcp.server import McpServerConfig
+from infrastructure.mcp.install.copying import require_file
+from infrastructure.mcp.install.directories import Manifest
+from infrastructure.mcp.install.job import Ended, InstallJob
+
+ENVIRONMENT = "venv"
+PYTHON = f"{ENVIRONMENT}/bin/python"
+
+_DESCRIBE = Path(__file__).with_name("describe_environment.py")
+_UNREACHABLE = re.compile(
+    r"connection broken by|Failed to establish a new connection|NameResolutionError|Max retries exceeded"
+    r"|Temporary failure in name resolution|ReadTimeoutError|SSLError|ProxyError"
+)
+_NONE_AT_ALL = re.compile(r"\(from versions: (none)?\)")
+
+
+class PythonPackages:
+    """From the index that pip (or uv) is set up for, or a local file. `python` makes the environments, `uv` is used if it
+    is there; where it fails, pip tries again, since each has an index of its own set up."""
+
+    def __init__(self, *, python: Path, uv: str | None) -> None:
+        self._python = python
+        self._uv = uv
+
+    async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
+        """Install into `target`, which cannot be moved afterwards. Raises McpInstallFailure."""
+        assert config.package is not None  # the configuration was validated
+        package = python_package(config.package, config.version)
+        first = package.requirements[0]
+        if package.name is None:
+            require_file(first)
+        job.step("preparing", until=15)
+        await self._make_environment(target, job)
+        job.step("downloading", until=90)
+        await self._fill(target, package.requirements, job)
+        job.step("checking", until=100)
+        return await self._described(target, package.name or first, job)
+
+    async def _make_environment(self, target: Path, job: InstallJob) -> None:
+        pip = ["--without-pip"] if self._uv else []
+        ended = await job.run(str(self._python), "-I", "-m", "venv", *pip, ENVIRONMENT, cwd=target)
+        if ended.status:
+            raise McpInstallFailure(
+                McpInstallFailureKind.RUNTIME_MISSING,
+                "No Python environment can be made: Python's modules venv and ensurepip are needed "
+                "(on Debian: apt-get install python3-venv).",
+            )
+
+    async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob) -> None:
+        if self._uv is not None:
+            # Copies: a server that writes to its own files must not change those of others through links to uv's cache.
+            uv_options = ("--no-progress", "--compile-bytecode", "--link-mode=copy", "--python", PYTHON)
+            ended = await job.run(self._uv, "pip", "install", *uv_options, "--", *requirements, cwd=target)
+            if not ended.status:
+                return
+            job.note("uv failed; pip tries again")
+            await job.run(PYTHON, "-I", "-m", "ensurepip", "--default-pip", cwd=target)
+        options = ("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--compile")
+        ended = await job.run(PYTHON, "-I", "-m", "pip", "install", *options, "--", *requirements, cwd=target)
+        if ended.status:
+            raise _failure(ended, requirements)
+
+    async def _described(self, target: Path, asked: str, job: InstallJob) -> Manifest:
+        description = target / "environment.json"
+        ended = await job.run(PYTHON, "-I", str(_DESCRIBE), asked, str(description), cwd=target)
+        if ended.status:
+            raise McpInstallFailure(
+                McpInstallFailureKind.FAILED, "The package was installed, but cannot be found in its environment."
+            )
+        described = cast("dict[str, Any]", json.loads(description.read_text(encoding="utf-8")))
+        commands = cast("list[str]", described["commands"])
+        return Manifest(
+            version=described["version"],
+            commands={command: f"{ENVIRONMENT}/bin/{command}" for command in commands},
+            preferred=described["name"],
+            packages=described["packages"],
+        )
+
+
+def _failure(ended: Ended, requirements: tuple[str, ...]) -> McpInstallFailure:
+    kinds, text, shown = McpInstallFailureKind, ended.text, " ".join(requirements)
+    if "No space left on device" in text:
+        return McpInstallFailure(kinds.DISK_FULL, "There is no space left on the disk.")
+    if "No matching distribution found for " in text:
+        # What cannot be reached looks to pip like a registry without the package.
+        if _UNREACHABLE.search(text):
+            return McpInstallFailure(kinds.REGISTRY_UNREACHABLE, "The Python package registry cannot be reached.")
+        wanted = text.rpartition("No matching distribution found for ")[2].partition("\n")[0].strip()
+        if "require a different python version" in text:
+            return McpInstallFailure(
+                kinds.REQUIREMENTS_CONFLICT, f"No version of {wanted!r} runs on this machine's version of Python."
+            )
+        if _NONE_AT_ALL.search(text):
+            return McpInstallFailure(kinds.PACKAGE_NOT_FOUND, f"The registry has no Python package {wanted!r}.")
+        return McpInstallFailure(kinds.VERSION_NOT_FOUND, f"The registry has no version that fits {wanted!r}.")
+    if "ResolutionImpossible" in text:
+        return McpInstallFailure(kinds.REQUIREMENTS_CONFLICT, f"No versions satisfy all of {shown!r} together.")
+    if _UNREACHABLE.search(text):
+        return McpInstallFailure(kinds.REGISTRY_UNREACHABLE, "The Python package registry cannot be reached.")
+    if re.search(r"\b40[13] (Client Error|Error)", text):
+        return McpInstallFailure(kinds.REGISTRY_REFUSED, "The Python package registry refused access.")
+    return McpInstallFailure(kinds.FAILED, f"pip failed with status {ended.status}; the server's log has its words.")
