@@ -4,8 +4,12 @@ Providers are synchronous and build without I/O; what must be opened and closed 
 adapters are imported when they are first built.
 """
 
+import os
+import shutil
+import sys
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Protocol
 
 from dependency_injector import containers, providers
@@ -96,6 +100,12 @@ from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
 from infrastructure.logs import log_context
+from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.install.installer import LocalMcpInstaller
+from infrastructure.mcp.install.launches import InstalledLaunches
+from infrastructure.mcp.install.node import NodeRuntime, packaged_node
+from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
@@ -118,7 +128,7 @@ from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
 from infrastructure.secrets import SecretBox
-from infrastructure.settings import Settings, base_process_environment
+from infrastructure.settings import Settings, base_process_environment, installer_environment
 from infrastructure.system import RandomIds, SystemClock
 from infrastructure.tracing.null import NullTracer
 
@@ -232,7 +242,8 @@ def _connections(
             transports=ServerTransports(
                 remote=RemoteClient(egress=egress),
                 secrets=SecretValues(secrets=secrets, redactor=redactor),
-                environment=base_process_environment(),
+                environment={**base_process_environment(), "PATH": node.search_path},
+                launch=launches.of,
             ),
             redact=redactor.redact,
             clock=clock,
@@ -249,10 +260,34 @@ def _connections(
     return connections
 
 
-def _mcp_installer(clock: Clock, ids: IdSource) -> McpInstaller:
-    from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
+def _node_runtime(home: Home) -> NodeRuntime:
+    return NodeRuntime(
+        search_path=base_process_environment().get("PATH", os.defpath),
+        packaged=packaged_node(),
+        own_commands=home.servers_path / ".node" / "bin",
+    )
 
-    return InMemoryMcpInstaller(clock=clock, ids=ids)
+
+def _mcp_installer(
+    *,
+    home: Home,
+    directories: InstallDirectories,
+    node: NodeRuntime,
+    launches: InstalledLaunches,
+    clock: Clock,
+    ids: IdSource,
+) -> McpInstaller:
+    environment = installer_environment()
+    return LocalMcpInstaller(
+        directories=directories,
+        npm=NpmPackages(node=node),
+        python=PythonPackages(python=Path(sys.executable), uv=shutil.which("uv", path=environment.get("PATH"))),
+        launches=launches,
+        environment=environment,
+        home=home.path,
+        clock=clock,
+        ids=ids,
+    )
 
 
 def _native_tools(code_execution: CodeExecutionTool) -> Mapping[ToolType, NativeTool]:
@@ -428,7 +463,15 @@ class Container(containers.DeclarativeContainer):
     )
 
     # MCP servers.
-    mcp_installer: providers.Provider[McpInstaller] = providers.Singleton(_mcp_installer, clock, ids)
+    mcp_installer: providers.Provider[McpInstaller] = providers.Singleton(
+        _mcp_installer,
+        home=home,
+        directories=install_directories,
+        node=node_runtime,
+        launches=server_launches,
+        clock=clock,
+        ids=ids,
+    )
     server_installs: providers.Provider[ServerInstalls] = providers.Singleton(
         ServerInstalls,
         installer=mcp_installer,

@@ -32,6 +32,11 @@ class Home:
         return self.path / "serve.json"
 
     @property
+    def servers_path(self) -> Path:
+        """Installed MCP servers."""
+        return self.path / "servers"
+
+    @property
     def scripts_path(self) -> Path:
         """The user's scripted models."""
         return self.path / "scripted"

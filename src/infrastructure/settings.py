@@ -22,6 +22,17 @@ _MIN_SECRET_KEY = 16
 _LANGFUSE_CLOUD = "https://cloud.langfuse.com"
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG")
 """What a stdio server may know of our environment; all else it is given by name (MCP SDK's default, and LANG)."""
+_FOR_INSTALLERS = (
+    *(name for upper in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY") for name in (upper, upper.lower())),
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+)
+_FOR_INSTALLERS_PREFIXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_")
+"""What npm, pip and uv need to find the registry and trust it, as the operator set them up. Servers do not get these."""
 
 
 class SettingsError(Exception):
@@ -229,6 +240,17 @@ def base_process_environment() -> dict[str, str]:
     return {
         name: value for name in _INHERITED if (value := os.environ.get(name)) is not None and not value.startswith("()")
     }
+
+
+def installer_environment() -> dict[str, str]:
+    """The part of our environment that npm, pip and uv get when they install a server. Proxies and registries may carry
+    the operator's credentials for them; nothing else of ours is secret in it."""
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _FOR_INSTALLERS or name.startswith(_FOR_INSTALLERS_PREFIXES)
+    }
+    return given | base_process_environment()
 
 
 def variable_name(field: str) -> str:

@@ -1,5 +1,6 @@
 """How each kind of server is reached: the transport for one connection to it."""
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from infrastructure.mcp.faults import (
     exit_detail,
     stderr_tail,
 )
+from infrastructure.mcp.launch import Launch, launch_in_place
 from infrastructure.mcp.legacy_sse import LegacySseTransport
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.remote import Endpoint, RemoteClient
@@ -55,7 +57,7 @@ class OpenTransport(Protocol):
     """Makes the transport for a new connection; `log` outlives it."""
 
     def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
-        """Raises McpFailure NOT_CONNECTED if the server cannot be reached as it is configured."""
+        """Raises McpFailure NOT_CONNECTED if the server cannot be reached as it is configured, NOT_INSTALLED."""
         ...
 
     async def close(self) -> None:
@@ -64,7 +66,8 @@ class OpenTransport(Protocol):
 
 
 class ServerTransports:
-    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it."""
+    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it. `launch`
+    says what starts a server, and raises McpFailure if nothing does."""
 
     def __init__(
         self,
@@ -72,11 +75,13 @@ class ServerTransports:
         remote: RemoteClient,
         secrets: SecretValues,
         environment: Mapping[str, str],
+        launch: Callable[[McpServer], Launch] = launch_in_place,
         working_directory: Path | None = None,
     ) -> None:
         self._remote = remote
         self._secrets = secrets
         self._environment = environment
+        self._launch = launch
         self._working_directory = working_directory
 
     async def close(self) -> None:
@@ -90,10 +95,9 @@ class ServerTransports:
             is_legacy = config.kind is McpServerKind.SSE
             kind = LegacySseTransport if is_legacy else StreamableHttpTransport
             return LateTransport(lambda: self._reached(server), disconnect_cancels=kind.disconnect_cancels)
-        if config.command is None:
-            raise connect_failure("The server is not installed.")
+        launch = self._launch(server)
         return LateTransport(
-            lambda: self._started(server, log), disconnect_cancels=StdioServerTransport.disconnect_cancels
+            lambda: self._started(server, launch, log), disconnect_cancels=StdioServerTransport.disconnect_cancels
         )
 
     async def _reached(self, server: McpServer) -> ServerTransport:
@@ -104,12 +108,15 @@ class ServerTransports:
         is_legacy = config.kind is McpServerKind.SSE
         return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
 
-    async def _started(self, server: McpServer, log: StderrLog) -> ServerTransport:
+    async def _started(self, server: McpServer, launch: Launch, log: StderrLog) -> ServerTransport:
         config = server.config
-        assert config.command is not None
         env = await self._secrets.values(server.organization_id, "env", config.env)
+        if launch.path_entries and "PATH" not in env:
+            inherited = self._environment.get("PATH", os.defpath)
+            env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
+        cwd = launch.cwd or self._working_directory
         try:
-            command = StdioCommand(command=config.command, args=config.args, env=env, cwd=self._working_directory)
+            command = StdioCommand(command=launch.command, args=launch.args, env=env, cwd=cwd)
         except ValueError as exc:
             raise connect_failure("The server's command, arguments or environment are not valid.") from exc
         redact = self._secrets.redact

@@ -1,7 +1,6 @@
 """How an installed server is started, from what its installation says. Read at each start; nothing is looked up elsewhere."""
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind
@@ -9,19 +8,10 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.python_packages import ENVIRONMENT, PYTHON
+from infrastructure.mcp.launch import Launch, launch_in_place
 
 CONTENT = "content"
 """Where the copy of a custom server is in its installation."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """A command line; `path_entries` come first in the server's PATH."""
-
-    command: str
-    args: tuple[str, ...]
-    cwd: Path | None = None
-    path_entries: tuple[Path, ...] = field(default=())
 
 
 class NoSuchCommandError(Exception):
@@ -30,7 +20,7 @@ class NoSuchCommandError(Exception):
 
 
 class InstalledLaunches:
-    """Command lines of installed servers."""
+    """Command lines of started servers: of installed ones as their installations say, of others as they are configured."""
 
     def __init__(self, *, directories: InstallDirectories, node: NodeRuntime) -> None:
         self._directories = directories
@@ -38,6 +28,8 @@ class InstalledLaunches:
 
     def of(self, server: McpServer) -> Launch:
         """Raises McpFailure: NOT_INSTALLED, or NOT_CONNECTED if the installation cannot be started as configured."""
+        if not server.config.needs_installation:
+            return launch_in_place(server)
         installation = server.installation
         manifest = self._directories.manifest(installation.location) if installation is not None else None
         if installation is None or manifest is None:

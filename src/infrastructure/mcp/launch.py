@@ -1,0 +1,24 @@
+"""What starts a server: a command line, wherever it comes from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from domain.mcp.server import McpServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A command line; `path_entries` come first in the server's PATH, `cwd` is its working directory if that matters."""
+
+    command: str
+    args: tuple[str, ...]
+    cwd: Path | None = None
+    path_entries: tuple[Path, ...] = ()
+
+
+def launch_in_place(server: McpServer) -> Launch:
+    """The configured command as it is. Raises McpFailure NOT_INSTALLED for a server that has to be installed."""
+    if server.config.needs_installation or server.config.command is None:
+        raise McpFailure(McpFailureKind.NOT_INSTALLED, "The MCP server is not installed.")
+    return Launch(command=server.config.command, args=server.config.args)
