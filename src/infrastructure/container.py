@@ -230,7 +230,15 @@ def _egress_policy(settings: Settings) -> EgressPolicy:
 
 
 def _connections(
-    clock: Clock, ids: IdSource, catalogs: McpCatalogStore, secrets: SecretStore, redactor: Redactor, egress: EgressPolicy
+    *,
+    clock: Clock,
+    ids: IdSource,
+    catalogs: McpCatalogStore,
+    secrets: SecretStore,
+    redactor: Redactor,
+    egress: EgressPolicy,
+    launches: InstalledLaunches,
+    node: NodeRuntime,
 ) -> LazyMcpConnections:
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections import SdkMcpConnections
@@ -351,8 +359,23 @@ class Container(containers.DeclarativeContainer):
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 
     # Tools.
+    install_directories: providers.Provider[InstallDirectories] = providers.Singleton(
+        InstallDirectories, home.provided.servers_path
+    )
+    node_runtime: providers.Provider[NodeRuntime] = providers.Singleton(_node_runtime, home)
+    server_launches: providers.Provider[InstalledLaunches] = providers.Singleton(
+        InstalledLaunches, directories=install_directories, node=node_runtime
+    )
     connections: providers.Provider[LazyMcpConnections] = providers.Singleton(
-        _connections, clock, ids, catalogs, secrets, redactor, egress_policy
+        _connections,
+        clock=clock,
+        ids=ids,
+        catalogs=catalogs,
+        secrets=secrets,
+        redactor=redactor,
+        egress=egress_policy,
+        launches=server_launches,
+        node=node_runtime,
     )
     server_catalogs: providers.Provider[ServerCatalogs] = providers.Singleton(
         ServerCatalogs, catalogs=catalogs, connections=connections, clock=clock, ids=ids
