@@ -10,7 +10,7 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
 from domain.runs.events import NewEvent, RunEvent
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import Message
 from domain.threads.thread import Thread
@@ -116,11 +116,18 @@ class RunStore(Protocol):
         ...
 
     async def resume(
-        self, organization_id: OrganizationId, run_id: RunId, settlements: tuple[Settlement, ...], *, at: datetime
+        self,
+        organization_id: OrganizationId,
+        run_id: RunId,
+        settlements: tuple[Settlement, ...],
+        *,
+        answers: tuple[InputAnswer, ...] = (),
+        at: datetime,
     ) -> Run:
-        """Settle awaiting calls, each with its event and audit entry. The run becomes QUEUED (event `run.resumed`) once
-        none is pending, else it stays with fewer pending. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID
-        `tool_call_not_pending` (also for a call settled twice); then nothing was stored."""
+        """Settle calls that await the client, each with its event and audit entry, and answer those that await input
+        (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is pending, else it stays, with what is
+        pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID `tool_call_not_pending` (also for a call
+        settled twice, or one that asks something else by now); then nothing was stored."""
         ...
 
 
@@ -186,14 +193,16 @@ class Step:
     """One atomic advance of a claimed run: everything in it is stored, or nothing.
 
     `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored. Events get the
-    next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `settled` outcomes
-    of calls recorded before or in this step. Audit entries whose id is known already are left out.
+    next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `changed` known ones
+    whose state, elicitation and input are replaced, `settled` outcomes of calls recorded before or in this step, whose
+    input is forgotten. Audit entries whose id is known already are left out.
     """
 
     run: Run
     events: tuple[NewEvent, ...] = ()
     messages: tuple[Message, ...] = ()
     recorded: tuple[ToolCall, ...] = ()
+    changed: tuple[ToolCall, ...] = ()
     settled: tuple[Settlement, ...] = ()
     audit: tuple[AuditEvent, ...] = ()
 
@@ -222,8 +231,8 @@ class RunJournal(Protocol):
     """
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
-        """Store a step. Raises LeaseLost, and ValueError for a settlement of a call that is not recorded or settled
-        already; then nothing was stored. A run that begins to wait although it was asked to stop is cancelled in the
+        """Store a step. Raises LeaseLost, and ValueError for a change or settlement of a call that is not recorded or
+        settled already; then nothing was stored. A run that begins to wait although it was asked to stop is cancelled in the
         same transaction (`cancelled_step`), since no worker would see to it any more."""
         ...
 

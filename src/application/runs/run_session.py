@@ -19,7 +19,7 @@ from domain.threads.message import Role
 
 class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn under way
-    that no tool message answers yet, in the model's order; `model` is the one in force, which a change of the agent may
+    that no tool message answers yet, in the model's order; `recovered` are those that a worker before may have sent; `model` is the one in force, which a change of the agent may
     replace; `promoted` is the thread's next run once this one has ended."""
 
     def __init__(
@@ -37,7 +37,7 @@ class RunSession:
         self.model = _listed(claimed.run.model, claimed.agent)
         self.transcript = list(claimed.transcript)
         self.open_calls = {call.id: call for call in claimed.open_calls}
-        self.recovered = frozenset(self.open_calls)
+        self.recovered = frozenset(call.id for call in claimed.open_calls if call.state is ToolCallState.RECORDED)
         self.stop = stop
         self.promoted: RunId | None = None
         self.buffer = EventBuffer(self._append)
@@ -111,6 +111,7 @@ class RunSession:
         self.promoted = outcome.promoted or self.promoted
         self.transcript.extend(step.messages)
         self.open_calls.update((call.id, call) for call in step.recorded)
+        self.open_calls.update((call.id, call) for call in step.changed)
         for settlement in step.settled:
             call = self.open_calls[settlement.tool_call_id]
             self.open_calls[call.id] = settled_call(call, settlement)
@@ -134,4 +135,6 @@ def settled_call(call: ToolCall, settlement: Settlement) -> ToolCall:
         result=settlement.result,
         duration_ms=settlement.duration_ms,
         settled_at=settlement.at,
+        elicitation=None,
+        input=None,
     )

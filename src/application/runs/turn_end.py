@@ -1,12 +1,13 @@
 """How a turn with tool calls ends: with the tool message and the next turn, waiting for the client, or in a wall."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from application.runs.closing import tool_message
 from application.runs.ports import Step
 from application.runs.run_events import message_completed, run_ended, run_requires_action, turn_started
 from domain.runs.audit_trail import run_ended_audit
-from domain.runs.ledger import ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall
 from domain.runs.repeated_failure import repeatedly_failing_tool
 from domain.runs.run import Run, RunError, RunStatus
 from domain.threads.message import Message, Role, ToolUse
@@ -14,12 +15,14 @@ from domain.threads.message import Message, Role, ToolUse
 
 def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *, at: datetime) -> Step | None:
     """The end of the turn whose `calls` these are, or None while any of them is still to be executed."""
-    if any(call.state is ToolCallState.RECORDED for call in calls):
+    if any(call.state.is_executable for call in calls):
         return None
-    awaiting = {call.id for call in calls if call.state is ToolCallState.AWAITING_CLIENT}
+    awaiting = {call.id: call for call in calls if call.state.is_waiting}
     if awaiting:
         reply = next(message for message in reversed(transcript) if message.role is Role.ASSISTANT)
-        pending: tuple[ToolUse, ...] = tuple(use for use in reply.tool_uses if use.id in awaiting)
+        pending: tuple[ToolUse, ...] = tuple(
+            replace(use, elicitation=awaiting[use.id].elicitation) for use in reply.tool_uses if use.id in awaiting
+        )
         return Step(
             run=run.suspended(pending, output=reply.text or None),
             events=(run_requires_action(pending, at=at),),

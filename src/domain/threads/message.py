@@ -7,6 +7,7 @@ from enum import StrEnum
 from domain.errors import Violation, invalid
 from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
+from domain.tools.elicitation import Elicitation
 
 
 class Role(StrEnum):
@@ -47,13 +48,14 @@ class ToolUse:
     """A call the model asks for.
 
     `malformed` keeps the model's raw argument text where it was not a JSON object; `params` is then empty and the call
-    is never run.
+    is never run. `elicitation` is there while a run waits for its answer, and in no message.
     """
 
     id: ToolCallId
     name: str
     params: JsonObject
     malformed: str | None = None
+    elicitation: Elicitation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

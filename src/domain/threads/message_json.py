@@ -13,6 +13,7 @@ from domain.threads.message import (
     ToolResultContent,
     ToolUse,
 )
+from domain.tools.elicitation import Elicitation
 
 
 def timestamp(moment: datetime) -> str:
@@ -52,11 +53,13 @@ def content_from_json(data: JsonObject) -> Content:
         case "image":
             return _image_from_json(data)
         case "tool_use":
+            asked = cast("JsonObject | None", data.get("elicitation"))
             return ToolUse(
                 id=ToolCallId(cast(str, data["id"])),
                 name=cast(str, data["name"]),
                 params=cast(JsonObject, data["params"]),
                 malformed=cast("str | None", data.get("malformed")),
+                elicitation=None if asked is None else Elicitation.from_json(asked),
             )
         case "tool_result":
             return ToolResultContent(
@@ -83,10 +86,13 @@ def message_to_json(message: Message) -> JsonObject:
 
 
 def tool_use_to_json(use: ToolUse) -> JsonObject:
-    """`{type, id, name, params}`, and `malformed` where the model's arguments were not a JSON object."""
+    """`{type, id, name, params}`, `malformed` where the model's arguments were not a JSON object, and `elicitation` where
+    the call's server waits for an answer."""
     data: JsonObject = {"type": "tool_use", "id": use.id, "name": use.name, "params": use.params}
     if use.malformed is not None:
         data["malformed"] = use.malformed
+    if use.elicitation is not None:
+        data["elicitation"] = use.elicitation.as_json()
     return data
 
 

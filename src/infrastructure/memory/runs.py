@@ -13,13 +13,13 @@ from application.runs.ports import (
     Wakeups,
     control_topic,
 )
-from application.runs.run_events import run_queued, run_resumed, tool_settled
+from application.runs.resuming import resuming_step
+from application.runs.run_events import run_queued
 from application.system.pages import Page, PageRequest
-from domain.errors import Violation, conflict, invalid, not_found
+from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
-from domain.runs.audit_trail import tool_call_audit
 from domain.runs.events import RunEvent
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import Message
 from domain.tools.capabilities import ToolCapability, capability_of
@@ -123,32 +123,20 @@ class InMemoryRunStore:
         return CancelOutcome(run=stored.run, promoted=promoted)
 
     async def resume(
-        self, organization_id: OrganizationId, run_id: RunId, settlements: tuple[Settlement, ...], *, at: datetime
+        self,
+        organization_id: OrganizationId,
+        run_id: RunId,
+        settlements: tuple[Settlement, ...],
+        *,
+        answers: tuple[InputAnswer, ...] = (),
+        at: datetime,
     ) -> Run:
-        """Settle awaiting calls."""
+        """Settle and answer waiting calls."""
         stored = self._state.run_of(organization_id, run_id)
         if stored is None:
             raise not_found("run", run_id)
-        run = stored.run
-        if run.status is not RunStatus.REQUIRES_ACTION:
-            raise conflict("run_not_waiting", f"Run {run_id} is {run.status}, not requires_action.", run_id=run_id)
-        _refuse_unless_pending(run, settlements)
-        settled_ids = {settlement.tool_call_id for settlement in settlements}
-        pending = tuple(use for use in run.pending if use.id not in settled_ids)
-        after = replace(run, pending=pending) if pending else run.resumed()
-        answers = [(stored.calls[settlement.tool_call_id], settlement) for settlement in settlements]
-        self._apply(
-            stored,
-            Step(
-                run=after,
-                events=(
-                    *(tool_settled(call, settlement, server=None) for call, settlement in answers),
-                    *(() if pending else (run_resumed(at=at),)),
-                ),
-                settled=settlements,
-                audit=tuple(tool_call_audit(run, call, settlement) for call, settlement in answers),
-            ),
-        )
+        open_calls = self._state.open_calls(stored)
+        self._apply(stored, resuming_step(stored.run, open_calls, settlements, answers, at=at))
         return stored.run
 
     def _earlier(self, new: NewRun) -> Run | None:
@@ -198,18 +186,7 @@ class InMemoryRunStore:
 
 def _waits_for_display_only(stored: StoredRun) -> bool:
     """Whether the client's next message settles everything the run waits for (D5)."""
-    awaiting = [call for call in stored.calls.values() if call.state is ToolCallState.AWAITING_CLIENT]
+    awaiting = [call for call in stored.calls.values() if call.state is not ToolCallState.SETTLED]
     return stored.run.status is RunStatus.REQUIRES_ACTION and all(
         call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE for call in awaiting
     )
-
-
-def _refuse_unless_pending(run: Run, settlements: tuple[Settlement, ...]) -> None:
-    pending = {use.id for use in run.pending}
-    wrong = []
-    for index, settlement in enumerate(settlements):
-        if settlement.tool_call_id not in pending:
-            wrong.append(Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending"))
-        pending.discard(settlement.tool_call_id)
-    if wrong:
-        raise invalid("tool_call_not_pending", f"Run {run.id} does not wait for all of these calls.", *wrong)

@@ -206,6 +206,8 @@ def settled(call: ToolCall, settlement: Settlement) -> ToolCall:
         result=settlement.result,
         duration_ms=settlement.duration_ms,
         settled_at=settlement.at,
+        elicitation=None,
+        input=None,
     )
 
 
@@ -215,6 +217,11 @@ def _calls_after(stored: StoredRun, step: Step) -> dict[ToolCallId, ToolCall]:
         if call.id in calls:
             raise ValueError(f"call {call.id} is recorded already")
         calls[call.id] = call
+    for change in step.changed:
+        known = calls.get(change.id)
+        if known is None or known.state is ToolCallState.SETTLED:
+            raise ValueError(f"call {change.id} is not there to be changed")
+        calls[change.id] = replace(known, state=change.state, elicitation=change.elicitation, input=change.input)
     for settlement in step.settled:
         call_or_none = calls.get(settlement.tool_call_id)
         if call_or_none is None or call_or_none.state is ToolCallState.SETTLED:

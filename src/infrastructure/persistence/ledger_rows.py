@@ -11,6 +11,7 @@ from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.threads.message import ImageContent, Message, ToolResultContent
 from domain.threads.message_json import content_from_json, content_to_json
 from domain.tools.capabilities import ToolType
+from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolOutcome, ToolResult
 from infrastructure.persistence.message_rows import content_of
 from infrastructure.persistence.paging import AnyRow
@@ -33,7 +34,18 @@ _settle = Prepared(
         duration_ms=bindparam("new_duration_ms"),
         settled_at=bindparam("new_settled_at"),
         message_id=bindparam("new_message_id"),
+        elicitation=None,
+        input=None,
     )
+)
+_change = Prepared(
+    update(tool_call)
+    .where(
+        tool_call.c.id == bindparam("call_id"),
+        tool_call.c.run_id == bindparam("of_run"),
+        tool_call.c.state != ToolCallState.SETTLED.value,
+    )
+    .values(state=bindparam("new_state"), elicitation=bindparam("new_elicitation"), input=bindparam("new_input"))
 )
 _answer = Prepared(
     update(tool_call)
@@ -62,6 +74,24 @@ def add_calls(connection: Connection, organization_id: OrganizationId, calls: tu
     """Store new entries."""
     if calls:
         _insert.run_many(connection, [_row(organization_id, call) for call in calls])
+
+
+def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...]) -> None:
+    """Replace state, elicitation and input. Raises ValueError for a call that is not recorded or settled already."""
+    if not calls:
+        return
+    rows: list[dict[str, object]] = [
+        {
+            "call_id": call.id,
+            "of_run": run_id,
+            "new_state": call.state.value,
+            "new_elicitation": _elicitation_json(call.elicitation),
+            "new_input": call.input,
+        }
+        for call in calls
+    ]
+    if _change.run_many(connection, rows) != len(rows):
+        raise ValueError(f"run {run_id} has not all of these calls to be changed: {[call.id for call in calls]}")
 
 
 def settle_calls(
@@ -134,6 +164,8 @@ def _row(organization_id: OrganizationId, call: ToolCall) -> dict[str, object]:
         "duration_ms": call.duration_ms,
         "settled_at": call.settled_at,
         "message_id": None,
+        "elicitation": _elicitation_json(call.elicitation),
+        "input": call.input,
     }
 
 
@@ -170,7 +202,13 @@ def _call_of(row: AnyRow, carried: dict[ToolCallId, ToolResultContent]) -> ToolC
         result=None if row.outcome is None else _result_of(row, carried.get(call_id)),
         duration_ms=row.duration_ms,
         settled_at=row.settled_at,
+        elicitation=None if row.elicitation is None else Elicitation.from_json(cast(JsonObject, row.elicitation)),
+        input=row.input,
     )
+
+
+def _elicitation_json(elicitation: Elicitation | None) -> JsonValue:
+    return None if elicitation is None else elicitation.as_json()
 
 
 def _result_json(result: ToolResult) -> JsonValue:

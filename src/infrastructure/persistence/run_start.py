@@ -128,7 +128,7 @@ def _display_only(calls: Iterable[ToolCall]) -> bool:
     return all(
         call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE
         for call in calls
-        if call.state is ToolCallState.AWAITING_CLIENT
+        if call.state is not ToolCallState.SETTLED
     )
 
 

@@ -12,7 +12,7 @@ from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.event_rows import add_events
-from infrastructure.persistence.ledger_rows import add_calls, open_calls, settle_calls
+from infrastructure.persistence.ledger_rows import add_calls, change_calls, open_calls, settle_calls
 from infrastructure.persistence.message_rows import add_messages
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import state_row
@@ -178,6 +178,7 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
     add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
     add_messages(connection, organization_id, step.messages)
     add_calls(connection, organization_id, step.recorded)
+    change_calls(connection, run_id, step.changed)
     settle_calls(connection, run_id, step.settled, step.messages)
     record(connection, *step.audit)
     if after.overview is not None and row.without_overview:

@@ -10,17 +10,15 @@ from application.runs.ports import (
     NewRun,
     RunFilter,
     StartedRun,
-    Step,
     Wakeups,
     control_topic,
 )
-from application.runs.run_events import run_resumed, tool_settled
+from application.runs.resuming import resuming_step
 from application.system.pages import Page, PageRequest
-from domain.errors import Violation, conflict, invalid, not_found
+from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
-from domain.runs.audit_trail import tool_call_audit
 from domain.runs.events import RunEvent
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.database import Database
@@ -115,16 +113,22 @@ class SqlRunStore:
         return outcome
 
     async def resume(
-        self, organization_id: OrganizationId, run_id: RunId, settlements: tuple[Settlement, ...], *, at: datetime
+        self,
+        organization_id: OrganizationId,
+        run_id: RunId,
+        settlements: tuple[Settlement, ...],
+        *,
+        answers: tuple[InputAnswer, ...] = (),
+        at: datetime,
     ) -> Run:
-        """Settle awaiting calls."""
+        """Settle and answer waiting calls."""
 
         def unit(connection: Connection) -> Run:
             lock_thread_of(connection, run_id)
             stored = _run(connection, organization_id, run_id)
             if stored is None:
                 raise not_found("run", run_id)
-            step = _resuming_step(connection, stored, settlements, at=at)
+            step = resuming_step(stored, open_calls(connection, run_id), settlements, answers, at=at)
             outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             return replace(step.run, last_seq=outcome.last_seq)
 
@@ -141,33 +145,3 @@ class SqlRunStore:
 def _run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run | None:
     row = connection.execute(_get, {"organization_id": organization_id, "run_id": run_id}).first()
     return None if row is None else run_of(row)
-
-
-def _resuming_step(connection: Connection, stored: Run, settlements: tuple[Settlement, ...], *, at: datetime) -> Step:
-    if stored.status is not RunStatus.REQUIRES_ACTION:
-        raise conflict("run_not_waiting", f"Run {stored.id} is {stored.status}, not requires_action.", run_id=stored.id)
-    _refuse_unless_pending(stored, settlements)
-    settled_ids = {settlement.tool_call_id for settlement in settlements}
-    pending = tuple(use for use in stored.pending if use.id not in settled_ids)
-    calls = {call.id: call for call in open_calls(connection, stored.id)}
-    answers = [(calls[settlement.tool_call_id], settlement) for settlement in settlements]
-    return Step(
-        run=replace(stored, pending=pending) if pending else stored.resumed(),
-        events=(
-            *(tool_settled(call, settlement, server=None) for call, settlement in answers),
-            *(() if pending else (run_resumed(at=at),)),
-        ),
-        settled=settlements,
-        audit=tuple(tool_call_audit(stored, call, settlement) for call, settlement in answers),
-    )
-
-
-def _refuse_unless_pending(stored: Run, settlements: tuple[Settlement, ...]) -> None:
-    pending = {use.id for use in stored.pending}
-    wrong = []
-    for index, settlement in enumerate(settlements):
-        if settlement.tool_call_id not in pending:
-            wrong.append(Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending"))
-        pending.discard(settlement.tool_call_id)
-    if wrong:
-        raise invalid("tool_call_not_pending", f"Run {stored.id} does not wait for all of these calls.", *wrong)

@@ -6,9 +6,9 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select
 
 from application.secrets.ports import Reencryption
 from infrastructure.persistence.database import Database
-from infrastructure.persistence.tables import mcp_server, secret
+from infrastructure.persistence.tables import mcp_server, secret, tool_call
 
-ENCRYPTED: tuple["Column[bytes]", ...] = (mcp_server.c.secrets, secret.c.value)
+ENCRYPTED: tuple["Column[bytes]", ...] = (mcp_server.c.secrets, secret.c.value, tool_call.c.input)
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
 
 
@@ -71,7 +71,7 @@ class _Sealed:
 
 def _all(connection: Connection, column: "Column[bytes]") -> "list[_Sealed]":
     keys = list(_table(column).primary_key.columns)
-    rows = connection.execute(select(column.label("sealed"), *keys)).mappings()
+    rows = connection.execute(select(column.label("sealed"), *keys).where(column.is_not(None))).mappings()
     return [_Sealed(column, {f"key_{key.name}": row[key.name] for key in keys}, row["sealed"]) for row in rows]
 
 

@@ -198,7 +198,8 @@ run_event = Table(
     sqlite_with_rowid=False,
 )
 
-# `result` holds what a call answered until a message (`message_id`) does.
+# `result` holds what a call answered until a message (`message_id`) does. `elicitation` is the question it waits for;
+# `input`, encrypted, what its server wants back with the answers.
 tool_call = Table(
     "tool_call",
     metadata,
@@ -219,6 +220,8 @@ tool_call = Table(
     Column("duration_ms", Integer),
     Column("settled_at", Moment),
     Column("message_id", PlainText),
+    Column("elicitation", JsonText),
+    Column("input", LargeBinary),
 )
 
 # The key is taken before its run is written, so the reference is checked at the end of the transaction.

@@ -1,0 +1,114 @@
+"""Input that an MCP server asks for in the middle of a call (MCP 2026-07-28, client/elicitation): questions and answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import cast
+
+from domain.json_value import JsonObject, JsonValue
+
+MAX_ROUNDS = 10
+"""How often one call may ask before it is given up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elicitation:
+    """A question for whoever watches the run: a form (`schema`, of the content of its answer), or a page to visit (`url`).
+
+    `request_id` is the server's name for it, or, once it is shown, its name among all questions of the call.
+    """
+
+    request_id: str
+    message: str
+    schema: JsonObject | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.schema is None) == (self.url is None):
+            raise ValueError("an elicitation has either a schema or a url")
+
+    def as_json(self) -> JsonObject:
+        """`{request_id, message, schema | url}`."""
+        asked: JsonObject = {"schema": self.schema} if self.url is None else {"url": self.url}
+        return {"request_id": self.request_id, "message": self.message, **asked}
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> "Elicitation":
+        """The inverse of `as_json`."""
+        return cls(
+            request_id=cast(str, data["request_id"]),
+            message=cast(str, data["message"]),
+            schema=cast("JsonObject | None", data.get("schema")),
+            url=cast("str | None", data.get("url")),
+        )
+
+
+class ElicitationAction(StrEnum):
+    """What became of a question; values are those of the protocol."""
+
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElicitationAnswer:
+    """An answer; `content` belongs to an accepted form."""
+
+    action: ElicitationAction
+    content: JsonObject | None = None
+
+    def as_json(self) -> JsonObject:
+        """As the protocol has it (ElicitResult)."""
+        answer: JsonObject = {"action": self.action.value}
+        if self.content is not None:
+            answer["content"] = self.content
+        return answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRound:
+    """What a call waits for, and what goes along when it is sent again.
+
+    `answers` are by the server's names of the questions, and may hold earlier rounds' too. `request_state` is the server's
+    own note to itself. Rounds count from 1.
+    """
+
+    number: int
+    questions: tuple[Elicitation, ...]
+    answers: Mapping[str, JsonObject] = field(default_factory=dict)
+    request_state: str | None = None
+
+    @property
+    def current(self) -> Elicitation | None:
+        """The first question without an answer, under the name it has outside; None when all are answered."""
+        for question in self.questions:
+            if question.request_id not in self.answers:
+                return replace(question, request_id=f"{self.number}.{question.request_id}")
+        return None
+
+    def answered(self, answer: ElicitationAnswer) -> "InputRound":
+        """With an answer to the current question."""
+        open_ids = (question.request_id for question in self.questions if question.request_id not in self.answers)
+        return replace(self, answers={**self.answers, next(open_ids): answer.as_json()})
+
+    def as_json(self) -> JsonObject:
+        """For storage, to be encrypted."""
+        questions: list[JsonValue] = [question.as_json() for question in self.questions]
+        return {
+            "number": self.number,
+            "questions": questions,
+            "answers": dict(self.answers),
+            "request_state": self.request_state,
+        }
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> "InputRound":
+        """The inverse of `as_json`."""
+        questions = cast("list[JsonObject]", data["questions"])
+        return cls(
+            number=cast(int, data["number"]),
+            questions=tuple(Elicitation.from_json(question) for question in questions),
+            answers=cast("dict[str, JsonObject]", data["answers"]),
+            request_state=cast("str | None", data["request_state"]),
+        )
