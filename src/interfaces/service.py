@@ -123,6 +123,8 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
+            if not self.should_exit:
+                logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
             self.force_exit = self.should_exit
             self.should_exit = True
 

@@ -68,6 +68,8 @@ def test_a_new_user_registers_tests_runs_and_audits_and_finds_it_all_again(tmp_p
         before = {run_id: (service.call("GET", f"/runs/{run_id}"), service.events(run_id)) for run_id in run_ids}
         all_audit = service.call("GET", "/audit-events?limit=100")
         assert service.stop() == 0
+        # Whoever copies the file of a stopped service has everything.
+        assert not (home / "dragoman.db-wal").exists()
 
     with serving(home) as again:
         assert {run_id: (again.call("GET", f"/runs/{run_id}"), again.events(run_id)) for run_id in run_ids} == before
@@ -153,5 +155,6 @@ def test_an_npm_server_of_the_older_generation_takes_part_in_a_run(service: Serv
 def test_an_interrupt_from_the_keyboard_stops_the_service_like_a_termination(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:
         assert service.stop(signal.SIGINT) == 0
+        assert "a second signal stops at once" in service.log.read_text()
         assert "Traceback" not in service.log.read_text()
         assert not (service.home / "serve.json").exists()

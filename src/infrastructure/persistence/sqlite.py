@@ -77,11 +77,12 @@ class SqliteDatabase:
     async def stop(self) -> None:
         """Commit what waits, then close the file."""
         self._open = False
-        self._writes.put(None)
-        for _ in range(self._readers):
-            self._reads.put(None)
-        for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+        # The writer goes last: only a connection that may write can fold the write-ahead log into the file.
+        for jobs, threads in ((self._reads, self._threads[1:]), (self._writes, self._threads[:1])):
+            for _ in threads:
+                jobs.put(None)
+            for thread in threads:
+                await asyncio.to_thread(thread.join)
         self._threads.clear()
 
     async def write(self, unit: Unit[T], *, after_commit: Callable[[T], None] | None = None) -> T:
