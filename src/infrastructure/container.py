@@ -538,7 +538,13 @@ class Container(containers.DeclarativeContainer):
         DeleteMcpServer, servers=servers, connections=connections, installs=server_installs, clock=clock, ids=ids
     )
     test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
-        TestMcpServer, servers=servers, connections=connections, audit_log=audit_log, clock=clock, ids=ids
+        TestMcpServer,
+        servers=servers,
+        server_catalogs=server_catalogs,
+        connections=connections,
+        audit_log=audit_log,
+        clock=clock,
+        ids=ids,
     )
     refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
         RefreshMcpServer, servers=servers, server_catalogs=server_catalogs

@@ -119,6 +119,8 @@ class McpFailureKind(StrEnum):
     DISABLED = "disabled"
     NOT_INSTALLED = "not_installed"
     """The server has to be installed first; nothing was sent."""
+    DEFINITION_CHANGED = "definition_changed"
+    """The server describes the tool otherwise than the caller knows it; nothing was sent."""
 
 
 class McpFailure(Exception):
@@ -160,12 +162,14 @@ ProgressCallback = Callable[[McpProgress], Awaitable[None]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCall:
     """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.
-    `meta` goes into the request's `_meta` (idempotency key, trace context)."""
+    `meta` goes into the request's `_meta` (idempotency key, trace context). `definition` is the tool as the caller knows
+    it: a server that lists it otherwise on the connection used is not called."""
 
     tool_name: str
     arguments: JsonObject
     timeout_s: float
     output_schema: JsonObject | None = None
+    definition: McpToolDefinition | None = None
     meta: dict[str, str] | None = None
 
 

@@ -2,14 +2,8 @@
 
 from dataclasses import dataclass
 
-from application.mcp.ports import (
-    ConnectionScope,
-    McpCatalogStore,
-    McpConnections,
-    McpFailure,
-    McpFailureKind,
-    McpServerStore,
-)
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpServerStore
+from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
@@ -30,20 +24,19 @@ class RefreshMcpServerCommand:
 class RefreshMcpServer:
     """Operators and above refresh servers; runs that begin afterwards see the new list.
 
-    A server that cannot be listed keeps its last good catalog.
+    A server that cannot be listed keeps its last good catalog. Listing approves nothing but the first catalog: what is new
+    or changed waits in quarantine.
     """
 
     def __init__(
         self,
         *,
         servers: McpServerStore,
-        catalogs: McpCatalogStore,
-        connections: McpConnections,
+        server_catalogs: ServerCatalogs,
         deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> None:
         self._servers = servers
-        self._catalogs = catalogs
-        self._connections = connections
+        self._server_catalogs = server_catalogs
         self._deadline_s = deadline_s
 
     async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
@@ -56,7 +49,7 @@ class RefreshMcpServer:
             raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
         scope = ConnectionScope(organization_id=principal.organization_id)
         try:
-            catalog = await self._connections.discover(server, scope, timeout_s=self._deadline_s)
+            return await self._server_catalogs.relist(server, scope, timeout_s=self._deadline_s, principal=principal)
         except McpFailure as failure:
             if failure.kind is McpFailureKind.DISABLED:
                 raise conflict("mcp_server_disabled", failure.detail) from failure
@@ -69,5 +62,3 @@ class RefreshMcpServer:
                 f"The tools of the MCP server {server.config.slug!r} could not be listed: {failure.detail}",
                 extra={"reason": failure.kind.value},
             ) from failure
-        await self._catalogs.save(principal.organization_id, catalog)
-        return catalog

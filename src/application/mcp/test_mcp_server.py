@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
+from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -53,7 +54,7 @@ class TestMcpServer:
 
     The test has a connection of its own, opened afresh and closed afterwards, so that connections in use are not
     disturbed; a disabled server can be tested before it is enabled. One that has to be installed first fails until it is. It ends within the deadline and never raises for
-    a broken server. Audited `mcp_server.tested` with its outcome.
+    a broken server. What a saved server lists is kept as a refresh would. Audited `mcp_server.tested` with its outcome.
     """
 
     __test__ = False
@@ -62,6 +63,7 @@ class TestMcpServer:
         self,
         *,
         servers: McpServerStore,
+        server_catalogs: ServerCatalogs,
         connections: McpConnections,
         audit_log: AuditLog,
         clock: Clock,
@@ -69,6 +71,7 @@ class TestMcpServer:
         deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> None:
         self._servers = servers
+        self._server_catalogs = server_catalogs
         self._connections = connections
         self._audit_log = audit_log
         self._clock = clock
@@ -106,6 +109,9 @@ class TestMcpServer:
             )
         )
         catalog = outcome if isinstance(outcome, McpCatalog) else None
+        if saved is not None and catalog is not None:
+            listed = replace(catalog, server_id=saved.id, server_version=saved.version)
+            await self._server_catalogs.keep(saved, listed, principal=principal)
         return McpTestResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
 
     def _probe(self, principal: Principal, config: McpServerConfig, installation: Installation | None) -> McpServer:

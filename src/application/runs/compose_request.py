@@ -31,6 +31,8 @@ def _server_lines(server: ServerOverview) -> list[str]:
     if server.unavailable is not None:
         lines.append(f"Unavailable in this run: {server.unavailable}")
     lines += [f"- {tool.name}: {_one_line(tool.description)}" for tool in server.tools]
+    if server.awaiting_approval:
+        lines.append(f"Unavailable: {server.awaiting_approval} more, awaiting approval by an administrator")
     if server.instructions:
         lines += [
             f'<server_instructions server="{server.slug}">',

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from application.mcp.ports import (
     ConnectionScope,
     McpCall,
+    McpCatalogStore,
     McpConnections,
     McpFailure,
     McpFailureKind,
@@ -13,12 +14,14 @@ from application.mcp.ports import (
     McpServerStore,
     ProgressCallback,
 )
+from application.mcp.server_catalogs import ServerCatalogs
 from application.tools import failure_text
 from application.tools.ports import SchemaValidator
 from application.tools.result_text import reply_text
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
+from domain.mcp.pinning import DefinitionState
 from domain.mcp.server import McpServer, OutputValidation
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
@@ -41,19 +44,23 @@ class ExecuteMcpToolCommand:
 
 
 class ExecuteMcpTool:
-    """Rules: the server comes from the tool's binding, never from the model; the smallest timeout applies; what the server
-    itself says of a failure reaches the model, what we say is a fixed sentence with a reference; structured content is
+    """Rules: the server comes from the tool's binding, never from the model; a tool that is in quarantine, or that is no
+    longer what the run was given, is not called; the smallest timeout applies; what the server itself says of a failure reaches the model, what we say is a fixed sentence with a reference; structured content is
     held against the tool's output schema as the server's mode says."""
 
     def __init__(
         self,
         *,
         servers: McpServerStore,
+        catalogs: McpCatalogStore,
+        server_catalogs: ServerCatalogs,
         connections: McpConnections,
         schemas: SchemaValidator,
         mcp_enabled: bool,
     ) -> None:
         self._servers = servers
+        self._catalogs = catalogs
+        self._server_catalogs = server_catalogs
         self._connections = connections
         self._schemas = schemas
         self._mcp_enabled = mcp_enabled
@@ -76,7 +83,7 @@ class ExecuteMcpTool:
         try:
             result = await self._call(command, binding, timeout_s)
         except McpFailure as failure:
-            result = failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=command.tool_call_id)
+            result = await self._failed(command, failure, timeout_s)
             ids |= {"failure": failure.kind.value, "detail": failure.detail, "stderr": failure.stderr[-500:]}
         except Exception:
             logger.exception("MCP call failed unexpectedly", extra=ids)
@@ -92,6 +99,9 @@ class ExecuteMcpTool:
         server = await self._server(command.scope, binding)
         if server is None:
             return failure_text.unregistered_tool(command.tool.name)
+        refusal = await self._refusal(command, binding)
+        if refusal is not None:
+            return refusal
         reply = await self._connections.call_tool(
             server,
             command.scope,
@@ -100,6 +110,7 @@ class ExecuteMcpTool:
                 arguments=command.arguments,
                 timeout_s=timeout_s,
                 output_schema=binding.output_schema,
+                definition=binding.definition,
                 meta=command.meta or None,
             ),
             command.on_progress,
@@ -111,6 +122,33 @@ class ExecuteMcpTool:
         if violations:
             return failure_text.output_schema_violated(violations)
         return ToolResult.succeeded(text, images)
+
+    async def _refusal(self, command: ExecuteMcpToolCommand, binding: McpBinding) -> ToolResult | None:
+        """Why the tool is not called as things stand: it is gone, in quarantine, or another than the run was given."""
+        if binding.definition is None:
+            return None
+        organization_id = command.scope.organization_id
+        stored = await self._catalogs.tool(organization_id, binding.server_id, binding.tool_name)
+        if stored is None:
+            return failure_text.unregistered_tool(command.tool.name)
+        if stored.state is DefinitionState.QUARANTINED:
+            return failure_text.quarantined_tool(command.tool.name)
+        if stored.definition.digest != binding.definition.digest:
+            return failure_text.changed_tool(command.tool.name)
+        return None
+
+    async def _failed(self, command: ExecuteMcpToolCommand, failure: McpFailure, timeout_s: float) -> ToolResult:
+        if failure.kind is not McpFailureKind.DEFINITION_CHANGED:
+            return failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=command.tool_call_id)
+        binding = command.tool.mcp
+        server = None if binding is None else await self._servers.get(command.scope.organization_id, binding.server_id)
+        if server is not None:
+            # What the server did not announce is news to the catalog as well.
+            try:
+                await self._server_catalogs.relist(server, command.scope, timeout_s=timeout_s)
+            except McpFailure:
+                logger.warning("changed MCP tools could not be listed", extra={"server_id": server.id})
+        return failure_text.changed_tool(command.tool.name)
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not self._mcp_enabled:

@@ -22,7 +22,12 @@ _OURS = {
     McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
     McpFailureKind.DISABLED: "MCP disabled.",
     McpFailureKind.NOT_INSTALLED: "MCP server not installed.",
+    McpFailureKind.DEFINITION_CHANGED: "The definition of the tool has changed; nothing was sent.",
 }
+_CHANGED = (
+    "The tool {name} was not called: its definition has changed since {since}. It cannot be used in this run any more; go "
+    "on without it."
+)
 
 
 def unknown_tool(name: str) -> ToolResult:
@@ -47,6 +52,17 @@ def malformed_arguments(raw: str) -> ToolResult:
 def unregistered_tool(name: str) -> ToolResult:
     """The run lists the tool, but its server has been removed since."""
     return ToolResult.failed("mcp_tool_unknown", f"MCP tool execution failed: Unknown tool: {name}")
+
+
+def quarantined_tool(name: str) -> ToolResult:
+    """The definition of the tool is no longer the one that was approved; nothing was called."""
+    text = _CHANGED.format(name=name, since="it was approved, and an administrator has to approve it anew")
+    return ToolResult.blocked("mcp_tool_quarantined", text)
+
+
+def changed_tool(name: str) -> ToolResult:
+    """The definition of the tool is no longer the one that the run was given; nothing was called."""
+    return ToolResult.blocked("mcp_tool_changed", _CHANGED.format(name=name, since="this run began"))
 
 
 def missing_binding() -> ToolResult:

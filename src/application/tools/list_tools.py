@@ -14,6 +14,8 @@ from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from domain.tools.tool import Tool
 
+QUARANTINED = "quarantined"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListToolsCommand:
@@ -25,8 +27,8 @@ class ListToolsCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
-    """A tool and where it stands. `health` is `available` for native tools, else the state of its server's connection in
-    this process; `as_of` is when the server's tools were last listed."""
+    """A tool and where it stands. `health` is `available` for native tools, `quarantined` for MCP tools that await approval,
+    else the state of its server's connection in this process; `as_of` is when the server's tools were last listed."""
 
     tool: Tool
     server: str | None
@@ -95,7 +97,7 @@ class ListTools:
             ToolListing(
                 tool=bound_tool(server, definition),
                 server=server.config.slug,
-                health=state.value,
+                health=QUARANTINED if definition.name in catalog.quarantined else state.value,
                 as_of=catalog.taken_at,
             )
             for definition in catalog.tools

@@ -17,6 +17,7 @@ from application.mcp.ports import (
     McpFailureKind,
     McpServerStore,
 )
+from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.ports import NativeTool
 from application.tools.toolset import ServerOverview, Toolset
 from domain.agents.agent import AgentConfig
@@ -51,12 +52,14 @@ class ToolCatalog:
         displayable_tools: Mapping[ToolType, Tool],
         servers: McpServerStore,
         catalogs: McpCatalogStore,
+        server_catalogs: ServerCatalogs,
         connections: McpConnections,
         settings: ToolCatalogSettings,
     ) -> None:
         self._native = {kind: native.tool for kind, native in native_tools.items()} | dict(displayable_tools)
         self._servers = servers
         self._catalogs = catalogs
+        self._server_catalogs = server_catalogs
         self._connections = connections
         self._settings = settings
 
@@ -99,6 +102,7 @@ class ToolCatalog:
                     tools=tuple(kept),
                     instructions=overview.instructions,
                     unavailable=overview.unavailable,
+                    awaiting_approval=overview.awaiting_approval,
                 )
             )
         return Toolset(tools=tuple(tools.values()), servers=tuple(overviews), problems=tuple(problems))
@@ -114,8 +118,7 @@ class ToolCatalog:
             if stored is not None:
                 return stored
             raise
-        await self._catalogs.save(server.organization_id, fresh)
-        return fresh
+        return await self._server_catalogs.keep(server, fresh)
 
     async def _discover(self, server: McpServer, scope: ConnectionScope) -> McpCatalog:
         try:
@@ -158,8 +161,9 @@ class ToolCatalog:
         instructions = catalog.instructions if server.config.trusted else None
         return ServerOverview(
             slug=slug,
-            tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.tools), key=lambda tool: tool.name)),
+            tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
             instructions=None if instructions is None else _capped(instructions),
+            awaiting_approval=len(catalog.quarantined),
         )
 
 
@@ -188,6 +192,7 @@ def bound_tool(server: McpServer, definition: McpToolDefinition) -> Tool:
             tool_name=definition.name,
             output_schema=definition.output_schema,
             timeout_s=server.config.timeout_s,
+            definition=definition,
         ),
         repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),
     )

@@ -8,12 +8,14 @@ from domain.tools.tool import Tool
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOverview:
-    """One MCP server as the system prompt describes it. `unavailable` says why its tools are missing, if they are."""
+    """One MCP server as the system prompt describes it. `unavailable` says why its tools are missing, if they are;
+    `awaiting_approval` how many of them are because they stand in quarantine."""
 
     slug: str
     tools: tuple[Tool, ...]
     instructions: str | None = None
     unavailable: str | None = None
+    awaiting_approval: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,18 +4,21 @@ from dataclasses import dataclass
 
 from domain.ids import McpServerId
 from domain.json_value import JsonObject
+from domain.mcp.catalog import McpToolDefinition
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBinding:
-    """Where an MCP tool lives: the server, and the name the server itself gives the tool."""
+    """Where an MCP tool lives: the server, and the name the server itself gives the tool. `definition` is what the run was
+    given: a tool that is no longer just that is not called."""
 
     server_id: McpServerId
     server_slug: str
     tool_name: str
     output_schema: JsonObject | None = None
     timeout_s: float | None = None
+    definition: McpToolDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

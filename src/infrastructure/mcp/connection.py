@@ -208,16 +208,21 @@ class McpConnection:
         return session, dispatcher
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification) and self._on_tools_changed is not None:
+        if isinstance(message, ToolListChangedNotification):
+            self._tools_changed()
+
+    def _tools_changed(self) -> None:
+        if self._session is not None:
+            self._session.definitions_changed()
+        if self._on_tools_changed is not None:
             self._on_tools_changed()
 
     async def _listen(self, client: ClientSession) -> None:
         """Waits for changes of the tools, which a modern server announces to those who ask; until it ends the stream."""
-        assert self._on_tools_changed is not None
         try:
             async with listen(client, tools_list_changed=True) as subscription:
                 async for _ in subscription:
-                    self._on_tools_changed()
+                    self._tools_changed()
         except (MCPError, ListenNotSupportedError, SubscriptionLost):
             logger.debug("no more news of changed tools", exc_info=True)
 

@@ -33,6 +33,7 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpReply, ProgressCallback
+from domain.mcp.catalog import McpToolDefinition
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
 from infrastructure.mcp.exchanges import Exchanges
@@ -118,6 +119,9 @@ class ServerSession:
                 CLIENT_CAPABILITIES_META_KEY: {},
             }
         self._header_maps: Mapping[str, HeaderMap] | None = None
+        self._definitions: Mapping[str, McpToolDefinition] | None = None
+        self._generation = 0
+        self._listing = asyncio.Lock()
         self._exchanges = dispatcher.exchanges
         self._courtesies: set[asyncio.Task[None]] = set()
 
@@ -128,6 +132,7 @@ class ServerSession:
 
     async def call_tool(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
         """One call, answered by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
+        await self._check_definition(call, deadline)
         try:
             return read_reply(await self._call(call, deadline, on_progress))
         except McpFailure as exc:
@@ -150,9 +155,39 @@ class ServerSession:
                     return {"tools": []}
                 raise
 
+        generation = self._generation
         listing = await read_listing(list_page)
         self._header_maps = listing.header_maps
+        if generation == self._generation:
+            self._definitions = {tool.name: tool for tool in listing.tools}
         return listing
+
+    def definitions_changed(self) -> None:
+        """The server said that its tools changed: what it listed before does not hold any more."""
+        self._generation += 1
+        self._definitions = None
+
+    async def _check_definition(self, call: McpCall, deadline: float) -> None:
+        """Nothing is sent to a server that describes the tool otherwise than the caller knows it. One that does not list it
+        answers for itself. A connection is asked once, and again after it has announced a change."""
+        if call.definition is None:
+            return
+        definitions = self._definitions or await self._listed_definitions(deadline)
+        found = definitions.get(call.tool_name)
+        if found is not None and found.digest != call.definition.digest:
+            raise McpFailure(
+                McpFailureKind.DEFINITION_CHANGED, "The server describes the tool in another way than it did."
+            )
+
+    async def _listed_definitions(self, deadline: float) -> Mapping[str, McpToolDefinition]:
+        """What the server lists on this connection; calls that begin together ask once."""
+        try:
+            async with asyncio.timeout_at(deadline), self._listing:
+                if self._definitions is not None:
+                    return self._definitions
+                return {tool.name: tool for tool in (await self.list_tools(deadline)).tools}
+        except TimeoutError as exc:
+            raise McpFailure(McpFailureKind.TIMEOUT, "The server did not list its tools in time.") from exc
 
     async def drain(self, timeout_s: float) -> None:
         """Waits until the cancellations on their way are sent, as long as allowed."""

@@ -107,12 +107,16 @@ class InMemoryMcpConnections:
     ) -> McpReply:
         """Runs the tool's handler, within the call's time. Raises McpFailure."""
         scripted, memory = self._connect(server, scope)
-        self.calls.append(RecordedCall(server=server, scope=scope, call=call))
         tool = scripted.tools.get(call.tool_name)
         answer = tool.answer if isinstance(tool, InMemoryTool) else tool
         if answer is None:
+            self.calls.append(RecordedCall(server=server, scope=scope, call=call))
             detail = f"Unknown tool: {call.tool_name}"
             raise McpFailure(McpFailureKind.SERVER_ERROR, detail, rpc_code=_INVALID_PARAMS)
+        known = call.definition
+        if tool is not None and known is not None and _definition(call.tool_name, tool).digest != known.digest:
+            raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server describes the tool in another way now.")
+        self.calls.append(RecordedCall(server=server, scope=scope, call=call))
         if isinstance(answer, McpFailure):
             raise answer
         if isinstance(answer, McpReply):

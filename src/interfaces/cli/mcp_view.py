@@ -1,6 +1,6 @@
 """MCP servers, their tools and test results as text for people."""
 
-from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTools, SkippedTool
+from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTool, McpTools, SkippedTool
 from interfaces.cli.terminal import Terminal, duration, one_line
 
 _DESCRIPTION_LIMIT = 100
@@ -33,11 +33,24 @@ def show_tools(terminal: Terminal, slug: str, tools: McpTools) -> None:
     """A server's tools, and those of them that could not be registered."""
     unseen = f"{slug} was never asked for its tools; `dragoman mcp tools {slug} --refresh` asks it."
     terminal.table(
-        ("name", "called by models", "description"),
-        [(tool.name, tool.model_name, one_line(tool.description, _DESCRIPTION_LIMIT)) for tool in tools.data],
+        ("name", "called by models", "state", "description"),
+        [
+            (tool.name, tool.model_name, tool.state, one_line(tool.description, _DESCRIPTION_LIMIT))
+            for tool in tools.data
+        ],
         empty=unseen if tools.taken_at is None else f"{slug} offers no tools.",
     )
     _note_skipped(terminal, tools.skipped)
+    waiting = sum(tool.is_quarantined for tool in tools.data)
+    if waiting:
+        terminal.note(f"{waiting} in quarantine; `dragoman mcp approve {slug}` shows what is new or has changed.")
+
+
+def show_difference(terminal: Terminal, tool: McpTool) -> None:
+    """What approving a tool would change."""
+    terminal.line(f"{tool.name} ({tool.digest})")
+    for line in tool.diff.splitlines():
+        terminal.line(f"  {line}")
 
 
 def show_outcome(terminal: Terminal, slug: str, outcome: McpTestOutcome) -> None:

@@ -187,12 +187,19 @@ class McpStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool as its server describes it."""
+    """A tool as its server describes it; `diff` is what approving one in quarantine would change."""
 
     name: str
     description: str = ""
     model_name: str = ""
     state: str = ""
+    digest: str | None = None
+    diff: str = ""
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether it waits for approval."""
+        return self.state == "quarantined"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey
+from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.get_mcp_server import GetMcpServer
@@ -71,6 +72,7 @@ class UseCases:
     import_mcp_servers: ImportMcpServers
     disconnect_mcp_server: DisconnectMcpServer
     get_mcp_server_tools: GetMcpServerTools
+    approve_definition: ApproveDefinition
     get_mcp_server_status: GetMcpServerStatus
     get_mcp_server_logs: GetMcpServerLogs
 

@@ -50,6 +50,7 @@ CASES = [
     Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),
     Case(method="GET", path="/v1/mcp-servers/{server}/tools", role=Role.VIEWER, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/tools/{tool}/approve", role=Role.ADMIN, foreign=True),
     Case(method="GET", path="/v1/mcp-servers/{server}/status", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/mcp-servers/{server}/logs", role=Role.OPERATOR, foreign=True),
     Case(method="GET", path="/v1/tools", role=Role.VIEWER),
@@ -108,6 +109,7 @@ CASES = [
 async def names(service: Service) -> dict[str, str]:
     """What the placeholders of paths stand for: one thing of ORG each, made by its admin."""
     server = await service.call("POST", "/v1/mcp-servers", json={**SERVER_BODY, "slug": "files"})
+    await service.call("POST", "/v1/mcp-servers/files/refresh")
     agent = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "guide"})
     # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
     busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy"})
@@ -119,6 +121,7 @@ async def names(service: Service) -> dict[str, str]:
     return {
         "agent": agent.json()["id"],
         "server": server.json()["id"],
+        "tool": "echo",
         "thread_id": (await service.call("POST", "/v1/threads")).json()["id"],
         "run_id": run["id"],
         "call": waiting["pending"][0]["id"],

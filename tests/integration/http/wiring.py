@@ -13,6 +13,7 @@ from application.identity.create_api_key import CreateApiKey
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
+from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.get_mcp_server import GetMcpServer
@@ -24,6 +25,7 @@ from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.test_mcp_server import TestMcpServer
@@ -104,11 +106,13 @@ def use_cases(
     ids = SequentialIds()
     known_models = ModelsThat(*models)
     tokens = TokenCache(capacity=100)
+    server_catalogs = ServerCatalogs(catalogs=stores.catalogs, connections=connections, clock=clock, ids=ids)
     catalog = ToolCatalog(
         native_tools={},
         displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
         servers=stores.servers,
         catalogs=stores.catalogs,
+        server_catalogs=server_catalogs,
         connections=connections,
         settings=ToolCatalogSettings(),
     )
@@ -138,9 +142,15 @@ def use_cases(
             servers=servers, connections=connections, installs=installs, clock=clock, ids=ids
         ),
         test_mcp_server=TestMcpServer(
-            servers=servers, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
+            servers=servers,
+            server_catalogs=server_catalogs,
+            connections=connections,
+            audit_log=stores.audit,
+            clock=clock,
+            ids=ids,
         ),
-        refresh_mcp_server=RefreshMcpServer(servers=servers, catalogs=stores.catalogs, connections=connections),
+        refresh_mcp_server=RefreshMcpServer(servers=servers, server_catalogs=server_catalogs),
+        approve_definition=ApproveDefinition(servers=servers, catalogs=stores.catalogs, clock=clock, ids=ids),
         disconnect_mcp_server=DisconnectMcpServer(servers=servers, connections=connections, statuses=statuses),
         install_mcp_server=InstallMcpServer(servers=servers, installs=installs, installer=installer, statuses=statuses),
         uninstall_mcp_server=UninstallMcpServer(

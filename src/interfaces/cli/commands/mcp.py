@@ -7,7 +7,7 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import FAILED, BadUsage
-from interfaces.cli.mcp_view import show_outcome, show_server, show_tools
+from interfaces.cli.mcp_view import show_difference, show_outcome, show_server, show_tools
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTools, entries_of, read_as
 
@@ -156,6 +156,54 @@ def list_tools(
         show_tools(session.terminal, slug, read_as(McpTools, document))
 
     session.perform(show)
+
+
+@mcp_app.command(
+    "approve",
+    epilog="Examples: dragoman mcp approve time; dragoman mcp approve time now; dragoman mcp approve time --all",
+)
+def approve_tools(
+    context: typer.Context,
+    *,
+    slug: Slug,
+    tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="The server's own name of the tool.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Approve every tool in quarantine.")] = False,
+    digest: Annotated[
+        str | None,
+        typer.Option("--digest", metavar="DIGEST", help="Approve TOOL only if this is still its definition."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Approve tools that are new or have changed since they were approved. Without TOOL and --all, show the differences."""
+    session = session_of(context)
+    if tool is not None and everything:
+        raise BadUsage("Give either TOOL or --all.")
+    if digest is not None and tool is None:
+        raise BadUsage("--digest belongs to one TOOL.")
+
+    async def approve(api: ServiceApi) -> None:
+        found = read_as(McpTools, await api.get(path_to("mcp-servers", slug, "tools"))).data
+        named = [entry for entry in found if entry.name == tool]
+        if tool is not None and not named:
+            raise BadUsage(f"{slug} lists no tool {tool!r}.")
+        meant = [entry for entry in (named or found) if entry.is_quarantined]
+        answers: list[JsonValue] = []
+        for entry in meant:
+            if not as_json:
+                show_difference(session.terminal, entry)
+            if tool is not None or everything:
+                path = path_to("mcp-servers", slug, "tools", entry.name, "approve")
+                # What was shown is what is approved.
+                answers.append(await api.post(path, {"digest": digest or entry.digest}))
+                session.terminal.note(f"Approved {entry.name}.")
+            else:
+                answers.append({"name": entry.name, "digest": entry.digest, "diff": entry.diff})
+        if as_json:
+            session.terminal.json({"data": answers})
+        elif not meant:
+            session.terminal.note(f"Nothing of {slug} is in quarantine." if tool is None else f"{tool} is approved.")
+
+    session.perform(approve)
 
 
 @mcp_app.command("test", epilog="Example: dragoman mcp test time")

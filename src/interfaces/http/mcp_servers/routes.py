@@ -5,6 +5,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
+from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
@@ -20,17 +21,25 @@ from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.mcp_servers.schemas import ImportBody, McpServerBody, TestMcpServerBody, UpdateMcpServerBody
+from interfaces.http.mcp_servers.schemas import (
+    ApproveDefinitionBody,
+    ImportBody,
+    McpServerBody,
+    TestMcpServerBody,
+    UpdateMcpServerBody,
+)
 from interfaces.http.mcp_servers.views import (
     ImportView,
     McpServerPage,
     McpServerToolsView,
     McpServerView,
+    PinnedToolView,
     ServerLogsView,
     ServerStatusView,
     TestResultView,
     import_view,
     outcome_view,
+    pinned_tool_view,
     server_view,
     status_view,
     tools_view,
@@ -189,9 +198,37 @@ async def disconnect_mcp_server(
 async def get_mcp_server_tools(
     request: ApiRequest, server: FromPath[str], get_mcp_server_tools: NamedDependency[GetMcpServerTools]
 ) -> McpServerToolsView:
-    """As last seen; the server is not asked."""
+    """As last seen; the server is not asked. A tool that is new or changed since it was approved is `quarantined`, is not
+    given to runs, and has a `diff`."""
     command = GetMcpServerToolsCommand(principal=request.principal, server=server)
     return tools_view(await get_mcp_server_tools.execute(command))
+
+
+@post(
+    "/mcp-servers/{server:str}/tools/{tool:str}/approve",
+    tags=TAGS,
+    summary="Approve a tool's present definition",
+    status_code=200,
+    responses=documented(403, 404, 409),
+)
+async def approve_definition(
+    *,
+    request: ApiRequest,
+    server: FromPath[str],
+    tool: FromPath[str],
+    approve_definition: NamedDependency[ApproveDefinition],
+    get_mcp_server: NamedDependency[GetMcpServer],
+    data: JSONBody[ApproveDefinitionBody | None] = None,
+) -> PinnedToolView:
+    """Needs the role admin. The tool leaves quarantine. With a `digest`, only if it is the present one's: what was read is
+    what is approved. The body may be left out."""
+    approved = await approve_definition.execute(
+        ApproveDefinitionCommand(
+            principal=request.principal, server=server, tool=tool, digest=None if data is None else data.digest
+        )
+    )
+    found = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=server))
+    return pinned_tool_view(found.config.slug, approved)
 
 
 @get("/mcp-servers/{server:str}/status", tags=TAGS, summary="Read an MCP server's status", responses=documented(404))
@@ -280,6 +317,7 @@ def mcp_servers_routes() -> list[HTTPRouteHandler]:
         connect_mcp_server,
         disconnect_mcp_server,
         get_mcp_server_tools,
+        approve_definition,
         get_mcp_server_status,
         get_mcp_server_logs,
     ]

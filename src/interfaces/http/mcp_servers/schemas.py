@@ -190,6 +190,14 @@ class UpdateMcpServerBody(Patch):
         return _without_hidden(self.headers)
 
 
+class ApproveDefinitionBody(Body):
+    """Which definition is meant: the `digest` that the tool had when its difference was read."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"digest": f"sha256:{'0' * 64}"},)
+
+    digest: str
+
+
 class ImportBody(Body):
     """The servers of a desktop client's file, by name: each `{command, args, env}` or `{type, url, headers}`."""
 

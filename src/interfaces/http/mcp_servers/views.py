@@ -1,13 +1,14 @@
 """MCP servers, their status, tools and test results as JSON. Values of env and headers never appear."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast
 
 from application.mcp.get_mcp_server_tools import McpServerTools
 from application.mcp.import_mcp_servers import ImportedEntry
 from application.mcp.ports import ServerStatus
 from application.mcp.test_mcp_server import McpTestResult
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import McpServer
 from domain.threads.message_json import timestamp
@@ -86,6 +87,15 @@ class McpToolView(TypedDict):
     destructive_hint: bool | None
 
 
+class PinnedToolView(McpToolView):
+    """A tool and whether it may be used: `state` is `approved`, or `quarantined` for one that is new or changed since it was
+    approved. `diff` then shows what approving it would change, as a unified difference."""
+
+    state: str
+    digest: str
+    diff: NotRequired[str]
+
+
 class SkippedToolView(TypedDict):
     """A tool that could not be registered."""
 
@@ -96,7 +106,7 @@ class SkippedToolView(TypedDict):
 class McpServerToolsView(TypedDict):
     """What a server offers, as of `taken_at`; null if it was never listed."""
 
-    data: list[McpToolView]
+    data: list[PinnedToolView]
     skipped: list[SkippedToolView]
     taken_at: str | None
     protocol_version: str | None
@@ -236,7 +246,7 @@ def tools_view(tools: McpServerTools) -> McpServerToolsView:
 def catalog_view(slug: str, catalog: McpCatalog) -> McpServerToolsView:
     """A catalog as JSON; `slug` gives its tools their model-facing names."""
     return {
-        "data": _tools(slug, catalog),
+        "data": [pinned_tool_view(slug, tool) for tool in pinned_tools(catalog)],
         "skipped": _skipped(catalog),
         "taken_at": timestamp(catalog.taken_at),
         "protocol_version": catalog.protocol_version,
@@ -260,6 +270,18 @@ def outcome_view(result: McpTestResult) -> TestResultView:
         "latency_ms": result.latency_ms,
         "error": error,
     }
+
+
+def pinned_tool_view(slug: str, tool: PinnedTool) -> PinnedToolView:
+    """A tool with its state as JSON."""
+    view: dict[str, object] = {
+        **_tool(slug, tool.definition),
+        "state": tool.state.value,
+        "digest": tool.definition.digest,
+    }
+    if tool.state is DefinitionState.QUARANTINED:
+        view["diff"] = tool.diff
+    return cast(PinnedToolView, view)
 
 
 def _tools(slug: str, catalog: McpCatalog) -> list[McpToolView]:

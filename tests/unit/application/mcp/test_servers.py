@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
+from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
@@ -16,6 +17,7 @@ from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersComma
 from application.mcp.ports import McpConnections, McpFailure, McpFailureKind, ServerState
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
@@ -72,7 +74,10 @@ class Servers:
         self.delete = DeleteMcpServer(
             servers=store, connections=self.connections, installs=installs, clock=clock, ids=ids
         )
-        self.refresh = RefreshMcpServer(servers=store, catalogs=catalogs, connections=self.connections)
+        server_catalogs = ServerCatalogs(catalogs=catalogs, connections=self.connections, clock=clock, ids=ids)
+        self.refresh = RefreshMcpServer(servers=store, server_catalogs=server_catalogs)
+        self.approve = ApproveDefinition(servers=store, catalogs=catalogs, clock=clock, ids=ids)
+        self.server_catalogs = server_catalogs
         self.disconnect = DisconnectMcpServer(servers=store, connections=self.connections, statuses=statuses)
         self.tools = GetMcpServerTools(servers=store, catalogs=catalogs)
         self.status = GetMcpServerStatus(servers=store, statuses=statuses)
@@ -215,8 +220,12 @@ async def test_a_disabled_server_is_not_connected(servers: Servers, mocker: Mock
     await servers.add(replace(CONFIG, enabled=False))
     refresh = RefreshMcpServer(
         servers=InMemoryMcpServerStore(servers.state),
-        catalogs=InMemoryMcpCatalogStore(servers.state),
-        connections=connections,
+        server_catalogs=ServerCatalogs(
+            catalogs=InMemoryMcpCatalogStore(servers.state),
+            connections=connections,
+            clock=StepClock(),
+            ids=SequentialIds(),
+        ),
     )
     with pytest.raises(ServiceError) as refused:
         await refresh.execute(RefreshMcpServerCommand(principal=a_principal(), server="files"))

@@ -7,6 +7,7 @@ import pytest
 
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
@@ -17,7 +18,7 @@ from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKi
 from infrastructure.egress import EgressPolicy
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
-from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal, a_stranger
@@ -55,8 +56,12 @@ class Tests:
         self.connections = connections or InMemoryMcpConnections({"files": self.scripted})
         self.store = InMemoryMcpServerStore(self.state)
         self.clock, self.ids = StepClock(), SequentialIds()
+        self.catalogs = InMemoryMcpCatalogStore(self.state)
         self.test = TestMcpServer(
             servers=self.store,
+            server_catalogs=ServerCatalogs(
+                catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
+            ),
             connections=self.connections,
             audit_log=InMemoryAuditLog(self.state),
             clock=self.clock,
@@ -91,6 +96,19 @@ async def test_testing_a_configuration_saves_nothing_but_an_audit_entry() -> Non
         {"slug": "files", "ok": True},
         None,
     )
+
+
+@pytest.mark.requirement("B13")
+async def test_what_a_saved_server_lists_in_a_test_is_kept_and_the_first_list_approved() -> None:
+    tests = Tests()
+    server = await tests.save()
+    for tools in (["echo"], ["echo", "zip"]):
+        tests.scripted.tools = {name: InMemoryTool(answer=text_reply("hi")) for name in tools}
+        await tests.test.execute(TestMcpServerCommand(principal=a_principal(), subject="files"))
+    kept = await tests.catalogs.load(server.organization_id, server.id)
+    assert kept is not None
+    assert ([tool.name for tool in kept.tools], dict(kept.quarantined)) == (["echo", "zip"], {"zip": None})
+    assert (kept.server_id, kept.server_version) == (server.id, 1)
 
 
 async def test_a_test_has_its_own_connection_and_leaves_none_behind() -> None:

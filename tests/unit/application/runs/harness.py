@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from application.mcp.ports import ConnectionScope
+from application.mcp.server_catalogs import ServerCatalogs
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
@@ -144,19 +145,28 @@ class RunHarness:
         self.leases = InMemoryRunLeases(self.state, self.wakeups)
         self.journal = InMemoryRunJournal(self.state, self.wakeups)
         self.connections = InMemoryMcpConnections(servers)
+        self.server_catalogs = ServerCatalogs(
+            catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
+        )
         native_tools = {tool.tool.type: tool for tool in native}
         self.catalog = ToolCatalog(
             native_tools=native_tools,
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=self.servers,
             catalogs=self.catalogs,
+            server_catalogs=self.server_catalogs,
             connections=self.connections,
             settings=ToolCatalogSettings(mcp_enabled=mcp_enabled, discovery_timeout_s=discovery_timeout_s),
         )
         self.execute_tool = ExecuteTool(
             native_tools=native_tools,
             execute_mcp_tool=ExecuteMcpTool(
-                servers=self.servers, connections=self.connections, schemas=self.schemas, mcp_enabled=mcp_enabled
+                servers=self.servers,
+                catalogs=self.catalogs,
+                server_catalogs=self.server_catalogs,
+                connections=self.connections,
+                schemas=self.schemas,
+                mcp_enabled=mcp_enabled,
             ),
         )
         self.watch = WatchRun(runs=self.runs, wakeups=self.wakeups, clock=self.clock)
@@ -200,8 +210,7 @@ class RunHarness:
             scripted = self.connections.servers[server.config.slug]
             if scripted.unreachable is None:
                 scope = ConnectionScope(organization_id=ORG)
-                catalog = await self.connections.discover(server, scope, timeout_s=1)
-                await self.catalogs.save(server.organization_id, catalog)
+                await self.server_catalogs.relist(server, scope, timeout_s=1)
         self.connections.discoveries.clear()
 
     # --- acting ---

@@ -11,25 +11,31 @@ from application.mcp.ports import (
     ContentBlock,
     ContentKind,
     McpCall,
+    McpCatalogStore,
     McpConnections,
     McpFailure,
     McpFailureKind,
     McpReply,
     McpServerStore,
 )
+from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer, OutputValidation
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.memory.mcp_connections import text_reply
 from infrastructure.schemas import JsonSchemaValidator
-from tests.builders import ORG, RUN, SERVER, THREAD, a_server, a_tool
+from tests.builders import ORG, RUN, SERVER, THREAD, a_definition, a_server, a_tool
 
 SCOPE = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
 NUMBER: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+ECHO = a_definition("echo")
 
 
 class Setting:
@@ -40,8 +46,13 @@ class Setting:
         self.servers.get.return_value = a_server()
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
         self.connections.call_tool.return_value = text_reply("the answer")
+        self.catalogs: MockType = mocker.create_autospec(McpCatalogStore, instance=True)
+        self.catalogs.tool.return_value = PinnedTool(definition=ECHO, approved=ECHO)
+        self.server_catalogs: MockType = mocker.create_autospec(ServerCatalogs, instance=True)
         self.use_case = ExecuteMcpTool(
             servers=self.servers,
+            catalogs=self.catalogs,
+            server_catalogs=self.server_catalogs,
             connections=self.connections,
             schemas=JsonSchemaValidator(),
             mcp_enabled=mcp_enabled,
@@ -76,6 +87,56 @@ def with_output(schema: JsonObject, **binding: object) -> Tool:
     return a_tool(mcp=replace(bound, **binding))  # type: ignore[arg-type]  # fields by name
 
 
+def pinned_to_echo() -> Tool:
+    """The tool of a run that was given ECHO."""
+    binding = McpBinding(server_id=SERVER, server_slug="files", tool_name="echo", definition=ECHO)
+    return a_tool(mcp=binding)
+
+
+@pytest.mark.requirement("B13")
+async def test_a_tool_that_is_what_the_run_was_given_is_called_and_held_to_it(setting: Setting) -> None:
+    assert await setting.call(pinned_to_echo()) == ToolResult.succeeded("the answer")
+    setting.catalogs.tool.assert_awaited_once_with(ORG, SERVER, "echo")
+    assert setting.connections.call_tool.await_args.args[2].definition is ECHO
+
+
+OTHER = a_definition("echo", description="Says it to everyone.")
+
+
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize(
+    ("stored", "outcome", "code"),
+    [
+        pytest.param(PinnedTool(definition=OTHER, approved=ECHO), "blocked", "mcp_tool_quarantined", id="changed"),
+        pytest.param(
+            PinnedTool(definition=ECHO, approved=None), "blocked", "mcp_tool_quarantined", id="never approved"
+        ),
+        pytest.param(PinnedTool(definition=OTHER, approved=OTHER), "blocked", "mcp_tool_changed", id="approved anew"),
+        pytest.param(None, "failed", "mcp_tool_unknown", id="gone"),
+    ],
+)
+async def test_a_tool_that_is_not_what_the_run_was_given_any_more_is_not_called(
+    setting: Setting, stored: PinnedTool | None, outcome: str, code: str
+) -> None:
+    setting.catalogs.tool.return_value = stored
+    result = await setting.call(pinned_to_echo())
+    assert (result.outcome.value, result.error_code) == (outcome, code)
+    assert "mcp__files__echo" in result.text
+    setting.connections.call_tool.assert_not_awaited()
+
+
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize("listing", [None, McpFailure(McpFailureKind.TIMEOUT, "late")])
+async def test_a_change_that_only_the_call_finds_is_refused_and_listed(
+    setting: Setting, listing: McpFailure | None
+) -> None:
+    setting.connections.call_tool.side_effect = McpFailure(McpFailureKind.DEFINITION_CHANGED, "changed")
+    setting.server_catalogs.relist.side_effect = listing
+    result = await setting.call(pinned_to_echo())
+    assert (result.outcome, result.error_code) == (ToolOutcome.BLOCKED, "mcp_tool_changed")
+    assert setting.server_catalogs.relist.await_args.args == (a_server(), SCOPE)
+
+
 @pytest.mark.requirement("A4", "A5")
 async def test_success_returns_the_servers_answer(setting: Setting) -> None:
     assert await setting.call() == ToolResult.succeeded("the answer")
@@ -105,7 +166,7 @@ async def test_an_error_of_the_tool_is_a_value_for_the_model(setting: Setting) -
 
 
 @pytest.mark.requirement("A5")
-@pytest.mark.parametrize("kind", list(McpFailureKind))
+@pytest.mark.parametrize("kind", [kind for kind in McpFailureKind if kind is not McpFailureKind.DEFINITION_CHANGED])
 async def test_every_failure_of_a_call_is_a_value_for_the_model(setting: Setting, kind: McpFailureKind) -> None:
     setting.connections.call_tool.side_effect = McpFailure(kind, "detail", rpc_code=-1, stderr="token hunter2")
     result = await setting.call()

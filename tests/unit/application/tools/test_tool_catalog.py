@@ -3,6 +3,7 @@
 import pytest
 
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
+from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.tool_catalog import INSTRUCTIONS_LIMIT_BYTES, ToolCatalog, ToolCatalogSettings, bound_tool
 from application.tools.toolset import Toolset
 from domain.agents.agent import AgentConfig
@@ -11,13 +12,20 @@ from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from domain.policy.allowlist import Allowlist
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from tests.builders import ORG, OTHER_ORG, a_catalog, a_definition, a_server, an_agent
 
 SCOPE = ConnectionScope(organization_id=ORG)
+
+
+def scripted(name: str) -> InMemoryTool:
+    """A tool that describes itself as `a_definition` does."""
+    known = a_definition(name)
+    return InMemoryTool(answer=text_reply("ok"), description=known.description, input_schema=known.input_schema)
 
 
 class House:
@@ -26,11 +34,16 @@ class House:
     def __init__(self, *, mcp_enabled: bool = True) -> None:
         self.state = InMemoryState()
         self.connections = InMemoryMcpConnections()
+        catalogs = InMemoryMcpCatalogStore(self.state)
+        self.server_catalogs = ServerCatalogs(
+            catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
+        )
         self.catalog = ToolCatalog(
             native_tools={},
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=InMemoryMcpServerStore(self.state),
-            catalogs=InMemoryMcpCatalogStore(self.state),
+            catalogs=catalogs,
+            server_catalogs=self.server_catalogs,
             connections=self.connections,
             settings=ToolCatalogSettings(mcp_enabled=mcp_enabled),
         )
@@ -43,7 +56,7 @@ class House:
             slug=slug, kind=McpServerKind.CUSTOM, command="x", trusted=trusted, enabled=enabled, timeout_s=7
         )
         server = self.state.servers[server_id] = a_server(server_id, version=version, config=config)
-        self.connections.servers[slug] = InMemoryMcpServer(tools={name: text_reply("ok") for name in tools})
+        self.connections.servers[slug] = InMemoryMcpServer(tools={name: scripted(name) for name in tools})
         if listed:
             self.state.catalogs[server_id] = a_catalog(
                 server_id, tools=map(a_definition, tools), instructions="é" * 2_000
@@ -63,6 +76,19 @@ class House:
 
 def names(toolset: Toolset) -> list[str]:
     return [tool.name for tool in toolset.tools]
+
+
+@pytest.mark.requirement("B13")
+async def test_tools_in_quarantine_are_counted_and_not_offered() -> None:
+    house = House()
+    server = house.add("a", "one", "two")
+    changed = a_catalog(
+        server.id, tools=[a_definition("new"), a_definition("one"), a_definition("two", description="!")]
+    )
+    await house.server_catalogs.keep(server, changed)
+    toolset = await house.tools("a")
+    assert names(toolset) == ["mcp__a__one"]
+    assert [overview.awaiting_approval for overview in toolset.servers] == [2]
 
 
 @pytest.mark.requirement("A13", "B5")
@@ -94,11 +120,12 @@ async def test_a_server_never_listed_is_asked_and_its_catalog_kept() -> None:
 async def test_a_server_that_was_changed_since_is_asked_again_and_else_its_old_catalog_serves() -> None:
     house = House()
     house.add("s", "old")
-    changed = house.add("s", "new", listed=False, version=2)
-    assert names(await house.tools("s")) == ["mcp__s__new"]
+    changed = house.add("s", "old", "new", listed=False, version=2)
+    asked = await house.tools("s")
+    assert (names(asked), asked.servers[0].awaiting_approval) == (["mcp__s__old"], 1)
     house.add("s", "newer", listed=False, version=3)
     house.connections.servers["s"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
-    assert names(await house.tools("s")) == ["mcp__s__new"]
+    assert names(await house.tools("s")) == ["mcp__s__old"]
     assert house.state.catalogs[changed.id].server_version == 2
 
 

@@ -1,0 +1,99 @@
+"""Keeps the stored catalog of each server up to date, and what is approved of it apart from what is merely listed.
+
+Above: whoever lists a server's tools, on behalf of a person, a run, or the server's own news. Below: connections and the
+stored catalogs.
+"""
+
+import logging
+
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction, AuditEvent
+from domain.identity.api_key import Principal
+from domain.ids import AuditEventId
+from domain.json_value import JsonObject
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.pinning import PinnedTool, newly_quarantined, pinned
+from domain.mcp.server import McpServer
+from domain.tools.names import model_facing_name
+
+logger = logging.getLogger(__name__)
+
+AUDITED_TOOLS = 100
+"""How many tools of one listing have an audit entry each; one more counts the others, so that no server fills the log."""
+
+
+class ServerCatalogs:
+    """Rules: the first catalog of a server is approved by the act of registering it; what a later one adds or changes waits
+    in quarantine, whoever asked for it; a listing never undoes a newer one. Each tool that enters quarantine is audited
+    `mcp_server.tool_quarantined`, by whoever listed it or `system`."""
+
+    def __init__(self, *, catalogs: McpCatalogStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
+        self._catalogs = catalogs
+        self._connections = connections
+        self._clock = clock
+        self._ids = ids
+
+    async def relist(
+        self, server: McpServer, scope: ConnectionScope, *, timeout_s: float, principal: Principal | None = None
+    ) -> McpCatalog:
+        """Ask the server for its tools and keep them. The catalog now stored. Raises McpFailure."""
+        listed = await self._connections.discover(server, scope, timeout_s=timeout_s)
+        return await self.keep(server, listed, principal=principal)
+
+    async def keep(self, server: McpServer, listed: McpCatalog, *, principal: Principal | None = None) -> McpCatalog:
+        """Keep what a server has listed. The catalog now stored, which is a newer one if there is."""
+        while True:
+            previous = await self._catalogs.load(server.organization_id, server.id)
+            if previous is not None and _age(previous) > _age(listed):
+                return previous
+            catalog = pinned(listed, previous)
+            news = newly_quarantined(catalog, previous)
+            if await self._catalogs.save(server.organization_id, catalog, self._audit(server, news, principal)):
+                for tool in news[:AUDITED_TOOLS]:
+                    logger.warning(
+                        "MCP tool quarantined until it is approved",
+                        extra={"server_id": server.id, "server": server.config.slug, "tool": tool.definition.name},
+                    )
+                return catalog
+
+    def _audit(
+        self, server: McpServer, news: tuple[PinnedTool, ...], principal: Principal | None
+    ) -> tuple[AuditEvent, ...]:
+        entries = [
+            self._entry(
+                server,
+                principal,
+                tool=model_facing_name(server.config.slug, tool.definition.name),
+                details={
+                    "slug": server.config.slug,
+                    "name": tool.definition.name,
+                    "change": "new" if tool.approved is None else "changed",
+                    "digest": tool.definition.digest,
+                },
+            )
+            for tool in news[:AUDITED_TOOLS]
+        ]
+        if len(news) > AUDITED_TOOLS:
+            further: JsonObject = {"slug": server.config.slug, "further_tools": len(news) - AUDITED_TOOLS}
+            entries.append(self._entry(server, principal, tool=None, details=further))
+        return tuple(entries)
+
+    def _entry(
+        self, server: McpServer, principal: Principal | None, *, tool: str | None, details: JsonObject
+    ) -> AuditEvent:
+        return AuditEvent(
+            id=AuditEventId(self._ids.new("aud")),
+            organization_id=server.organization_id,
+            action=AuditAction.MCP_SERVER_TOOL_QUARANTINED,
+            actor="system" if principal is None else principal.key_id,
+            resource=server.id,
+            at=self._clock.now(),
+            tool=tool,
+            server_id=server.id,
+            details=details,
+        )
+
+
+def _age(catalog: McpCatalog) -> tuple[int, float]:
+    return catalog.server_version, catalog.taken_at.timestamp()
