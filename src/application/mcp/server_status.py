@@ -23,8 +23,8 @@ class ServerStatuses:
         if under_way is not None:
             progress, since = under_way
             status = ServerStatus(state=ServerState.INSTALLING, since=since, install=progress)
-        elif server.config.enabled and self._is_missing(server):
-            status = self._not_installed(server)
+        elif self._is_missing(server):
+            status = self._not_installed(server, status)
         if installation is None:
             return status
         return replace(status, installed_version=installation.version, installed_at=installation.installed_at)
@@ -34,8 +34,10 @@ class ServerStatuses:
             return False
         return server.installation is None or not self._installer.has(server.installation)
 
-    def _not_installed(self, server: McpServer) -> ServerStatus:
+    def _not_installed(self, server: McpServer, status: ServerStatus) -> ServerStatus:
         failed = self._installs.failure(server.id)
-        if failed is None:
-            return ServerStatus(state=ServerState.NOT_INSTALLED, since=server.updated_at)
-        return ServerStatus(state=ServerState.NOT_INSTALLED, since=failed.at, last_error=failed.failure.detail)
+        error = None if failed is None else failed.failure.detail
+        if not server.config.enabled:
+            return replace(status, last_error=error)
+        since = server.updated_at if failed is None else failed.at
+        return ServerStatus(state=ServerState.NOT_INSTALLED, since=since, last_error=error)

@@ -15,6 +15,7 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "id": server.id,
             "kind": server.kind,
             "reached by": server.reached_by,
+            "installed": _installed(status),
             "env": ", ".join(server.env),
             "headers": ", ".join(server.headers),
             "isolation": server.isolation,
@@ -27,6 +28,12 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "last error": one_line(status.last_error or ""),
         }
     )
+
+
+def _installed(status: McpStatus) -> str:
+    if status.install is not None:
+        return f"{status.install.step}, {status.install.percent} %"
+    return "" if status.installed_version is None else f"{status.installed_version} since {status.installed_at}"
 
 
 def show_tools(terminal: Terminal, slug: str, tools: McpTools) -> None:

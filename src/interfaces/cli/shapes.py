@@ -154,6 +154,7 @@ class McpServer:
     kind: str
     package: str | None = None
     version: str | None = None
+    path: str | None = None
     command: str | None = None
     args: list[str] = field(default_factory=list)
     env: dict[str, object] = field(default_factory=dict)
@@ -166,23 +167,46 @@ class McpServer:
 
     @property
     def reached_by(self) -> str:
-        """Its URL, its command, or its package at the version that is asked for."""
-        if self.command is not None:
-            return shlex.join([self.command, *self.args])
-        if self.package is not None:
-            return self.package if self.version is None else f"{self.package} {self.version}"
-        return self.url or ""
+        """Its URL, or what it is installed from and its command, with the arguments."""
+        if self.url is not None:
+            return self.url
+        source = self.package or self.path
+        start = shlex.join(part for part in (self.command, *self.args) if part is not None)
+        return " ".join(part for part in (source, self.version, start) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallProgress:
+    """How far an installation is."""
+
+    step: str = ""
+    percent: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedEntry:
+    """What became of an entry of a desktop client's file."""
+
+    name: str
+    slug: str
+    outcome: str
+    kind: str | None = None
+    needs_install: bool = False
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpStatus:
-    """The state of a server's connections."""
+    """Whether a server is installed, and the state of its connections."""
 
     state: str
     since: str = ""
     last_error: str | None = None
     protocol_version: str | None = None
     tool_count: int | None = None
+    installed_version: str | None = None
+    installed_at: str | None = None
+    install: InstallProgress | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

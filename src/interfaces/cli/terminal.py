@@ -60,6 +60,10 @@ class Terminal:
         for name, value in shown.items():
             self.line(f"{name:<{width}}{_GAP}{value}")
 
+    def progress_bar(self, label: str) -> "ProgressBar":
+        """A bar on stderr, for work that a person waits for."""
+        return ProgressBar(self._err, label)
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
         """Rows under headings; without rows the remark `empty`."""
         if not rows:
@@ -84,6 +88,31 @@ class Terminal:
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         Console(file=self._out).print(table)
+
+
+class ProgressBar:
+    """A bar with what is being done beside it. It is gone when it stops."""
+
+    def __init__(self, stream: TextIO, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+        self._progress = Progress(*columns, console=Console(file=stream), transient=True)
+        self._label = printable(label)
+        self._task = self._progress.add_task(self._label, total=100)
+
+    def start(self) -> None:
+        """Show it."""
+        self._progress.start()
+
+    def update(self, step: str, percent: int) -> None:
+        """What is being done, and how much of the whole is done."""
+        self._progress.update(self._task, description=f"{self._label}: {printable(step)}", completed=percent)
+
+    def stop(self) -> None:
+        """Take it away."""
+        self._progress.stop()
 
 
 def printable(text: str) -> str:

@@ -1,11 +1,19 @@
 """`dragoman mcp`: MCP servers."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.commands.mcp_install import (
+    disable_server,
+    enable_server,
+    import_servers,
+    install_server,
+    uninstall_server,
+)
 from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.mcp_view import show_difference, show_outcome, show_server, show_tools
 from interfaces.cli.session import JsonFlag, session_of
@@ -20,7 +28,9 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or 
 
 @mcp_app.command(
     "add",
-    epilog="Examples: dragoman mcp add time --env TZ=UTC -- python -m mcp_server_time; "
+    epilog="Examples: dragoman mcp add time --kind python --package mcp-server-time; "
+    "dragoman mcp add files --kind npm --package @modelcontextprotocol/server-filesystem -- /srv/files; "
+    "dragoman mcp add mine --env TZ=UTC -- python -m my_server; "
     "dragoman mcp add tickets --url https://mcp.example.com/mcp --header Authorization='Bearer …'",
 )
 def add_server(
@@ -28,12 +38,40 @@ def add_server(
     *,
     slug: Annotated[str, typer.Argument(metavar="SLUG", help="Its name here: [a-z0-9][a-z0-9-]{0,31}.")],
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="What starts it, with its arguments, after --.")
+        list[str] | None,
+        typer.Argument(
+            metavar="COMMAND",
+            help="What starts it, with its arguments, after --; with --package or --path, the arguments alone.",
+        ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
-            "--kind", metavar="KIND", help="custom, http or sse; by default custom with a command, http with a URL."
+            "--kind",
+            metavar="KIND",
+            help="npm, python, custom, http or sse; by default custom with a command or path, http with a URL.",
+        ),
+    ] = None,
+    package: Annotated[
+        str | None,
+        typer.Option(
+            "--package",
+            metavar="PACKAGE",
+            help="What an npm or python server is installed from: a name, or a .tgz, wheel or sdist file. For python, "
+            "further requirements may follow after spaces: 'mcp-server-sqlite mcp<2'.",
+        ),
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="VERSION", help="Of the package; by default the newest.")
+    ] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option("--path", metavar="PATH", help="Executable or directory that a custom server is copied from."),
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--command", metavar="NAME", help="Which command of the package, or what starts a copied directory."
         ),
     ] = None,
     url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Where a remote server is.")] = None,
@@ -49,14 +87,21 @@ def add_server(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Register an MCP server: a command that is run in place, or a URL. Nothing is started by it."""
+    """Register an MCP server: a package or a copy to be installed, a command that is run in place, or a URL. Nothing is
+    installed or started by it."""
     session = session_of(context)
-    if not command and url is None:
-        raise BadUsage("Say how the server is reached: -- COMMAND ARGS…, or --url URL.")
+    if package is not None and kind is None:
+        raise BadUsage("--package needs --kind npm or --kind python.")
+    if not command and package is None and path is None and url is None:
+        raise BadUsage("Say what the server is: --package PACKAGE, --path PATH, -- COMMAND ARGS…, or --url URL.")
     body: JsonObject = {"slug": slug, "kind": kind or ("http" if url is not None else "custom"), "trusted": trusted}
-    if command:
-        args: list[JsonValue] = [*command[1:]]
-        body |= {"command": command[0], "args": args}
+    if package is not None or path is not None:
+        body |= _installed_from(package, version, path)
+        body |= _start(program, command or [])
+    elif program is not None or version is not None:
+        raise BadUsage("--command and --version belong to --package and --path; another command comes after --.")
+    elif command:
+        body |= _start(command[0], command[1:])
     if url is not None:
         body["url"] = url
     if header:
@@ -69,13 +114,33 @@ def add_server(
     async def add(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers"), body)
         server = read_as(McpServer, document)
-        session.terminal.note(
-            f"Registered {server.slug} ({server.id}). See whether it works: dragoman mcp test {server.slug}"
-        )
+        is_installed = package is not None or path is not None
+        following = "Install it: dragoman mcp install" if is_installed else "See whether it works: dragoman mcp test"
+        session.terminal.note(f"Registered {server.slug} ({server.id}). {following} {server.slug}")
         if as_json:
             session.terminal.json(document)
 
     session.perform(add)
+
+
+def _installed_from(package: str | None, version: str | None, path: Path | None) -> JsonObject:
+    """The fields that say so; a file of this directory by its whole path, since the service has another directory."""
+    body: JsonObject = {}
+    if package is not None:
+        first, space, others = package.partition(" ")
+        file = Path(first).expanduser()
+        body["package"] = f"{file.absolute()}{space}{others}" if file.is_file() else package
+    if version is not None:
+        body["version"] = version
+    if path is not None:
+        body["path"] = str(path.expanduser().absolute())
+    return body
+
+
+def _start(command: str | None, arguments: list[str]) -> JsonObject:
+    body: JsonObject = {} if command is None else {"command": command}
+    args: list[JsonValue] = [*arguments]
+    return body | {"args": args} if args or command is not None else body
 
 
 def _named_values(option: str, entries: list[str]) -> JsonObject:
@@ -251,3 +316,10 @@ def remove_server(context: typer.Context, slug: Slug) -> None:
         session.terminal.note(f"Removed {slug}.")
 
     session.perform(remove)
+
+
+mcp_app.command("install", epilog="Example: dragoman mcp install time")(install_server)
+mcp_app.command("uninstall", epilog="Example: dragoman mcp uninstall time")(uninstall_server)
+mcp_app.command("enable", epilog="Example: dragoman mcp enable time")(enable_server)
+mcp_app.command("disable", epilog="Example: dragoman mcp disable time")(disable_server)
+mcp_app.command("import", epilog="Example: dragoman mcp import claude_desktop_config.json")(import_servers)

@@ -1,0 +1,127 @@
+"""`dragoman mcp`: installing and uninstalling servers, switching them on and off, importing desktop clients' files."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.failures import FAILED, BadUsage, CommandFailure
+from interfaces.cli.install_view import InstallView
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import ImportedEntry, McpStatus, entries_of, read_as
+
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
+
+POLL_S = 0.2
+
+
+def install_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Install an npm, python or copied server, and wait for it. Afterwards it starts without network."""
+    session = session_of(context)
+
+    import asyncio
+
+    async def install(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers", slug, "install"))
+        with InstallView(session.terminal, slug) as view:
+            while (status := read_as(McpStatus, document)).state == "installing":
+                if status.install is not None:
+                    view.show(status.install)
+                await asyncio.sleep(POLL_S)
+                document = await api.get(path_to("mcp-servers", slug, "status"))
+        if status.installed_version is None:
+            raise CommandFailure(
+                f"{slug} was not installed: {status.last_error or 'the installation was stopped.'} "
+                f"`dragoman mcp logs {slug}` shows what was printed."
+            )
+        session.terminal.note(
+            f"Installed {slug} {status.installed_version}. See whether it works: dragoman mcp test {slug}"
+        )
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(install)
+
+
+def uninstall_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Remove what was installed of a server, or stop installing it. It stays registered."""
+    session = session_of(context)
+
+    async def uninstall(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers", slug, "uninstall"))
+        session.terminal.note(f"{slug} is not installed any more.")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(uninstall)
+
+
+def enable_server(context: typer.Context, slug: Slug) -> None:
+    """Let runs use a server again."""
+    _switch(context, slug, enabled=True)
+
+
+def disable_server(context: typer.Context, slug: Slug) -> None:
+    """Keep runs from using a server; its connections are closed once their calls are done."""
+    _switch(context, slug, enabled=False)
+
+
+def _switch(context: typer.Context, slug: str, *, enabled: bool) -> None:
+    session = session_of(context)
+
+    async def switch(api: ServiceApi) -> None:
+        await api.patch(path_to("mcp-servers", slug), {"enabled": enabled})
+        session.terminal.note(f"{slug} is {'enabled' if enabled else 'disabled'}.")
+
+    session.perform(switch)
+
+
+def import_servers(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file with mcpServers in it.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Register the servers of a desktop client's file. Nothing is installed or started by it. Exit code 1 if none could be
+    registered."""
+    session = session_of(context)
+    body: JsonObject = {"mcpServers": _servers_in(file)}
+
+    async def import_all(api: ServiceApi) -> int:
+        document = await api.post(path_to("mcp-servers", "import"), body)
+        entries = entries_of(ImportedEntry, document)
+        if as_json:
+            session.terminal.json(document)
+        else:
+            session.terminal.table(
+                ("name", "slug", "outcome", "kind", "remarks"),
+                [
+                    (entry.name, entry.slug, entry.outcome, entry.kind or "", "; ".join(entry.remarks))
+                    for entry in entries
+                ],
+                empty=f"There are no servers in {file}.",
+            )
+        for entry in entries:
+            if entry.needs_install:
+                session.terminal.note(f"{entry.slug} has to be installed: dragoman mcp install {entry.slug}")
+        return FAILED if entries and all(entry.outcome == "skipped" for entry in entries) else 0
+
+    session.perform(import_all)
+
+
+def _servers_in(file: Path) -> dict[str, JsonValue]:
+    try:
+        document: JsonValue = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as exc:
+        raise BadUsage(f"{file} cannot be read: {exc.strerror}.") from exc
+    except (ValueError, RecursionError) as exc:
+        # The place only: the file holds secrets.
+        place = f" (line {exc.lineno}, column {exc.colno})" if isinstance(exc, json.JSONDecodeError) else ""
+        raise BadUsage(f"{file} is not JSON{place}.") from exc
+    # One editor calls them `servers`.
+    found = (document.get("mcpServers") or document.get("servers")) if isinstance(document, dict) else None
+    if not isinstance(found, dict):
+        raise BadUsage(f"{file} has no object `mcpServers`.")
+    return found

@@ -1,0 +1,36 @@
+"""How far an installation is, for people: a bar on a terminal, a line for each step elsewhere."""
+
+from types import TracebackType
+from typing import Self
+
+from interfaces.cli.shapes import InstallProgress
+from interfaces.cli.terminal import Terminal
+
+
+class InstallView:
+    """Enter it, show what comes, leave it: the bar goes, the lines stay."""
+
+    def __init__(self, terminal: Terminal, slug: str) -> None:
+        self._terminal = terminal
+        self._slug = slug
+        self._step = ""
+        self._bar = terminal.progress_bar(f"Installing {slug}") if terminal.is_interactive else None
+
+    def show(self, progress: InstallProgress) -> None:
+        """What is being done, and how much is done."""
+        if self._bar is not None:
+            self._bar.update(progress.step, progress.percent)
+        elif progress.step != self._step:
+            self._terminal.note(f"{self._slug}: {progress.step}")
+        self._step = progress.step
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
