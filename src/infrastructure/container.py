@@ -50,6 +50,7 @@ from application.mcp.server_status import ServerStatuses
 from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
+from application.mcp.warm_catalogs import WarmCatalogs
 from application.models.ports import FallbackModels, PriceTable
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
@@ -83,7 +84,7 @@ from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool, SchemaValidator
-from application.tools.tool_catalog import ToolCatalog, ToolCatalogSettings
+from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import Tracer
 from domain.ids import WorkerId
 from domain.mcp.server import McpServer
@@ -100,6 +101,7 @@ from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
 from infrastructure.logs import log_context
+from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
@@ -107,6 +109,8 @@ from infrastructure.mcp.install.node import NodeRuntime, packaged_node
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
+from infrastructure.mcp.process_limits import parse_process_limits
+from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.persistence.agent_store import SqlAgentStore
@@ -231,6 +235,7 @@ def _egress_policy(settings: Settings) -> EgressPolicy:
 
 def _connections(
     *,
+    settings: Settings,
     clock: Clock,
     ids: IdSource,
     catalogs: McpCatalogStore,
@@ -239,7 +244,7 @@ def _connections(
     egress: EgressPolicy,
     launches: InstalledLaunches,
     node: NodeRuntime,
-) -> LazyMcpConnections:
+) -> SupervisedConnections:
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections import SdkMcpConnections
         from infrastructure.mcp.remote import RemoteClient
@@ -252,20 +257,27 @@ def _connections(
                 secrets=SecretValues(secrets=secrets, redactor=redactor),
                 environment={**base_process_environment(), "PATH": node.search_path},
                 launch=launches.of,
+                limits=parse_process_limits(settings.mcp_process_limits),
             ),
             redact=redactor.redact,
             clock=clock,
             client_version=version("dragoman"),
-            on_tools_changed=refresh,
+            on_tools_changed=supervised.tools_changed,
+            on_lost=supervised.lost,
+            max_processes=settings.mcp_max_processes,
         )
 
-    async def refresh(server: McpServer) -> None:
+    async def relist(server: McpServer) -> None:
         scope = ConnectionScope(organization_id=server.organization_id)
         await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
-    connections = LazyMcpConnections(load)
-    server_catalogs = ServerCatalogs(catalogs=catalogs, connections=connections, clock=clock, ids=ids)
-    return connections
+    owned = LazyMcpConnections(load)
+    limits = CallLimits(calls_per_organization=settings.mcp_max_calls)
+    supervised = SupervisedConnections(
+        guarded(owned, clock=clock, limits=limits), owned=owned, relist=relist, clock=clock
+    )
+    server_catalogs = ServerCatalogs(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
+    return supervised
 
 
 def _node_runtime(home: Home) -> NodeRuntime:
@@ -366,8 +378,9 @@ class Container(containers.DeclarativeContainer):
     server_launches: providers.Provider[InstalledLaunches] = providers.Singleton(
         InstalledLaunches, directories=install_directories, node=node_runtime
     )
-    connections: providers.Provider[LazyMcpConnections] = providers.Singleton(
+    connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         _connections,
+        settings=settings,
         clock=clock,
         ids=ids,
         catalogs=catalogs,
@@ -380,6 +393,9 @@ class Container(containers.DeclarativeContainer):
     server_catalogs: providers.Provider[ServerCatalogs] = providers.Singleton(
         ServerCatalogs, catalogs=catalogs, connections=connections, clock=clock, ids=ids
     )
+    warm_catalogs: providers.Provider[WarmCatalogs] = providers.Singleton(
+        WarmCatalogs, catalogs=catalogs, server_catalogs=server_catalogs, clock=clock
+    )
     code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(_native_tools, code_execution)
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
@@ -387,10 +403,9 @@ class Container(containers.DeclarativeContainer):
         native_tools=native_tools,
         displayable_tools=providers.Singleton(_displayable_tools),
         servers=servers,
-        catalogs=catalogs,
-        server_catalogs=server_catalogs,
+        catalogs=warm_catalogs,
         connections=connections,
-        settings=providers.Factory(ToolCatalogSettings, mcp_enabled=settings.provided.mcp_enabled),
+        mcp_enabled=settings.provided.mcp_enabled,
     )
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
         ExecuteMcpTool,
@@ -405,7 +420,13 @@ class Container(containers.DeclarativeContainer):
         ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool
     )
     list_tools: providers.Provider[ListTools] = providers.Singleton(
-        ListTools, catalog=tool_catalog, agents=agents, servers=servers, catalogs=catalogs, connections=connections
+        ListTools,
+        catalog=tool_catalog,
+        agents=agents,
+        servers=servers,
+        catalogs=catalogs,
+        connections=connections,
+        clock=clock,
     )
 
     # Executing runs.

@@ -52,6 +52,7 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         stack.push_async_callback(installs.close)
         connections = container.connections()
         stack.push_async_callback(connections.close)
+        stack.push_async_callback(container.warm_catalogs().close)
         stack.push_async_callback(container.code_execution().close)
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(_ended, warming)

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from infrastructure.egress import EgressPolicy
+from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 
 PREFIX = "DRAGOMAN_"
 
@@ -57,6 +58,11 @@ def _database_url(value: str) -> str:
     return value
 
 
+def _process_limits(value: str) -> str:
+    parse_process_limits(value)
+    return value
+
+
 def _absolute(value: Path) -> Path:
     return value.expanduser().absolute()
 
@@ -65,6 +71,15 @@ def _secret_keys(value: SecretStr) -> SecretStr:
     if any(len(key) < _MIN_SECRET_KEY for key in _split(value)):
         raise ValueError("too short")
     return value
+
+
+def _egress_allow(value: str) -> str:
+    EgressPolicy(_entries(value))
+    return value
+
+
+def _entries(value: str) -> tuple[str, ...]:
+    return tuple(entry for part in value.split(",") if (entry := part.strip()))
 
 
 def _split(value: SecretStr) -> list[str]:
@@ -78,15 +93,6 @@ class Settings(BaseSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
-def _egress_allow(value: str) -> str:
-    EgressPolicy(_entries(value))
-    return value
-
-
-def _entries(value: str) -> tuple[str, ...]:
-    return tuple(entry for part in value.split(",") if (entry := part.strip()))
-
-
 
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
         default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
@@ -111,6 +117,30 @@ def _entries(value: str) -> tuple[str, ...]:
     )
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
     mcp_enabled: bool = Field(default=True, description="true or false", examples=["true"])
+    egress_allow: Annotated[str, AfterValidator(_egress_allow)] = Field(
+        default="",
+        description="networks, addresses and host names with commas between them",
+        examples=["10.1.0.0/16,mcp.internal"],
+    )
+    mcp_max_calls: int = Field(
+        default=256,
+        ge=1,
+        le=100_000,
+        description="a number from 1 to 100000: MCP calls of one organization at one time",
+        examples=["256"],
+    )
+    mcp_max_processes: int = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="a number from 1 to 100000: MCP servers that one organization has started at one time",
+        examples=["100"],
+    )
+    mcp_process_limits: Annotated[str, AfterValidator(_process_limits)] = Field(
+        default=DEFAULT_PROCESS_LIMITS,
+        description="resource limits of started MCP servers, NAME=NUMBER with commas between them",
+        examples=["core=0,nofile=4096"],
+    )
     public_url: HttpUrl | None = Field(
         default=None, description="an http or https URL", examples=["https://agents.example.com"]
     )
@@ -122,11 +152,6 @@ def _entries(value: str) -> tuple[str, ...]:
     )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
         default="info", description="debug, info, warning or error", examples=["info"]
-    egress_allow: Annotated[str, AfterValidator(_egress_allow)] = Field(
-        default="",
-        description="networks, addresses and host names with commas between them",
-        examples=["10.1.0.0/16,mcp.internal"],
-    )
     )
     log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
         default="console", description="console or json", examples=["json"]
@@ -179,6 +204,11 @@ def _entries(value: str) -> tuple[str, ...]:
         return () if self.secret_key is None else tuple(_split(self.secret_key))
 
     @property
+    def egress_allowed(self) -> tuple[str, ...]:
+        """What outbound requests may reach although it is not public."""
+        return _entries(self.egress_allow)
+
+    @property
     def traces_to_langfuse(self) -> bool:
         """Whether Langfuse's keys are given."""
         return self.langfuse_public_key is not None and self.langfuse_secret_key is not None
@@ -189,11 +219,6 @@ def _entries(value: str) -> tuple[str, ...]:
         return self.langfuse_base_url or self.langfuse_host or _LANGFUSE_CLOUD
 
     @cached_property
-    @property
-    def egress_allowed(self) -> tuple[str, ...]:
-        """What outbound requests may reach although it is not public."""
-        return _entries(self.egress_allow)
-
     def secret_values(self) -> tuple[str, ...]:
         """Every secret among the settings, for redaction."""
         given = (getattr(self, name) for name in type(self).model_fields)

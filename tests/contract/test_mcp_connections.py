@@ -19,6 +19,8 @@ from application.mcp.ports import (
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
 from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.guarded_connections import CallLimits, guarded
+from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.memory.mcp_connections import (
     Answer,
     InMemoryMcpConnections,
@@ -27,6 +29,7 @@ from infrastructure.memory.mcp_connections import (
     Invocation,
     text_reply,
 )
+from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, a_thread_id
 from tests.integration.mcp.parts import (
     IN_RUN,
@@ -113,10 +116,44 @@ class SdkConnectionsLeg:
         await until(lambda: "told that nobody waits" in self.connections.logs(server))
 
 
-@pytest.fixture(params=["memory", "sdk"])
+class GuardedConnectionsLeg:
+    """Behind the limits of servers and organizations, and supervised, as the service has them."""
+
+    def __init__(self) -> None:
+        self.inside = InMemoryConnectionsLeg()
+        clock = FixedClock()
+        self.connections = SupervisedConnections(
+            guarded(self.inside.connections, clock=clock, limits=CallLimits()),
+            owned=NothingToOwn(),
+            relist=self.relist,
+            clock=clock,
+        )
+
+    async def relist(self, server: McpServer) -> None:
+        raise AssertionError("nothing is lost here, and no tools change")
+
+    async def is_hanging(self, server: McpServer) -> None:
+        await self.inside.is_hanging(server)
+
+    async def is_cancelled(self, server: McpServer) -> None:
+        await self.inside.is_cancelled(server)
+
+
+class NothingToOwn:
+    async def warm(self) -> None:
+        """In-memory connections need no loading."""
+
+    async def close(self) -> None:
+        """Nor closing."""
+
+
+@pytest.fixture(params=["memory", "guarded", "sdk"])
 async def leg(request: pytest.FixtureRequest) -> AsyncIterator[Leg]:
     if request.param == "memory":
         yield InMemoryConnectionsLeg()
+        return
+    if request.param == "guarded":
+        yield GuardedConnectionsLeg()
         return
     async with sdk_connections() as connections:
         yield SdkConnectionsLeg(connections)
@@ -293,3 +330,12 @@ async def test_a_forgotten_server_is_disconnected(leg: Leg) -> None:
     await leg.connections.forget(ORG, SERVER)
     assert leg.connections.status(server).state is ServerState.DISCONNECTED
     assert await counted(leg, server, 1) == 1
+
+
+@pytest.mark.requirement("B7")
+async def test_a_server_that_is_forgiven_stands_as_before(leg: Leg) -> None:
+    server = plain_server()
+    assert await counted(leg, server, 1) == 1
+    leg.connections.forgive(ORG, SERVER)
+    assert await counted(leg, server, 1) == 2
+    assert leg.connections.status(server).state is ServerState.CONNECTED

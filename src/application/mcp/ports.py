@@ -116,6 +116,8 @@ class McpFailureKind(StrEnum):
     """The reply is larger than allowed: `detail` says its size and the limit."""
     INVALID_REPLY = "invalid_reply"
     """The server's answer is not valid MCP."""
+    BUSY = "busy"
+    """Too many calls at one time, or in too short a time: `detail` says which; nothing was sent."""
     DISABLED = "disabled"
     NOT_INSTALLED = "not_installed"
     """The server has to be installed first; nothing was sent."""
@@ -127,15 +129,25 @@ class McpFailure(Exception):
     """A call, a discovery or a connection that failed.
 
     `detail` is safe to show: the server's own words for SERVER_ERROR (cleaned, capped by the use case), else a fixed
-    sentence of ours. `stderr` is the tail of a started server's error output, for the operator only.
+    sentence of ours. `stderr` is the tail of a started server's error output, for the operator only. `retry_after_s` is
+    set where it is known that nothing will be sent to the server before.
     """
 
-    def __init__(self, kind: McpFailureKind, detail: str, *, rpc_code: int | None = None, stderr: str = "") -> None:
+    def __init__(
+        self,
+        kind: McpFailureKind,
+        detail: str,
+        *,
+        rpc_code: int | None = None,
+        stderr: str = "",
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(detail)
         self.kind = kind
         self.detail = detail
         self.rpc_code = rpc_code
         self.stderr = stderr
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +246,11 @@ class McpConnections(Protocol):
 
     def logs(self, server: McpServer) -> str:
         """The bounded tail of the error output of a started server."""
+        ...
+
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """Somebody asks for the server, or found it to work: what held back calls and attempts to connect to it after
+        its failures is over. Never raises."""
         ...
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:

@@ -25,7 +25,7 @@ class RefreshMcpServer:
     """Operators and above refresh servers; runs that begin afterwards see the new list.
 
     A server that cannot be listed keeps its last good catalog. Listing approves nothing but the first catalog: what is new
-    or changed waits in quarantine.
+    or changed waits in quarantine. Being asked for, it is tried at once, whatever its failures before, and called again.
     """
 
     def __init__(

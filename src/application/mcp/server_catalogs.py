@@ -37,7 +37,10 @@ class ServerCatalogs:
     async def relist(
         self, server: McpServer, scope: ConnectionScope, *, timeout_s: float, principal: Principal | None = None
     ) -> McpCatalog:
-        """Ask the server for its tools and keep them. The catalog now stored. Raises McpFailure."""
+        """Ask the server for its tools and keep them. The catalog now stored. Raises McpFailure. When a person asks, the
+        server is tried at once and called again, whatever its failures before."""
+        if principal is not None:
+            self._connections.forgive(server.organization_id, server.id)
         listed = await self._connections.discover(server, scope, timeout_s=timeout_s)
         return await self.keep(server, listed, principal=principal)
 

@@ -110,6 +110,7 @@ class TestMcpServer:
         )
         catalog = outcome if isinstance(outcome, McpCatalog) else None
         if saved is not None and catalog is not None:
+            self._connections.forgive(principal.organization_id, saved.id)
             listed = replace(catalog, server_id=saved.id, server_version=saved.version)
             await self._server_catalogs.keep(saved, listed, principal=principal)
         return McpTestResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)

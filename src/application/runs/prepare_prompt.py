@@ -1,6 +1,5 @@
 """Prepares what stays the same from turn to turn of a run: the toolset and the system prompt, until the agent changes."""
 
-import json
 import logging
 from dataclasses import dataclass, replace
 
@@ -48,7 +47,4 @@ class PreparePrompt:
         overview = servers_overview(toolset) if run.overview is None else run.overview
         session.run = replace(run, overview=overview)
         system = system_prompt(session.agent.config, overview)
-        definitions = sum(
-            len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in toolset.tools
-        )
-        return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + definitions)
+        return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)

@@ -1,5 +1,7 @@
 """The one map from failures of tools to what the model reads: the server's own words, or a fixed sentence of ours."""
 
+import math
+
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
 from domain.tools.result import ToolResult
@@ -85,13 +87,20 @@ def mcp_failure(failure: McpFailure, *, timeout_s: float, reference: str) -> Too
         )
     if failure.kind is McpFailureKind.TIMEOUT:
         sentence = f"The call timed out after {timeout_s:g} seconds; it may have taken effect."
-    elif failure.kind is McpFailureKind.TOO_LARGE:
+    elif failure.kind in (McpFailureKind.TOO_LARGE, McpFailureKind.BUSY):
         sentence = cut(cleaned(failure.detail), FAILURE_LIMIT_BYTES)
     else:
         sentence = _OURS[failure.kind]
+    if failure.kind is McpFailureKind.NOT_CONNECTED and failure.retry_after_s is not None:
+        sentence += f" It is tried again in {_seconds(failure.retry_after_s)}."
     return ToolResult.failed(
         f"mcp_{failure.kind.value}", f"MCP tool execution failed: {sentence} (reference {reference})"
     )
+
+
+def _seconds(seconds: float) -> str:
+    whole = max(1, math.ceil(seconds))
+    return f"{whole} second{'' if whole == 1 else 's'}"
 
 
 def mcp_unexpected(reference: str) -> ToolResult:

@@ -7,6 +7,7 @@ from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpServerStore, ServerState
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.ports import Clock
 from application.tools.tool_catalog import ToolCatalog, bound_tool
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -15,6 +16,7 @@ from domain.mcp.server import McpServer
 from domain.tools.tool import Tool
 
 QUARANTINED = "quarantined"
+_AVAILABLE = frozenset({ServerState.DISCONNECTED, ServerState.CONNECTING, ServerState.CONNECTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +30,15 @@ class ListToolsCommand:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
     """A tool and where it stands. `health` is `available` for native tools, `quarantined` for MCP tools that await approval,
-    else the state of its server's connection in this process; `as_of` is when the server's tools were last listed."""
+    else the state of its server's connection in this process; `available` whether a call would be tried now; `as_of` is when
+    the server's tools were last listed, `age_s` how long ago that is."""
 
     tool: Tool
     server: str | None
     health: str
+    available: bool
     as_of: datetime | None
+    age_s: float | None
 
 
 class ListTools:
@@ -48,12 +53,14 @@ class ListTools:
         servers: McpServerStore,
         catalogs: McpCatalogStore,
         connections: McpConnections,
+        clock: Clock,
     ) -> None:
         self._catalog = catalog
         self._agents = agents
         self._servers = servers
         self._catalogs = catalogs
         self._connections = connections
+        self._clock = clock
 
     async def execute(self, command: ListToolsCommand) -> tuple[ToolListing, ...]:
         """In the order models see them: native kinds, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
@@ -61,7 +68,14 @@ class ListTools:
         organization_id = command.principal.organization_id
         wanted = None if command.agent is None else await self._tools_of_agent(organization_id, command.agent)
         listings = [
-            ToolListing(tool=self._catalog.native_tool(kind), server=None, health="available", as_of=None)
+            ToolListing(
+                tool=self._catalog.native_tool(kind),
+                server=None,
+                health="available",
+                available=True,
+                as_of=None,
+                age_s=None,
+            )
             for kind in self._catalog.native_types
         ]
         for server in await self._all_servers(organization_id):
@@ -93,12 +107,15 @@ class ListTools:
             state = ServerState.NOT_INSTALLED
         else:
             state = self._connections.status(server).state
+        age = self._clock.now() - catalog.taken_at
         return [
             ToolListing(
                 tool=bound_tool(server, definition),
                 server=server.config.slug,
                 health=QUARANTINED if definition.name in catalog.quarantined else state.value,
+                available=state in _AVAILABLE and definition.name not in catalog.quarantined,
                 as_of=catalog.taken_at,
+                age_s=max(0.0, age.total_seconds()),
             )
             for definition in catalog.tools
         ]

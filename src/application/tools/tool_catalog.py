@@ -1,28 +1,30 @@
 """Builds the toolset of a run from the agent's native tools and the warm catalogs of its MCP servers.
 
-A server that was never listed is asked now, all of them side by side, each within its own deadline; one that does not
-answer is reported as unavailable and neither fails nor holds up the run any longer.
+A server that does not answer is reported as unavailable and neither fails nor holds up the run.
 """
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from application.mcp.ports import (
     ConnectionScope,
-    McpCatalogStore,
     McpConnections,
     McpFailure,
     McpFailureKind,
     McpServerStore,
+    ServerState,
 )
-from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.warm_catalogs import WarmCatalogs
 from application.tools.ports import NativeTool
 from application.tools.toolset import ServerOverview, Toolset
 from domain.agents.agent import AgentConfig
+from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.server import McpServer
+from domain.mcp.server import ConnectionLoss, Isolation, McpServer
 from domain.policy.allowlist import Allowlist, allows
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 from domain.tools.names import model_facing_name
@@ -34,16 +36,33 @@ INSTRUCTIONS_LIMIT_BYTES = 2048
 """How much of a trusted server's own instructions reaches the system prompt (row A13)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCatalogSettings:
-    """`discovery_timeout_s` bounds how long a run waits for a server that was never listed."""
+MAX_OVERVIEWS = 1_000
+MAX_TOOLSETS = 256
 
-    mcp_enabled: bool = True
-    discovery_timeout_s: float = 10.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptOverview:
+    """A server with its tools, as long as both stay what they are."""
+
+    server: McpServer
+    catalog: McpCatalog
+    overview: ServerOverview
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptToolset:
+    """A toolset and what it was made from."""
+
+    servers: tuple[ServerOverview, ...]
+    toolset: Toolset
 
 
 class ToolCatalog:
-    """Which tools an agent has, right now, without asking a server that was listed before."""
+    """Which tools an agent has, right now, without asking a server that was listed before.
+
+    Rules: what was made of a server's catalog, and of an agent's servers, is kept and used again until one of them
+    changes; the tools of a server whose shared connection is lost are left out if its strategy is `unregister`.
+    """
 
     def __init__(
         self,
@@ -51,17 +70,17 @@ class ToolCatalog:
         native_tools: Mapping[ToolType, NativeTool],
         displayable_tools: Mapping[ToolType, Tool],
         servers: McpServerStore,
-        catalogs: McpCatalogStore,
-        server_catalogs: ServerCatalogs,
+        catalogs: WarmCatalogs,
         connections: McpConnections,
-        settings: ToolCatalogSettings,
+        mcp_enabled: bool,
     ) -> None:
         self._native = {kind: native.tool for kind, native in native_tools.items()} | dict(displayable_tools)
         self._servers = servers
         self._catalogs = catalogs
-        self._server_catalogs = server_catalogs
         self._connections = connections
-        self._settings = settings
+        self._mcp_enabled = mcp_enabled
+        self._overviews: OrderedDict[tuple[OrganizationId, McpServerId], _KeptOverview] = OrderedDict()
+        self._toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
 
     @property
     def native_types(self) -> tuple[ToolType, ...]:
@@ -77,8 +96,15 @@ class ToolCatalog:
         slugs = sorted(config.mcp_servers)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._server(slug, scope)) for slug in slugs]
-        found = [task.result() for task in tasks]
+        found = tuple(task.result() for task in tasks)
+        key = (scope.organization_id, config.tools, config.tool_allowlist, run_allowlist, *slugs)
+        kept = self._toolsets.get(key)
+        if kept is None or not all(map(_is_same, kept.servers, found)):
+            kept = _KeptToolset(servers=found, toolset=self._assembled(config, run_allowlist, found))
+        _keep(self._toolsets, key, kept, MAX_TOOLSETS)
+        return kept.toolset
 
+    def _assembled(self, config: AgentConfig, run_allowlist: Allowlist, found: tuple[ServerOverview, ...]) -> Toolset:
         def permitted(name: str) -> bool:
             return allows(config.tool_allowlist, name) and allows(run_allowlist, name)
 
@@ -107,33 +133,8 @@ class ToolCatalog:
             )
         return Toolset(tools=tuple(tools.values()), servers=tuple(overviews), problems=tuple(problems))
 
-    async def catalog(self, server: McpServer, scope: ConnectionScope) -> McpCatalog:
-        """The stored catalog of a server, or a fresh one if there is none of this version. Raises McpFailure."""
-        stored = await self._catalogs.load(server.organization_id, server.id)
-        if stored is not None and stored.server_version == server.version:
-            return stored
-        try:
-            fresh = await self._discover(server, scope)
-        except McpFailure:
-            if stored is not None:
-                return stored
-            raise
-        return await self._server_catalogs.keep(server, fresh)
-
-    async def _discover(self, server: McpServer, scope: ConnectionScope) -> McpCatalog:
-        try:
-            return await self._connections.discover(server, scope, timeout_s=self._settings.discovery_timeout_s)
-        except McpFailure:
-            raise
-        except Exception as error:
-            logger.exception(
-                "MCP discovery failed unexpectedly", extra={"server_id": server.id, "run_id": scope.run_id}
-            )
-            detail = "The MCP server could not be asked for its tools."
-            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail) from error
-
     async def _server(self, slug: str, scope: ConnectionScope) -> ServerOverview:
-        if not self._settings.mcp_enabled:
+        if not self._mcp_enabled:
             return ServerOverview(slug=slug, tools=(), unavailable="MCP disabled")
         server = await self._servers.get(scope.organization_id, slug)
         if server is None:
@@ -143,7 +144,7 @@ class ToolCatalog:
         if server.lacks_installation:
             return ServerOverview(slug=slug, tools=(), unavailable="MCP server not installed")
         try:
-            catalog = await self.catalog(server, scope)
+            catalog = await self._catalogs.of(server, scope)
         except McpFailure as failure:
             logger.warning(
                 "MCP server unavailable at run start",
@@ -158,13 +159,51 @@ class ToolCatalog:
                 },
             )
             return ServerOverview(slug=slug, tools=(), unavailable=_for_prompt(failure))
-        instructions = catalog.instructions if server.config.trusted else None
-        return ServerOverview(
-            slug=slug,
-            tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
-            instructions=None if instructions is None else _capped(instructions),
-            awaiting_approval=len(catalog.quarantined),
-        )
+        if self._is_unregistered(server):
+            return ServerOverview(slug=slug, tools=(), unavailable="the connection to the MCP server is lost")
+        return self._overview(server, catalog)
+
+    def _is_unregistered(self, server: McpServer) -> bool:
+        config = server.config
+        if config.on_connection_loss is not ConnectionLoss.UNREGISTER or config.isolation is not Isolation.SHARED:
+            return False
+        # While a lost server is connected again, its last error is still there.
+        status = self._connections.status(server)
+        return status.state is not ServerState.CONNECTED and status.last_error is not None
+
+    def _overview(self, server: McpServer, catalog: McpCatalog) -> ServerOverview:
+        key = (server.organization_id, server.id)
+        kept = self._overviews.get(key)
+        if kept is None or kept.catalog is not catalog or kept.server != server:
+            kept = _KeptOverview(server=server, catalog=catalog, overview=_overview_of(server, catalog))
+        _keep(self._overviews, key, kept, MAX_OVERVIEWS)
+        return kept.overview
+
+
+def _overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
+    instructions = catalog.instructions if server.config.trusted else None
+    return ServerOverview(
+        slug=server.config.slug,
+        tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
+        instructions=None if instructions is None else _capped(instructions),
+        awaiting_approval=len(catalog.quarantined),
+    )
+
+
+def _is_same(kept: ServerOverview, found: ServerOverview) -> bool:
+    """An overview with tools is kept, so it is the same object or another one; without any it is compared."""
+    return kept is found or (not kept.tools and kept == found)
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def _keep(entries: OrderedDict[_Key, _Value], key: _Key, value: _Value, capacity: int) -> None:
+    entries[key] = value
+    entries.move_to_end(key)
+    if len(entries) > capacity:
+        entries.popitem(last=False)
 
 
 def _for_prompt(failure: McpFailure) -> str:

@@ -1,5 +1,6 @@
 """The tools of one run: what the model is shown, in a deterministic order, and where each name leads."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +32,11 @@ class Toolset:
     def find(self, name: str) -> Tool | None:
         """The tool of that model-facing name."""
         return self._by_name.get(name)
+
+    @cached_property
+    def definition_bytes(self) -> int:
+        """About how many bytes the definitions take in a request."""
+        return sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in self.tools)
 
     @cached_property
     def _by_name(self) -> dict[str, Tool]:

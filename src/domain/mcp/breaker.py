@@ -89,6 +89,12 @@ class CircuitBreaker:
         failures = self.failures + 1
         return replace(self, failures=failures) if failures < self.settings.failures else self._opened(now)
 
+    def hastened(self, now: float) -> "CircuitBreaker":
+        """The server showed signs of life: the pause is over, and the next call is the probe."""
+        if self.retry_at is None or self.retry_at <= now:
+            return self
+        return replace(self, retry_at=now)
+
     def reset(self) -> "CircuitBreaker":
         """Someone found the server to work: closed, whatever was."""
         return CircuitBreaker(settings=self.settings, epoch=self.epoch + 1)

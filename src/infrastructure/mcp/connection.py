@@ -18,7 +18,14 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from application.mcp.ports import McpFailure
-from infrastructure.mcp.faults import TransportFailedError, connect_failure, fault_in, is_closed
+from infrastructure.mcp.faults import (
+    BROKEN,
+    TransportFailedError,
+    TransportFault,
+    connect_failure,
+    fault_in,
+    is_closed,
+)
 from infrastructure.mcp.negotiation import Negotiate
 from infrastructure.mcp.server_session import ObservedDispatcher, ServerFacts, ServerSession
 from infrastructure.mcp.transports import ServerTransport
@@ -27,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 _LAST_COURTESY_S = 0.5
 _LAST_WORDS_S = 1.0
+_PING_TIMEOUT_S = 10.0
+_FIRST_LISTEN_PAUSE_S = 1.0
+_LONGEST_LISTEN_PAUSE_S = 60.0
 
 
 class ConnectionEvents(Protocol):
@@ -40,8 +50,8 @@ class ConnectionEvents(Protocol):
         """It could not be opened."""
         ...
 
-    def lost(self, detail: str) -> None:
-        """It ended by itself after it had been open."""
+    def lost(self, detail: str, *, needs_auth: bool = False) -> None:
+        """It ended by itself after it had been open, or turned out to be of no more use."""
         ...
 
     def ended(self) -> None:
@@ -52,7 +62,8 @@ class ConnectionEvents(Protocol):
 class McpConnection:
     """A connection from its beginning, which the constructor is, to its end.
 
-    `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`.
+    `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
+    is pinged every `keep_alive_s`, if given and of a version that has pings, so that a dead peer is noticed.
     """
 
     def __init__(
@@ -64,6 +75,7 @@ class McpConnection:
         events: ConnectionEvents,
         connect_timeout_s: float,
         idle_timeout_s: float,
+        keep_alive_s: float | None = None,
         on_tools_changed: Callable[[], None] | None = None,
     ) -> None:
         self._transport = transport
@@ -72,10 +84,13 @@ class McpConnection:
         self._events = events
         self._connect_timeout_s = connect_timeout_s
         self._idle_timeout_s = idle_timeout_s
+        self._keep_alive_s = keep_alive_s
         self._on_tools_changed = on_tools_changed
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._dead = asyncio.Event()
+        self._death: TransportFault = BROKEN
         self._failure: McpFailure | None = None
         self._session: ServerSession | None = None
         self._uses = 0
@@ -90,9 +105,20 @@ class McpConnection:
         return (
             not self._is_retired
             and not self._stopping.is_set()
+            and not self._dead.is_set()
             and self._failure is None
             and not (self._session is not None and self._session.is_over)
         )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is open, and nobody uses it."""
+        return self.is_usable and self._session is not None and not self._uses
+
+    @property
+    def last_used(self) -> float:
+        """When the last use ended, in event loop time."""
+        return self._last_used
 
     def enter(self) -> None:
         """A use begins: the connection is not idle."""
@@ -164,8 +190,10 @@ class McpConnection:
                 self._session = session
                 self._settled.set()
                 self._events.connected(session.facts)
-                await self._first_of(self._stopping, dispatcher.ended)
-                if not self._stopping.is_set():
+                await self._first_of(self._stopping, dispatcher.ended, self._dead)
+                if self._dead.is_set():
+                    self._events.lost(self._death.detail, needs_auth=self._death.needs_auth)
+                elif not self._stopping.is_set():
                     self._events.lost(self._transport.describe_end() or "The connection was lost.")
                 await session.drain(_LAST_COURTESY_S)
         except Exception:
@@ -205,6 +233,9 @@ class McpConnection:
         if self._on_tools_changed is not None and session.facts.announces_tool_changes and is_modern:
             listener = asyncio.create_task(self._listen(client), name="mcp-listen")
             stack.push_async_callback(_ended, listener)
+        if self._keep_alive_s is not None and not is_modern:
+            pinger = asyncio.create_task(self._keep_alive(session, self._keep_alive_s), name="mcp-keep-alive")
+            stack.push_async_callback(_ended, pinger)
         return session, dispatcher
 
     async def _on_message(self, message: IncomingMessage) -> None:
@@ -218,13 +249,45 @@ class McpConnection:
             self._on_tools_changed()
 
     async def _listen(self, client: ClientSession) -> None:
-        """Waits for changes of the tools, which a modern server announces to those who ask; until it ends the stream."""
-        try:
-            async with listen(client, tools_list_changed=True) as subscription:
-                async for _ in subscription:
-                    self._tools_changed()
-        except (MCPError, ListenNotSupportedError, SubscriptionLost):
-            logger.debug("no more news of changed tools", exc_info=True)
+        """Waits for changes of the tools, which a modern server announces to those who ask. A stream that breaks is
+        opened again, and counts as a change, since one may have been missed; a server that is not there any more to
+        open it is a lost connection."""
+        pause_s, is_first = _FIRST_LISTEN_PAUSE_S, True
+        while True:
+            try:
+                async with listen(client, tools_list_changed=True) as subscription:
+                    if not is_first:
+                        self._tools_changed()
+                    is_first = False
+                    async for _ in subscription:
+                        pause_s = _FIRST_LISTEN_PAUSE_S
+                        self._tools_changed()
+                return
+            except SubscriptionLost:
+                logger.debug("the news of changed tools broke off", exc_info=True)
+            except (MCPError, ListenNotSupportedError) as exc:
+                fault = fault_in(exc) if isinstance(exc, MCPError) else None
+                if not is_first and fault is not None and fault.over:
+                    self._lose(fault)
+                logger.debug("no more news of changed tools", exc_info=True)
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_LISTEN_PAUSE_S)
+
+    async def _keep_alive(self, session: ServerSession, interval_s: float) -> None:
+        """Asks now and again whether the server is still there (MCP utilities/ping); a call in flight would show it."""
+        while True:
+            await asyncio.sleep(interval_s)
+            if self._uses or self._loop.time() - self._last_used < interval_s:
+                continue
+            fault = await session.ping(self._loop.time() + min(interval_s, _PING_TIMEOUT_S))
+            if fault is not None and not self._uses:
+                self._lose(fault)
+                return
+
+    def _lose(self, fault: TransportFault) -> None:
+        self._death = fault
+        self._dead.set()
 
     def _fail(self, error: Exception) -> None:
         fault = fault_in(error) if isinstance(error, MCPError) else None

@@ -5,6 +5,7 @@ Opened at the first call, pooled by who may share them, closed when idle, releas
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -25,9 +26,11 @@ from application.mcp.ports import (
 from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
+from infrastructure.mcp.crashes import Crashes
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from infrastructure.mcp.server_record import ServerRecord
 from infrastructure.mcp.server_session import ServerFacts, ServerSession, UnusableConnectionError
@@ -39,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_CONNECT_TIMEOUT_S = 30.0
 DEFAULT_CLOSE_TIMEOUT_S = 5.0
+DEFAULT_KEEP_ALIVE_S = 30.0
+DEFAULT_MAX_PROCESSES = 100
 
 _Answer = TypeVar("_Answer")
 
@@ -47,8 +52,9 @@ class SdkMcpConnections:
     """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
 
     `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
-    `redact` takes secrets out of what servers print. `negotiate` settles the protocol version with servers that are not
-    of kind `sse`.
+    `on_lost` is called when the connection that a server's organization shares is lost. `redact` takes secrets out of what
+    servers print. `negotiate` settles the protocol version with servers that are not of kind `sse`. An organization has at
+    most `max_processes` servers started; one more takes the place of the one idle for longest, or waits.
     """
 
     def __init__(
@@ -58,19 +64,28 @@ class SdkMcpConnections:
         clock: Clock,
         client_version: str,
         on_tools_changed: ToolsChanged | None = None,
+        on_lost: Callable[[McpServer], None] | None = None,
         redact: Callable[[str], str] = str,
         negotiate: Negotiate = negotiate_any,
         connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
         close_timeout_s: float = DEFAULT_CLOSE_TIMEOUT_S,
+        keep_alive_s: float = DEFAULT_KEEP_ALIVE_S,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
+        restart_limit: RestartLimit | None = None,
     ) -> None:
         self._transports = transports
         self._clock = clock
         self._client = Implementation(name="dragoman", version=client_version)
         self._on_tools_changed = on_tools_changed
         self._redact = redact
+        self._on_lost = on_lost
         self._negotiate = negotiate
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
+        self._keep_alive_s = keep_alive_s
+        self._max_processes = max_processes
+        self._crashes = Crashes(restart_limit or RestartLimit())
+        self._any_end = asyncio.Event()
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, _Life] = {}
         self._records: dict[tuple[McpServerId, int], ServerRecord] = {}
@@ -109,26 +124,15 @@ class SdkMcpConnections:
         """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
         record = self._admit(server)
         deadline = asyncio.get_running_loop().time() + call.timeout_s
-        try:
-            async with asyncio.timeout_at(deadline):
-                await record.places.acquire()
-        except TimeoutError as exc:
-            detail = "The server is busy: too many calls to it are under way."
-            raise McpFailure(McpFailureKind.TIMEOUT, detail) from exc
-        try:
-            return await self._talk(
-                record, scope, deadline, lambda session: session.call_tool(call, deadline, on_progress)
-            )
-        finally:
-            record.places.release()
+        return await self._talk(record, scope, deadline, lambda session: session.call_tool(call, deadline, on_progress))
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """Connect if needed and list all tools (all pages). Raises McpFailure.
 
-        Asked for by a person or a schedule, so it does not wait for the pause after an earlier failure.
+        Seldom enough not to wait for the pause after an earlier failure to connect.
         """
         record = self._admit(server)
-        record.forgive()
+        record.hurry()
         deadline = asyncio.get_running_loop().time() + timeout_s
         catalog = await self._talk(record, scope, deadline, lambda session: self._list(server, session, deadline))
         record.tool_count = len(catalog.tools)
@@ -144,13 +148,14 @@ class SdkMcpConnections:
         )
         if scope_id is None:
             return
+
+        def is_its_own(key: ConnectionKey) -> bool:
+            own = (scope.organization_id, isolation, scope_id)
+            return (key.organization_id, key.isolation, key.scope_id) == own
+
+        self._crashes.release(is_its_own)
         for connection, life in list(self._live.items()):
-            key = life.key
-            if key and (key.organization_id, key.isolation, key.scope_id) == (
-                scope.organization_id,
-                isolation,
-                scope_id,
-            ):
+            if life.key is not None and is_its_own(life.key):
                 self._drop(connection)
                 connection.stop()
 
@@ -167,11 +172,19 @@ class SdkMcpConnections:
         log = self._logs.get(server.id)
         return self._redact(log.text()) if log else ""
 
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """Crashes and failures to connect so far count no more."""
+        self._crashes.forgive(organization_id, server_id)
+        for record in self._records.values():
+            if (record.server.organization_id, record.server.id) == (organization_id, server_id):
+                record.forgive()
+
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """The server was changed or removed: its connections end once their calls are done, without being waited for."""
         for connection, life in list(self._live.items()):
             if (life.record.server.organization_id, life.record.server.id) == (organization_id, server_id):
                 self._drop(connection)
+        self._crashes.forgive(organization_id, server_id)
         for key, record in list(self._records.items()):
             if (record.server.organization_id, record.server.id) == (organization_id, server_id):
                 del self._records[key]
@@ -184,7 +197,8 @@ class SdkMcpConnections:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         record = self._records.get((server.id, server.version))
         if record is None:
-            record = self._records[server.id, server.version] = ServerRecord(server, self._clock)
+            on_lost = self._on_lost if server.config.isolation is Isolation.SHARED else None
+            record = self._records[server.id, server.version] = ServerRecord(server, self._clock, on_lost)
         return record
 
     async def _talk(
@@ -215,12 +229,9 @@ class SdkMcpConnections:
         """The connection `scope` uses, kept from becoming idle; one that nobody else may use ends with the block."""
         key = connection_key(record.server, scope)
         connection = self._pooled(key)
-        if connection is None and (pause_s := record.pause_s) > 0:
-            loop = asyncio.get_running_loop()
-            await asyncio.sleep(min(pause_s, max(0.0, deadline - loop.time())))
-            connection = self._pooled(key)  # another call may have opened it meanwhile
         if connection is None:
-            connection = self._open(record, key)
+            await self._wait_to_open(record, key, deadline)
+            connection = self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
         connection.enter()
         try:
             yield connection
@@ -228,6 +239,39 @@ class SdkMcpConnections:
             connection.leave()
             if key is None:
                 connection.stop()
+
+    async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
+        """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
+        NOT_CONNECTED for a server that is left alone, BUSY if there is no room for another process by `deadline`."""
+        left_alone_s = self._crashes.left_alone_for_s(key, self._clock.monotonic())
+        if left_alone_s > 0:
+            detail = "The server ended by itself too often and is left alone for a while."
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=left_alone_s)
+        loop = asyncio.get_running_loop()
+        if (pause_s := record.pause_s) > 0:
+            await asyncio.sleep(min(pause_s, max(0.0, deadline - loop.time())))
+        organization_id = record.server.organization_id
+        while (
+            not record.server.config.kind.is_remote
+            and self._pooled(key) is None
+            and len(started := self._started_by(organization_id)) >= self._max_processes
+        ):
+            idle = [connection for connection in started if connection.is_idle]
+            if idle:
+                self._drop(min(idle, key=lambda connection: connection.last_used))
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._any_end.wait()
+            except TimeoutError as exc:
+                detail = f"The organization has {self._max_processes} MCP servers started, which is all it may have."
+                raise McpFailure(McpFailureKind.BUSY, f"{detail} Nothing was sent.") from exc
+
+    def _started_by(self, organization_id: OrganizationId) -> list[McpConnection]:
+        return [
+            connection
+            for connection, life in self._live.items()
+            if life.record.server.organization_id == organization_id and not life.record.server.config.kind.is_remote
+        ]
 
     def _pooled(self, key: ConnectionKey | None) -> McpConnection | None:
         connection = self._pool.get(key) if key is not None else None
@@ -238,9 +282,9 @@ class SdkMcpConnections:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
         log = self._logs.setdefault(server.id, StderrLog())
-        life = _Life(record, key, self._ended)
-        listens = self._on_tools_changed is not None and server.config.isolation is not Isolation.RUN
-        if self._on_tools_changed is not None and listens:
+        life = _Life(record, key, self._clock, self._lost, self._ended)
+        is_kept = server.config.isolation is not Isolation.RUN
+        if self._on_tools_changed is not None and is_kept:
             life.changes = ToolChanges(server, self._on_tools_changed)
         connection = McpConnection(
             transport=self._transports(server, log),
@@ -249,6 +293,7 @@ class SdkMcpConnections:
             events=life,
             connect_timeout_s=self._connect_timeout_s,
             idle_timeout_s=server.config.idle_timeout_s,
+            keep_alive_s=self._keep_alive_s if is_kept else None,
             on_tools_changed=life.changes.announce if life.changes else None,
         )
         life.connection = connection
@@ -265,10 +310,25 @@ class SdkMcpConnections:
             del self._pool[life.key]
         connection.retire()
 
+    def _lost(self, life: "_Life", lived_s: float) -> None:
+        """A connection ended by itself: if it was a process, it crashed."""
+        record, key = life.record, life.key
+        if key is None or record.server.config.kind.is_remote:
+            return
+        left_alone_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
+        if left_alone_s > 0:
+            minutes = math.ceil(left_alone_s / 60)
+            record.given_up(
+                f"{record.status.last_error} It ended by itself too often and is left alone for {minutes} min; "
+                "connecting, refreshing or testing it tries it again."
+            )
+
     def _ended(self, connection: McpConnection) -> None:
         life = self._live.pop(connection, None)
         if life is not None and life.key is not None and self._pool.get(life.key) is connection:
             del self._pool[life.key]
+        self._any_end.set()
+        self._any_end = asyncio.Event()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
         listing = await session.list_tools(deadline)
@@ -288,31 +348,40 @@ class _Life:
     """What becomes of one connection, told to the server's record and, in the end, to the pool."""
 
     def __init__(
-        self, record: ServerRecord, key: ConnectionKey | None, on_end: Callable[[McpConnection], None]
+        self,
+        record: ServerRecord,
+        key: ConnectionKey | None,
+        clock: Clock,
+        on_lost: Callable[["_Life", float], None],
+        on_end: Callable[[McpConnection], None],
     ) -> None:
         self.record = record
         self.key = key
         self.connection: McpConnection | None = None
         self.changes: ToolChanges | None = None
+        self._clock = clock
+        self._on_lost = on_lost
         self._on_end = on_end
-        self._is_open = False
+        self._opened_at: float | None = None
         self._is_told = False
 
     def connected(self, facts: ServerFacts) -> None:
-        self._is_open = True
+        self._opened_at = self._clock.monotonic()
         self.record.connected(facts.protocol_version)
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
         self._is_told = True
         self.record.failed(failure, needs_auth=needs_auth)
 
-    def lost(self, detail: str) -> None:
+    def lost(self, detail: str, *, needs_auth: bool = False) -> None:
         self._is_told = True
-        self.record.disconnected(detail)
+        assert self._opened_at is not None  # it was open before
+        self.record.disconnected(detail, needs_auth=needs_auth)
+        self._on_lost(self, self._clock.monotonic() - self._opened_at)
 
     def ended(self) -> None:
         if not self._is_told:
-            if self._is_open:
+            if self._opened_at is not None:
                 self.record.disconnected()
             else:
                 self.record.abandoned()

@@ -49,6 +49,9 @@ BROKEN = TransportFault(
 UNANSWERED = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The server ended its reply before it had answered."
 )
+SILENT = TransportFault(
+    kind=McpFailureKind.CONNECTION_LOST, detail="The server stopped answering.", not_executed=True, over=True
+)
 SESSION_GONE = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The server ended the session.", not_executed=True, over=True
 )

@@ -59,6 +59,11 @@ class LazyMcpConnections:
         if self._loaded is not None:
             await self._loaded.release(scope)
 
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """As the port says; nothing to forgive before the first call."""
+        if self._loaded is not None:
+            self._loaded.forgive(organization_id, server_id)
+
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """As the port says; nothing to forget before the first call."""
         if self._loaded is not None:

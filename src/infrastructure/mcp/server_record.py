@@ -1,6 +1,6 @@
-"""What this process remembers of a server between its connections: state, places, the pause after a failure."""
+"""What this process remembers of a server between its connections: state, errors, the pause after a failure."""
 
-import asyncio
+from collections.abc import Callable
 from datetime import datetime
 
 from application.mcp.ports import McpFailure, ServerState, ServerStatus
@@ -9,16 +9,20 @@ from domain.mcp.server import McpServer
 
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
+_LOST = frozenset({ServerState.UNHEALTHY, ServerState.ERROR})
 
 
 class ServerRecord:
-    """One version of one server. `places` bounds its calls in flight, over all its connections."""
+    """One version of one server. `on_lost` is called when the last of its connections is lost, or cannot be opened
+    again after that."""
 
-    def __init__(self, server: McpServer, clock: Clock) -> None:
+    def __init__(self, server: McpServer, clock: Clock, on_lost: Callable[[McpServer], None] | None = None) -> None:
         self.server = server
-        self.places = asyncio.Semaphore(server.config.max_concurrency)
         self.tool_count: int | None = None
         self._clock = clock
+        self._on_lost = on_lost
+        self._was_connected = False
+        self._given_up: str | None = None
         self._connecting = 0
         self._connected = 0
         self._protocol_version: str | None = None
@@ -36,7 +40,7 @@ class ServerRecord:
         return ServerStatus(
             state=self._state,
             since=self._since,
-            last_error=self._last_error,
+            last_error=self._given_up or self._last_error,
             protocol_version=self._protocol_version if is_connected else None,
             tool_count=self.tool_count,
         )
@@ -46,9 +50,15 @@ class ServerRecord:
         """How long to wait before the next attempt to connect, so that a broken server is not started over and over."""
         return max(0.0, self._not_before - self._clock.monotonic())
 
-    def forgive(self) -> None:
+    def hurry(self) -> None:
         """The next attempt to connect is made without a pause."""
         self._not_before = 0.0
+
+    def forgive(self) -> None:
+        """What it did so far does not count any more."""
+        self.hurry()
+        self._given_up = None
+        self._settle()
 
     def connecting(self) -> None:
         """A connection is being opened."""
@@ -60,7 +70,8 @@ class ServerRecord:
         self._connecting -= 1
         self._connected += 1
         self._protocol_version = protocol_version
-        self._trouble, self._last_error = None, None
+        self._trouble, self._last_error, self._given_up = None, None, None
+        self._was_connected = True
         self._failures, self._not_before = 0, 0.0
         self._settle()
 
@@ -79,11 +90,11 @@ class ServerRecord:
         self._connecting -= 1
         self._settle()
 
-    def disconnected(self, trouble: str | None = None) -> None:
+    def disconnected(self, trouble: str | None = None, *, needs_auth: bool = False) -> None:
         """An open connection ended; `trouble` says why if nobody asked it to."""
         self._connected -= 1
         if trouble is not None:
-            self._trouble, self._last_error = ServerState.UNHEALTHY, trouble
+            self.troubled(trouble, needs_auth=needs_auth)
         self._settle()
 
     def troubled(self, detail: str, *, needs_auth: bool) -> None:
@@ -91,12 +102,24 @@ class ServerRecord:
         self._trouble = ServerState.NEEDS_AUTH if needs_auth else ServerState.UNHEALTHY
         self._last_error = detail
 
+    def given_up(self, detail: str) -> None:
+        """It is not started again for a while, however often it is asked for."""
+        self._given_up = detail
+        self._settle()
+
     def _settle(self) -> None:
         if self._connected:
             state = ServerState.CONNECTED
         elif self._connecting:
             state = ServerState.CONNECTING
+        elif self._given_up is not None:
+            state = ServerState.ERROR
         else:
             state = self._trouble or ServerState.DISCONNECTED
         if state is not self._state:
             self._state, self._since = state, self._clock.now()
+        if self._connected or self._connecting:
+            return
+        was_connected, self._was_connected = self._was_connected, False
+        if was_connected and state in _LOST and self._on_lost is not None:
+            self._on_lost(self.server)

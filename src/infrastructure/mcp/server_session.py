@@ -37,7 +37,7 @@ from domain.mcp.catalog import McpToolDefinition
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
 from infrastructure.mcp.exchanges import Exchanges
-from infrastructure.mcp.faults import BROKEN, call_failure, fault_in, is_closed
+from infrastructure.mcp.faults import BROKEN, SILENT, TransportFault, call_failure, fault_in, is_closed
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.text import capped, clean
@@ -188,6 +188,16 @@ class ServerSession:
                 return {tool.name: tool for tool in (await self.list_tools(deadline)).tools}
         except TimeoutError as exc:
             raise McpFailure(McpFailureKind.TIMEOUT, "The server did not list its tools in time.") from exc
+
+    async def ping(self, deadline: float) -> TransportFault | None:
+        """Whether the server still answers by `deadline`, whatever it says; if not, why the connection is of no use."""
+        try:
+            await self._request("ping", {}, deadline)
+        except UnusableConnectionError as exc:
+            return TransportFault(kind=exc.failure.kind, detail=exc.failure.detail, needs_auth=exc.needs_auth)
+        except McpFailure as exc:
+            return SILENT if exc.kind is McpFailureKind.TIMEOUT else None
+        return None
 
     async def drain(self, timeout_s: float) -> None:
         """Waits until the cancellations on their way are sent, as long as allowed."""

@@ -18,6 +18,7 @@ from infrastructure.mcp.faults import (
 from infrastructure.mcp.launch import Launch, launch_in_place
 from infrastructure.mcp.legacy_sse import LegacySseTransport
 from infrastructure.mcp.message_sink import MessageSink
+from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 from infrastructure.mcp.remote import Endpoint, RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.stdio import StderrLog, StdioTransport
@@ -66,8 +67,8 @@ class OpenTransport(Protocol):
 
 
 class ServerTransports:
-    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it. `launch`
-    says what starts a server, and raises McpFailure if nothing does."""
+    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it, and the
+    resource limits `limits`. `launch` says what starts a server, and raises McpFailure if nothing does."""
 
     def __init__(
         self,
@@ -77,12 +78,14 @@ class ServerTransports:
         environment: Mapping[str, str],
         launch: Callable[[McpServer], Launch] = launch_in_place,
         working_directory: Path | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         self._remote = remote
         self._secrets = secrets
         self._environment = environment
         self._launch = launch
         self._working_directory = working_directory
+        self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
     async def close(self) -> None:
         """As `OpenTransport`."""
@@ -116,7 +119,7 @@ class ServerTransports:
             env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
         cwd = launch.cwd or self._working_directory
         try:
-            command = StdioCommand(command=launch.command, args=launch.args, env=env, cwd=cwd)
+            command = StdioCommand(command=launch.command, args=launch.args, env=env, cwd=cwd, limits=self._limits)
         except ValueError as exc:
             raise connect_failure("The server's command, arguments or environment are not valid.") from exc
         redact = self._secrets.redact

@@ -84,8 +84,8 @@ class RecordedCall:
 
 
 class InMemoryMcpConnections:
-    """`McpConnections` over scripted servers, by slug. `calls`, `discoveries`, `cancelled` and `released` say what
-    happened, in order; `open_connections` counts what is held open."""
+    """`McpConnections` over scripted servers, by slug. `calls`, `discoveries`, `cancelled`, `released` and
+    `forgiven` say what happened, in order; `open_connections` counts what is held open."""
 
     def __init__(self, servers: Mapping[str, InMemoryMcpServer] | None = None, *, now: datetime = _START) -> None:
         self.servers = dict(servers or {})
@@ -93,6 +93,7 @@ class InMemoryMcpConnections:
         self.discoveries: list[McpServer] = []
         self.cancelled: list[McpCall] = []
         self.released: list[ConnectionScope] = []
+        self.forgiven: list[McpServerId] = []
         self._now = now
         self._memories: dict[ConnectionKey, dict[str, JsonValue]] = {}
         self._states: dict[tuple[McpServerId, int], ServerStatus] = {}
@@ -179,10 +180,18 @@ class InMemoryMcpConnections:
         disconnected = ServerStatus(state=ServerState.DISCONNECTED, since=self._now)
         return self._states.get((server.id, server.version), disconnected)
 
+    def set_status(self, server: McpServer, status: ServerStatus) -> None:
+        """What `status` says from now on, until the next use."""
+        self._states[server.id, server.version] = status
+
     def logs(self, server: McpServer) -> str:
         """The scripted error output."""
         scripted = self.servers.get(server.config.slug)
         return scripted.stderr if scripted else ""
+
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """Nothing is held back here."""
+        self.forgiven.append(server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """Drops the server's connections."""

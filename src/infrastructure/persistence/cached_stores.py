@@ -126,7 +126,7 @@ class CachedMcpCatalogStore:
         try:
             return await self._catalogs.save(organization_id, catalog, audit)
         finally:
-            self._kept.clear()
+            self._kept.drop((organization_id, catalog.server_id))
 
     async def approve(
         self,
@@ -139,4 +139,4 @@ class CachedMcpCatalogStore:
         try:
             return await self._catalogs.approve(organization_id, server_id, definition, audit)
         finally:
-            self._kept.clear()
+            self._kept.drop((organization_id, server_id))

@@ -9,8 +9,8 @@ Value = TypeVar("Value")
 
 
 class RowCache(Generic[Key, Value]):
-    """At most `capacity` values, least recently used out first. What was being read while `clear` was called is not kept,
-    so that a value never outlives the write that changed it."""
+    """At most `capacity` values, least recently used out first. What was being read while `drop` or `clear` was called is
+    not kept, so that a value never outlives the write that changed it."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -30,6 +30,11 @@ class RowCache(Generic[Key, Value]):
             if len(self._values) > self._capacity:
                 self._values.popitem(last=False)
         return value
+
+    def drop(self, key: Key) -> None:
+        """The row of `key` was written."""
+        self._generation += 1
+        self._values.pop(key, None)
 
     def clear(self) -> None:
         """Something was written: keep nothing from before."""

@@ -31,6 +31,7 @@ from application.mcp.server_status import ServerStatuses
 from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
+from application.mcp.warm_catalogs import WarmCatalogs
 from application.runs.cancel_run import CancelRun
 from application.runs.ports import RunQueue
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
@@ -48,7 +49,7 @@ from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.tools.list_tools import ListTools
-from application.tools.tool_catalog import ToolCatalog, ToolCatalogSettings
+from application.tools.tool_catalog import ToolCatalog
 from domain.ids import OrganizationId
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
@@ -111,10 +112,9 @@ def use_cases(
         native_tools={},
         displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
         servers=stores.servers,
-        catalogs=stores.catalogs,
-        server_catalogs=server_catalogs,
+        catalogs=WarmCatalogs(catalogs=stores.catalogs, server_catalogs=server_catalogs, clock=clock),
         connections=connections,
-        settings=ToolCatalogSettings(),
+        mcp_enabled=True,
     )
     checks = AgentChecks(models=known_models, native_tools=catalog, servers=stores.servers)
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
@@ -161,7 +161,12 @@ def use_cases(
         get_mcp_server_status=GetMcpServerStatus(servers=servers, statuses=statuses),
         get_mcp_server_logs=GetMcpServerLogs(servers=servers, connections=connections, installer=installer),
         list_tools=ListTools(
-            catalog=catalog, agents=agents, servers=servers, catalogs=stores.catalogs, connections=connections
+            catalog=catalog,
+            agents=agents,
+            servers=servers,
+            catalogs=stores.catalogs,
+            connections=connections,
+            clock=clock,
         ),
         create_thread=CreateThread(threads=threads, clock=clock, ids=ids),
         get_thread=GetThread(threads=threads),

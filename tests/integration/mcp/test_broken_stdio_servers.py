@@ -182,20 +182,6 @@ async def test_a_broken_server_is_not_started_over_and_over(tmp_path_factory: py
     assert len(starts.read_text().splitlines()) == 2
 
 
-@pytest.mark.requirement("B10")
-async def test_calls_beyond_the_server_s_concurrency_wait_for_a_place() -> None:
-    server = plain_server(max_concurrency=1)
-    async with sdk_connections() as connections:
-        hanging = asyncio.create_task(connections.call_tool(server, IN_RUN, a_call("hang")))
-        await until(lambda: "hanging" in connections.logs(server))
-        with pytest.raises(McpFailure) as raised:
-            await connections.call_tool(server, IN_RUN, a_call("echo", timeout_s=0.1, text="hello"))
-        assert raised.value.kind is McpFailureKind.TIMEOUT
-        hanging.cancel()
-        reply = await connections.call_tool(server, IN_RUN, a_call("echo", text="hello"))
-        assert text_of(reply) == "hello"
-
-
 @pytest.mark.requirement("B3")
 async def test_an_unused_connection_ends_and_the_next_call_opens_another() -> None:
     server = odd_server(idle_timeout_s=0.1)

@@ -68,6 +68,13 @@ def test_what_was_sent_before_it_opened_neither_closes_nor_reopens_it() -> None:
         assert probing.settled(OPEN.epoch, outcome, 10.0) is probing
 
 
+def test_a_sign_of_life_ends_the_pause_and_closes_nothing() -> None:
+    hastened = OPEN.hastened(1.0)
+    assert (hastened.state, hastened.refused_for_s(1.0)) == (BreakerState.OPEN, None)
+    assert after(hastened, FAILED, now=1.0).refused_for_s(1.0) == 20.0
+    assert CLOSED.hastened(1.0) is CLOSED
+
+
 def test_resetting_closes_it_and_forgets_what_is_under_way() -> None:
     breaker = OPEN.reset()
     assert breaker.state is BreakerState.CLOSED
@@ -128,6 +135,11 @@ class BreakerStory(RuleBasedStateMachine):
         wanted = BreakerState.CLOSED if outcome is ANSWERED else BreakerState.OPEN
         assert self.breaker.state is wanted
         assert (self.breaker.refused_for_s(self.now) is None) == (outcome is not FAILED)
+
+    @rule()
+    def the_server_shows_signs_of_life(self) -> None:
+        self.breaker = self.breaker.hastened(self.now)
+        assert (self.breaker.refused_for_s(self.now) is None) == (self.probe is None)
 
     @rule()
     def it_is_reset(self) -> None:

@@ -8,7 +8,8 @@ from domain.threads.message_json import timestamp
 
 
 class ToolView(TypedDict):
-    """A tool: `name` is what models call it, `server` the slug of its MCP server, `health` where it stands."""
+    """A tool: `name` is what models call it, `server` the slug of its MCP server, `health` where that stands, `available`
+    whether a call would be tried now; its definition is as of `as_of`, `age_s` seconds ago."""
 
     name: str
     type: str
@@ -16,7 +17,9 @@ class ToolView(TypedDict):
     parameters: Mapping[str, object]
     server: str | None
     health: str
+    available: bool
     as_of: str | None
+    age_s: float | None
 
 
 class ToolsView(TypedDict):
@@ -35,5 +38,7 @@ def tool_view(listing: ToolListing) -> ToolView:
         "parameters": listing.tool.parameters,
         "server": listing.server,
         "health": listing.health,
+        "available": listing.available,
         "as_of": None if listing.as_of is None else timestamp(listing.as_of),
+        "age_s": listing.age_s,
     }

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.warm_catalogs import WarmCatalogs
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
@@ -24,7 +25,7 @@ from application.runs.watch_run import WatchRun
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
-from application.tools.tool_catalog import ToolCatalog, ToolCatalogSettings
+from application.tools.tool_catalog import ToolCatalog
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import Principal
@@ -153,10 +154,14 @@ class RunHarness:
             native_tools=native_tools,
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=self.servers,
-            catalogs=self.catalogs,
-            server_catalogs=self.server_catalogs,
+            catalogs=WarmCatalogs(
+                catalogs=self.catalogs,
+                server_catalogs=self.server_catalogs,
+                clock=self.clock,
+                deadline_s=discovery_timeout_s,
+            ),
             connections=self.connections,
-            settings=ToolCatalogSettings(mcp_enabled=mcp_enabled, discovery_timeout_s=discovery_timeout_s),
+            mcp_enabled=mcp_enabled,
         )
         self.execute_tool = ExecuteTool(
             native_tools=native_tools,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from application.mcp.ports import McpFailure, McpFailureKind, McpReply
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpReply
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 from domain.runs.limits import LimitSettings
@@ -245,6 +245,9 @@ async def test_another_attempt_sends_the_same_overview_though_a_server_came_back
     house.worker.active_runs.stop_all()
     await executing
     shaky.unreachable = None
+    server = house.server("shaky")
+    scope = ConnectionScope(organization_id=server.organization_id)
+    await house.catalogs.save(server.organization_id, await house.connections.discover(server, scope, timeout_s=1))
     await house.new_worker().execute(run_id)
     assert len({request.system for request in house.model.requests}) == 1
     assert "mcp__shaky__t" in [tool.name for tool in house.model.requests[-1].tools]

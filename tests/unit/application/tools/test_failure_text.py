@@ -51,8 +51,11 @@ def test_failures_of_ours_are_a_sentence_with_a_reference(kind: McpFailureKind) 
     assert "hunter2" not in result.text
 
 
+SAY_MORE = (McpFailureKind.TOO_LARGE, McpFailureKind.BUSY)
+
+
 @pytest.mark.requirement("A5")
-@pytest.mark.parametrize("kind", [kind for kind in OUR_KINDS if kind is not McpFailureKind.TOO_LARGE])
+@pytest.mark.parametrize("kind", [kind for kind in OUR_KINDS if kind not in SAY_MORE])
 def test_the_detail_of_a_failure_of_ours_is_not_repeated(kind: McpFailureKind) -> None:
     assert "10.0.0.7" not in mcp_failure(kind, "connect to 10.0.0.7 refused").text
 
@@ -60,6 +63,22 @@ def test_the_detail_of_a_failure_of_ours_is_not_repeated(kind: McpFailureKind) -
 @pytest.mark.requirement("A5", "B11")
 def test_a_reply_that_is_too_large_says_its_size() -> None:
     assert "5 MiB" in mcp_failure(McpFailureKind.TOO_LARGE, "The reply has 5 MiB, over the limit of 4 MiB.").text
+
+
+@pytest.mark.requirement("A5", "B10")
+def test_a_server_that_is_busy_says_with_what() -> None:
+    assert (
+        "60 times per 60 seconds" in mcp_failure(McpFailureKind.BUSY, "It may be called 60 times per 60 seconds.").text
+    )
+
+
+@pytest.mark.requirement("A5", "B10")
+@pytest.mark.parametrize(("retry_after_s", "said"), [(0.0, "1 second."), (0.4, "1 second."), (11.2, "12 seconds.")])
+def test_a_server_that_is_left_alone_says_for_how_long(retry_after_s: float, said: str) -> None:
+    failure = McpFailure(McpFailureKind.NOT_CONNECTED, "10.0.0.7", retry_after_s=retry_after_s)
+    result = failure_text.mcp_failure(failure, timeout_s=30, reference="call_1")
+    text = f"MCP server not connected. It is tried again in {said} (reference call_1)"
+    assert result.text == f"MCP tool execution failed: {text}"
 
 
 @pytest.mark.requirement("A5", "B14")

@@ -1,23 +1,26 @@
 """The toolset of an agent: native tools, tools of its servers, in one order, whatever the servers do."""
 
+from dataclasses import replace
+
 import pytest
 
-from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
-from application.tools.tool_catalog import INSTRUCTIONS_LIMIT_BYTES, ToolCatalog, ToolCatalogSettings, bound_tool
+from application.mcp.warm_catalogs import WarmCatalogs
+from application.tools.tool_catalog import INSTRUCTIONS_LIMIT_BYTES, ToolCatalog, bound_tool
 from application.tools.toolset import Toolset
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpToolDefinition
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
 from domain.policy.allowlist import Allowlist
 from domain.tools.capabilities import ToolType
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
+from infrastructure.memory.surroundings import FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
-from tests.builders import ORG, OTHER_ORG, a_catalog, a_definition, a_server, an_agent
+from tests.builders import ORG, OTHER_ORG, START, a_catalog, a_definition, a_server, an_agent
 
 SCOPE = ConnectionScope(organization_id=ORG)
 
@@ -34,6 +37,7 @@ class House:
     def __init__(self, *, mcp_enabled: bool = True) -> None:
         self.state = InMemoryState()
         self.connections = InMemoryMcpConnections()
+        self.clock = FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
         self.server_catalogs = ServerCatalogs(
             catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
@@ -42,10 +46,9 @@ class House:
             native_tools={},
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=InMemoryMcpServerStore(self.state),
-            catalogs=catalogs,
-            server_catalogs=self.server_catalogs,
+            catalogs=WarmCatalogs(catalogs=catalogs, server_catalogs=self.server_catalogs, clock=self.clock),
             connections=self.connections,
-            settings=ToolCatalogSettings(mcp_enabled=mcp_enabled),
+            mcp_enabled=mcp_enabled,
         )
 
     def add(
@@ -262,3 +265,78 @@ def test_hints_count_only_if_the_server_is_trusted(
     assert tool.mcp is not None
     assert (tool.mcp.tool_name, tool.mcp.server_id, tool.mcp.timeout_s) == ("t.x", server.id, 7)
     assert tool.name.startswith("mcp__s__t_x_")
+
+
+@pytest.mark.requirement("B5", "B8")
+async def test_a_toolset_is_made_once_for_as_long_as_nothing_changes() -> None:
+    house = House()
+    house.add("s", "one")
+    house.add("t", "two")
+    first = await house.tools("s", "t")
+    assert await house.tools("s", "t") is first
+    assert await house.tools("s", "t", run_allowlist=("mcp__s__*",)) is not first
+    assert await house.tools("s") is not first
+    house.add("t", "two", "three")
+    changed = await house.tools("s", "t")
+    assert names(changed) == ["mcp__s__one", "mcp__t__three", "mcp__t__two"]
+    assert changed.servers[0].tools[0] is first.servers[0].tools[0]
+
+
+async def test_a_toolset_follows_a_server_that_is_switched_off_or_renamed() -> None:
+    house = House()
+    server = house.add("s", "one")
+    assert names(await house.tools("s")) == ["mcp__s__one"]
+    house.state.servers[server.id] = replace(server, config=replace(server.config, enabled=False))
+    assert names(await house.tools("s")) == []
+    house.state.servers[server.id] = replace(server, config=replace(server.config, slug="r"))
+    assert names(await house.tools("r")) == ["mcp__r__one"]
+
+
+@pytest.mark.requirement("B8", "B15")
+async def test_organizations_with_equal_agents_have_each_their_own_toolset() -> None:
+    house = House()
+    house.add("s", "one")
+    config = an_agent(mcp_servers=("s",)).config
+    assert names(await house.catalog.toolset(config, SCOPE)) == ["mcp__s__one"]
+    others = await house.catalog.toolset(config, ConnectionScope(organization_id=OTHER_ORG))
+    assert [server.unavailable for server in others.servers] == ["there is no such MCP server"]
+
+
+@pytest.mark.requirement("B8")
+async def test_ten_thousand_tools_are_all_found_by_name() -> None:
+    house = House()
+    house.add("big", *(f"tool_{number}" for number in range(10_000)))
+    toolset = await house.tools("big")
+    assert (len(toolset.tools), toolset.problems) == (10_000, ())
+    assert all(toolset.find(tool.name) is tool for tool in toolset.tools)
+    assert await house.tools("big") is toolset
+
+
+LOST = ServerStatus(state=ServerState.UNHEALTHY, since=START, last_error="The connection was lost.")
+
+
+@pytest.mark.requirement("B7")
+@pytest.mark.parametrize(
+    ("strategy", "isolation", "offered"),
+    [
+        (ConnectionLoss.UNREGISTER, Isolation.SHARED, []),
+        (ConnectionLoss.MARK_UNHEALTHY, Isolation.SHARED, ["mcp__s__one"]),
+        (ConnectionLoss.UNREGISTER, Isolation.RUN, ["mcp__s__one"]),
+    ],
+)
+@pytest.mark.parametrize("state", [ServerState.UNHEALTHY, ServerState.ERROR, ServerState.CONNECTING])
+async def test_while_a_shared_connection_is_lost_the_server_s_strategy_decides(
+    strategy: ConnectionLoss, isolation: Isolation, offered: list[str], state: ServerState
+) -> None:
+    house = House()
+    server = house.add("s", "one")
+    config = replace(server.config, on_connection_loss=strategy, isolation=isolation)
+    house.state.servers[server.id] = replace(server, config=config)
+    assert names(await house.tools("s")) == ["mcp__s__one"]
+    house.connections.set_status(server, replace(LOST, state=state))
+    toolset = await house.tools("s")
+    assert names(toolset) == offered
+    unavailable = None if offered else "the connection to the MCP server is lost"
+    assert toolset.servers[0].unavailable == unavailable
+    house.connections.set_status(server, ServerStatus(state=ServerState.CONNECTED, since=START))
+    assert names(await house.tools("s")) == ["mcp__s__one"]

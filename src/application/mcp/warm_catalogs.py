@@ -1,0 +1,119 @@
+"""The catalogs that runs start from: as stored, without asking a server that was listed before.
+
+Above: the tool catalog of runs. Below: stored catalogs, and who lists a server and keeps what it says.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpFailure, McpFailureKind
+from application.mcp.server_catalogs import ServerCatalogs
+from application.system.ports import Clock
+from domain.ids import McpServerId
+from domain.mcp.backoff import Backoff
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_DEADLINE_S = 10.0
+_PAUSES = Backoff(first_s=15.0, longest_s=300.0)
+_CLOSED = McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unlisted:
+    """A version of a server that could not be listed, `attempts` times in a row."""
+
+    version: int
+    failure: McpFailure
+    attempts: int
+    not_before: float
+
+
+class WarmCatalogs:
+    """Rules: a server that was never listed in its present version is asked when a run needs it, once for all runs that
+    wait, within `deadline_s`. If that fails no further run waits for it: it is asked again behind their backs, after
+    pauses that double from 15 s to 5 min, and runs have the catalog of its former version, if there is one."""
+
+    def __init__(
+        self,
+        *,
+        catalogs: McpCatalogStore,
+        server_catalogs: ServerCatalogs,
+        clock: Clock,
+        deadline_s: float = DEFAULT_DEADLINE_S,
+    ) -> None:
+        self._catalogs = catalogs
+        self._server_catalogs = server_catalogs
+        self._clock = clock
+        self._deadline_s = deadline_s
+        self._listings: dict[tuple[McpServerId, int], asyncio.Task[McpCatalog | McpFailure]] = {}
+        self._unlisted: dict[McpServerId, _Unlisted] = {}
+
+    async def of(self, server: McpServer, scope: ConnectionScope) -> McpCatalog:
+        """The catalog for a run (or another use) of `scope`. Raises McpFailure if there is none."""
+        stored = await self._catalogs.load(server.organization_id, server.id)
+        if stored is not None and stored.server_version == server.version:
+            return stored
+        known = self._unlisted.get(server.id)
+        outcome: McpCatalog | McpFailure
+        if known is not None and known.version == server.version:
+            if self._clock.monotonic() >= known.not_before:
+                _ = self._listing(server, ConnectionScope(organization_id=scope.organization_id))
+            outcome = known.failure
+        else:
+            listing = self._listing(server, scope)
+            await asyncio.wait([listing])  # others may wait for it: cancelling one of them does not end it
+            outcome = _CLOSED if listing.cancelled() else listing.result()
+        if isinstance(outcome, McpCatalog):
+            return outcome
+        if stored is not None:
+            return stored
+        raise McpFailure(outcome.kind, outcome.detail, rpc_code=outcome.rpc_code, stderr=outcome.stderr)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        listings = list(self._listings.values())
+        for listing in listings:
+            listing.cancel()
+        await asyncio.gather(*listings, return_exceptions=True)
+
+    def _listing(self, server: McpServer, scope: ConnectionScope) -> "asyncio.Task[McpCatalog | McpFailure]":
+        key = (server.id, server.version)
+        listing = self._listings.get(key)
+        if listing is None or listing.done():
+            listing = self._listings[key] = asyncio.create_task(self._list(server, scope), name="mcp-listing")
+            listing.add_done_callback(lambda done: self._over(key, done))
+        return listing
+
+    def _over(self, key: tuple[McpServerId, int], listing: "asyncio.Task[McpCatalog | McpFailure]") -> None:
+        if self._listings.get(key) is listing:
+            del self._listings[key]
+
+    async def _list(self, server: McpServer, scope: ConnectionScope) -> McpCatalog | McpFailure:
+        try:
+            catalog = await self._server_catalogs.relist(server, scope, timeout_s=self._deadline_s)
+        except McpFailure as failure:
+            self._failed(server, failure)
+            return failure
+        except Exception:
+            logger.exception(
+                "MCP discovery failed unexpectedly", extra={"server_id": server.id, "run_id": scope.run_id}
+            )
+            unexpected = McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server could not be asked for its tools.")
+            self._failed(server, unexpected)
+            return unexpected
+        self._unlisted.pop(server.id, None)
+        return catalog
+
+    def _failed(self, server: McpServer, failure: McpFailure) -> None:
+        known = self._unlisted.get(server.id)
+        attempts = known.attempts if known is not None and known.version == server.version else 0
+        self._unlisted[server.id] = _Unlisted(
+            version=server.version,
+            failure=failure,
+            attempts=attempts + 1,
+            not_before=self._clock.monotonic() + _PAUSES.bound_s(attempts),
+        )

@@ -1,0 +1,138 @@
+"""Bulkheads: how many calls are under way at one time, for each server and for each organization; more wait their turn.
+
+A queue is bounded too, so that a server that is slow for everyone fills neither memory nor everybody's time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from application.mcp.ports import (
+    ConnectionScope,
+    McpCall,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpReply,
+    ProgressCallback,
+)
+from domain.mcp.server import McpServer
+from infrastructure.mcp.wrapped_connections import WrappedConnections
+
+MAX_WAITING = 256
+MAX_ORGANIZATION_CALLS = 256
+
+
+class Places:
+    """`size` places for each key, in order of arrival; a key that nobody uses takes no memory."""
+
+    def __init__(self, max_waiting: int) -> None:
+        self._max_waiting = max_waiting
+        self._rooms: dict[Hashable, _Room] = {}
+
+    @property
+    def in_use(self) -> int:
+        """For how many keys somebody has a place, or waits for one."""
+        return len(self._rooms)
+
+    @asynccontextmanager
+    async def taken(self, key: Hashable, size: int, wait_s: float, busy: str) -> AsyncIterator[None]:
+        """A place, waited for as long as `wait_s`. Raises McpFailure BUSY with the sentence `busy` if there is none by
+        then, or too many wait already."""
+        room = self._rooms.get(key)
+        if room is None:
+            room = self._rooms[key] = _Room(size)
+        if room.users >= size + self._max_waiting:
+            raise McpFailure(McpFailureKind.BUSY, busy)
+        room.users += 1
+        try:
+            await room.enter(wait_s, busy)
+            try:
+                yield
+            finally:
+                room.places.release()
+        finally:
+            room.users -= 1
+            if not room.users and self._rooms.get(key) is room:
+                del self._rooms[key]
+
+
+class _Room:
+    """`users` are those inside and those waiting."""
+
+    def __init__(self, size: int) -> None:
+        self.places = asyncio.Semaphore(size)
+        self.users = 0
+
+    async def enter(self, wait_s: float, busy: str) -> None:
+        if not self.places.locked():
+            await self.places.acquire()  # does not wait
+            return
+        try:
+            async with asyncio.timeout(wait_s):
+                await self.places.acquire()
+        except TimeoutError as exc:
+            raise McpFailure(McpFailureKind.BUSY, busy) from exc
+
+
+class ServerBoundConnections(WrappedConnections):
+    """At most `max_concurrency` calls of a server at one time, as its configuration says."""
+
+    def __init__(self, connections: McpConnections, *, max_waiting: int = MAX_WAITING) -> None:
+        super().__init__(connections)
+        self._places = Places(max_waiting)
+
+    @property
+    def places_in_use(self) -> int:
+        """For how many servers somebody has a place, or waits for one."""
+        return self._places.in_use
+
+    async def call_tool(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> McpReply:
+        """As the port says. Raises McpFailure BUSY."""
+        began = _now()
+        busy = "The MCP server is busy: too many calls to it are under way. Nothing was sent."
+        key = (server.id, server.version)
+        async with self._places.taken(key, server.config.max_concurrency, call.timeout_s, busy):
+            return await self._connections.call_tool(server, scope, _with_less_time(call, began), on_progress)
+
+
+class OrganizationBoundConnections(WrappedConnections):
+    """At most `max_calls` MCP calls of an organization at one time, over all its servers."""
+
+    def __init__(
+        self,
+        connections: McpConnections,
+        *,
+        max_calls: int = MAX_ORGANIZATION_CALLS,
+        max_waiting: int = MAX_ORGANIZATION_CALLS,
+    ) -> None:
+        super().__init__(connections)
+        self._max_calls = max_calls
+        self._places = Places(max_waiting)
+
+    @property
+    def places_in_use(self) -> int:
+        """For how many organizations somebody has a place, or waits for one."""
+        return self._places.in_use
+
+    async def call_tool(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> McpReply:
+        """As the port says. Raises McpFailure BUSY."""
+        began = _now()
+        busy = "The organization has too many MCP calls under way. Nothing was sent."
+        async with self._places.taken(server.organization_id, self._max_calls, call.timeout_s, busy):
+            return await self._connections.call_tool(server, scope, _with_less_time(call, began), on_progress)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _with_less_time(call: McpCall, began: float) -> McpCall:
+    """The call, after the wait for its place was taken off its time, if there was one worth the name."""
+    waited_s = _now() - began
+    return call if waited_s < 0.001 else replace(call, timeout_s=max(0.0, call.timeout_s - waited_s))

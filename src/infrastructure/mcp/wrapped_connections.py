@@ -1,0 +1,50 @@
+"""What every wrapper around MCP connections is made of: all of the port, handed on as it comes."""
+
+from application.mcp.ports import (
+    ConnectionScope,
+    McpCall,
+    McpConnections,
+    McpReply,
+    ProgressCallback,
+    ServerStatus,
+)
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+
+
+class WrappedConnections:
+    """`McpConnections` that are others, but for what a subclass changes."""
+
+    def __init__(self, connections: McpConnections) -> None:
+        self._connections = connections
+
+    async def call_tool(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> McpReply:
+        """As the port says."""
+        return await self._connections.call_tool(server, scope, call, on_progress)
+
+    async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
+        """As the port says."""
+        return await self._connections.discover(server, scope, timeout_s=timeout_s)
+
+    async def release(self, scope: ConnectionScope) -> None:
+        """As the port says."""
+        await self._connections.release(scope)
+
+    def status(self, server: McpServer) -> ServerStatus:
+        """As the port says."""
+        return self._connections.status(server)
+
+    def logs(self, server: McpServer) -> str:
+        """As the port says."""
+        return self._connections.logs(server)
+
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """As the port says."""
+        self._connections.forgive(organization_id, server_id)
+
+    async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """As the port says."""
+        await self._connections.forget(organization_id, server_id)
