@@ -33,6 +33,7 @@ from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, a_thread_id
 from tests.integration.mcp.parts import (
     IN_RUN,
+    PATIENCE_S,
     a_call,
     plain_server,
     scope,
@@ -168,6 +169,25 @@ async def counted(leg: Leg, server: McpServer, run: int, thread: int = 1) -> int
 async def test_a_call_is_answered_with_what_the_tool_said(leg: Leg) -> None:
     reply = await leg.connections.call_tool(plain_server(), IN_RUN, a_call("echo", text="good\nmorning"))
     assert (text_of(reply), reply.is_error, reply.structured) == ("good\nmorning", False, None)
+
+
+@pytest.mark.requirement("B13")
+async def test_a_tool_is_called_only_if_the_server_describes_it_as_the_caller_knows_it(leg: Leg) -> None:
+    server = plain_server()
+    catalog = await leg.connections.discover(server, IN_RUN, timeout_s=PATIENCE_S)
+    known = {tool.name: tool for tool in catalog.tools}
+    same = replace(a_call("count"), definition=known["count"])
+    other = replace(a_call("count"), definition=replace(known["count"], description="Counts down."))
+    afresh = scope(run_id=a_run_id(7))
+
+    assert text_of(await leg.connections.call_tool(server, IN_RUN, same)) == "1"
+    for used_by in (IN_RUN, afresh):
+        with pytest.raises(McpFailure) as refused:
+            await leg.connections.call_tool(server, used_by, other)
+        assert refused.value.kind is McpFailureKind.DEFINITION_CHANGED
+    # Neither refused call was sent.
+    assert text_of(await leg.connections.call_tool(server, IN_RUN, same)) == "2"
+    assert text_of(await leg.connections.call_tool(server, afresh, same)) == "1"
 
 
 async def test_a_call_s_meta_reaches_the_server(leg: Leg) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
-from application.mcp.approve_definition import ApproveDefinition
+from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
@@ -263,6 +263,7 @@ def _everything(servers: Servers, principal: Principal) -> dict[Role, list[Await
             servers.disconnect.execute(DisconnectMcpServerCommand(principal=principal, server="files")),
         ],
         Role.ADMIN: [
+            servers.approve.execute(ApproveDefinitionCommand(principal=principal, server="files", tool="echo")),
             servers.update.execute(UpdateMcpServerCommand(principal=principal, server="files")),
             servers.delete.execute(DeleteMcpServerCommand(principal=principal, server="files")),
         ],

@@ -1,0 +1,68 @@
+"""Pinned tools over HTTP: their state, the difference, and approving it."""
+
+import pytest
+
+from infrastructure.memory.mcp_connections import InMemoryTool, text_reply
+from tests.integration.http.service import Service, problem_of
+
+FILES: dict[str, object] = {"slug": "files", "kind": "custom", "command": "files-server", "isolation": "shared"}
+
+pytestmark = pytest.mark.requirement("B13")
+
+
+async def listed(service: Service, **descriptions: str) -> dict[str, dict[str, object]]:
+    """What is shown after the server has listed these tools."""
+    tools = {
+        name: InMemoryTool(answer=text_reply("hi"), description=description)
+        for name, description in descriptions.items()
+    }
+    service.connections.servers["files"].tools = tools
+    answer = await service.call("POST", "/v1/mcp-servers/files/refresh")
+    assert answer.status_code == 200
+    return {tool["name"]: tool for tool in answer.json()["data"]}
+
+
+async def test_a_changed_tool_is_shown_with_its_difference_and_approved(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    first = await listed(service, echo="Says it again.")
+    assert (first["echo"]["state"], "diff" in first["echo"]) == ("approved", False)
+    changed = await listed(service, echo="Says it to all.", zip="Packs.")
+    assert {name: tool["state"] for name, tool in changed.items()} == {"echo": "quarantined", "zip": "quarantined"}
+    assert '-    "Says it again."\n+    "Says it to all."' in str(changed["echo"]["diff"])
+    assert str(changed["zip"]["diff"]).startswith("--- /dev/null\n+++ current\n")
+
+    path = "/v1/mcp-servers/files/tools/echo/approve"
+    stale = await service.call("POST", path, json={"digest": first["echo"]["digest"]})
+    problem_of(stale, 409, "mcp_tool_changed")
+    approved = await service.call("POST", path, json={"digest": changed["echo"]["digest"]})
+    assert approved.status_code == 200
+    assert approved.json() == {
+        **{key: value for key, value in changed["echo"].items() if key != "diff"},
+        "state": "approved",
+    }
+    assert (await service.call("POST", "/v1/mcp-servers/files/tools/zip/approve")).json()["state"] == "approved"
+    shown = (await service.call("GET", "/v1/mcp-servers/files/tools")).json()["data"]
+    assert [(tool["name"], tool["state"]) for tool in shown] == [("echo", "approved"), ("zip", "approved")]
+
+
+async def test_a_tool_in_quarantine_says_so_among_all_tools_and_is_not_an_agents(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    await service.call(
+        "POST", "/v1/agents", json={"name": "guide", "model": "scripted:demo.yaml", "mcp_servers": ["files"]}
+    )
+    await listed(service, echo="Says it again.")
+    await listed(service, echo="Says it again.", zip="Packs.")
+    everything = (await service.call("GET", "/v1/tools")).json()["data"]
+    health = {tool["name"]: tool["health"] for tool in everything if tool["server"] == "files"}
+    assert health == {"mcp__files__echo": "connected", "mcp__files__zip": "quarantined"}
+    of_agent = (await service.call("GET", "/v1/tools?agent=guide")).json()["data"]
+    assert [tool["name"] for tool in of_agent] == ["mcp__files__echo"]
+
+
+async def test_what_cannot_be_approved_is_a_problem(service: Service) -> None:
+    problem_of(await service.call("POST", "/v1/mcp-servers/files/tools/echo/approve"), 404, "mcp_server_not_found")
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    problem_of(await service.call("POST", "/v1/mcp-servers/files/tools/echo/approve"), 404, "mcp_tool_not_found")
+    await listed(service, echo="Says it again.")
+    wrong = await service.call("POST", "/v1/mcp-servers/files/tools/echo/approve", json={"digests": "x"})
+    problem_of(wrong, 422, "body_invalid")

@@ -1,0 +1,184 @@
+"""What a server lists is kept, what is new or changed waits for an admin, and the audit trail says so."""
+
+from dataclasses import replace
+
+import pytest
+
+from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
+from application.mcp.ports import ConnectionScope
+from application.mcp.server_catalogs import AUDITED_TOOLS, ServerCatalogs
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.pinning import DefinitionState
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import SequentialIds, StepClock
+from tests.builders import ORG, SERVER, a_catalog, a_definition, a_server, after
+from tests.unit.application.actors import a_principal
+
+ECHO = a_definition("echo")
+CHANGED = a_definition("echo", description="Says it to everyone.")
+NEW = a_definition("zip")
+
+pytestmark = pytest.mark.requirement("B13")
+
+
+class RacingStore(InMemoryMcpCatalogStore):
+    """A store in which somebody else stores a catalog just before the first save."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        super().__init__(state)
+        self.meanwhile: McpCatalog | None = None
+
+    async def save(
+        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+    ) -> bool:
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            stored = await self.load(organization_id, catalog.server_id)
+            assert await super().save(
+                organization_id, replace(meanwhile, revision=0 if stored is None else stored.revision)
+            )
+        return await super().save(organization_id, catalog, audit)
+
+
+class House:
+    """One registered server over in-memory tables."""
+
+    def __init__(self) -> None:
+        self.state = InMemoryState()
+        self.server = self.state.servers[SERVER] = a_server()
+        self.connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": text_reply("hi")})})
+        self.store = RacingStore(self.state)
+        clock, ids = StepClock(), SequentialIds()
+        self.catalogs = ServerCatalogs(catalogs=self.store, connections=self.connections, clock=clock, ids=ids)
+        servers = InMemoryMcpServerStore(self.state)
+        self.approve = ApproveDefinition(servers=servers, catalogs=self.store, clock=clock, ids=ids)
+
+    async def lists(self, *tools: McpToolDefinition, at: float = 0, server_version: int = 1) -> McpCatalog:
+        listed = a_catalog(tools=tools, taken_at=after(at), server_version=server_version)
+        return await self.catalogs.keep(self.server, listed)
+
+    async def approves(self, tool: str, digest: str | None = None) -> DefinitionState:
+        command = ApproveDefinitionCommand(principal=a_principal(), server="files", tool=tool, digest=digest)
+        return (await self.approve.execute(command)).state
+
+    async def quarantined(self) -> list[str]:
+        stored = await self.store.load(ORG, SERVER)
+        return [] if stored is None else list(stored.quarantined)
+
+    def audit(self) -> list[tuple[str, str, str | None, object]]:
+        """Action, actor, tool and what happened to it, in order."""
+        return [
+            (entry.action.value, entry.actor, entry.tool, entry.details.get("change"))
+            for entry in self.state.audit.values()
+        ]
+
+
+async def test_the_first_list_is_approved_and_what_comes_after_it_is_not() -> None:
+    house = House()
+    assert (await house.lists(ECHO)).usable == (ECHO,)
+    assert (await house.lists(CHANGED, NEW)).usable == ()
+    assert (await house.lists(CHANGED, NEW)).usable == ()
+    assert house.audit() == [
+        ("mcp_server.tool_quarantined", "system", "mcp__files__echo", "changed"),
+        ("mcp_server.tool_quarantined", "system", "mcp__files__zip", "new"),
+    ]
+
+
+async def test_an_admin_who_lists_approves_nothing_by_it() -> None:
+    house = House()
+    scope = ConnectionScope(organization_id=ORG)
+    for tools in (["echo"], ["echo", "zip"]):
+        house.connections.servers["files"].tools = {name: text_reply("hi") for name in tools}
+        await house.catalogs.relist(house.server, scope, timeout_s=1, principal=a_principal())
+    assert await house.quarantined() == ["zip"]
+    assert house.audit() == [("mcp_server.tool_quarantined", "key_admin", "mcp__files__zip", "new")]
+
+
+async def test_a_list_that_is_older_than_what_is_kept_is_dropped() -> None:
+    house = House()
+    await house.lists(ECHO, at=5)
+    assert (await house.lists(ECHO, NEW, at=4)).tools == (ECHO,)
+    await house.lists(ECHO, at=5, server_version=2)
+    assert (await house.lists(ECHO, NEW, at=9, server_version=1)).tools == (ECHO,)
+    assert await house.quarantined() == []
+
+
+async def test_a_list_that_somebody_else_was_faster_with_is_held_against_theirs() -> None:
+    house = House()
+    house.store.meanwhile = a_catalog(tools=(ECHO,))
+    assert (await house.lists(CHANGED, at=1)).quarantined == {"echo": ECHO}
+    house.store.meanwhile = a_catalog(tools=(ECHO,), taken_at=after(9))
+    assert (await house.lists(NEW, at=2)).tools == (ECHO,)
+
+
+async def test_what_a_server_that_is_gone_listed_is_dropped() -> None:
+    house = House()
+    await house.lists(ECHO)
+    del house.state.servers[SERVER]
+    await house.lists(CHANGED)
+    assert house.audit() == []
+
+
+async def test_a_flood_of_new_tools_does_not_flood_the_audit_trail() -> None:
+    house = House()
+    await house.lists(ECHO)
+    await house.lists(ECHO, *(a_definition(f"tool{number:04}") for number in range(AUDITED_TOOLS + 23)))
+    entries = list(house.state.audit.values())
+    assert len(entries) == AUDITED_TOOLS + 1
+    assert (entries[-1].tool, entries[-1].details["further_tools"]) == (None, 23)
+
+
+async def test_an_approved_tool_is_in_use_again_and_the_approval_is_audited_once() -> None:
+    house = House()
+    await house.lists(ECHO)
+    await house.lists(CHANGED, NEW)
+    assert await house.approves("echo", CHANGED.digest) is DefinitionState.APPROVED
+    assert await house.approves("zip") is DefinitionState.APPROVED
+    assert await house.approves("echo") is DefinitionState.APPROVED
+    assert await house.quarantined() == []
+    assert house.audit()[2:] == [
+        ("mcp_server.tool_approved", "key_admin", "mcp__files__echo", "changed"),
+        ("mcp_server.tool_approved", "key_admin", "mcp__files__zip", "new"),
+    ]
+
+
+@pytest.mark.parametrize("digest", [ECHO.digest, "sha256:0"])
+async def test_only_the_definition_that_was_read_is_approved(digest: str) -> None:
+    house = House()
+    await house.lists(ECHO)
+    await house.lists(CHANGED)
+    with pytest.raises(ServiceError) as refused:
+        await house.approves("echo", digest)
+    assert (refused.value.code, refused.value.kind) == ("mcp_tool_changed", ErrorKind.CONFLICT)
+    assert await house.quarantined() == ["echo"]
+
+
+async def test_a_tool_that_changes_while_it_is_approved_stays_in_quarantine() -> None:
+    house = House()
+    await house.lists(ECHO)
+    await house.lists(CHANGED)
+    find = house.store.tool
+
+    async def find_then_change(organization_id: OrganizationId, server_id: McpServerId, name: str) -> object:
+        found = await find(organization_id, server_id, name)
+        await house.lists(replace(CHANGED, description="?"))
+        return found
+
+    house.store.tool = find_then_change  # type: ignore[method-assign,assignment]  # a race, made to happen
+    with pytest.raises(ServiceError) as refused:
+        await house.approves("echo", CHANGED.digest)
+    assert refused.value.code == "mcp_tool_changed"
+    assert await house.quarantined() == ["echo"]
+
+
+async def test_what_is_not_listed_cannot_be_approved() -> None:
+    house = House()
+    await house.lists(ECHO)
+    with pytest.raises(ServiceError) as refused:
+        await house.approves("zip")
+    assert (refused.value.code, refused.value.kind) == ("mcp_tool_not_found", ErrorKind.NOT_FOUND)
