@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from domain.json_value import JsonValue
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.launch import Launch, launch_in_place
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
@@ -89,13 +90,15 @@ async def sdk_connections(
     redactor: Redactor | None = None,
     egress: EgressPolicy = LOOPBACK,
     resolver: AbstractResolver | None = None,
+    launch: Callable[[McpServer], Launch] = launch_in_place,
+    environment: Mapping[str, str] = os.environ,
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
     redactor = redactor or Redactor()
     values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), redactor=redactor)
     transports = ServerTransports(
-        remote=RemoteClient(egress=egress, resolver=resolver), secrets=values, environment=os.environ
+        remote=RemoteClient(egress=egress, resolver=resolver), secrets=values, environment=environment, launch=launch
     )
     async with SdkMcpConnections(
         redact=redactor.redact,

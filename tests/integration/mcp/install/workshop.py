@@ -1,0 +1,115 @@
+"""An installer over a directory of the test's, and servers to install with it."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from application.mcp.ports import InstallProgress, McpInstallFailure, McpInstallFailureKind
+from domain.ids import McpServerId
+from domain.mcp.installation import Installation
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from infrastructure.mcp.install.copying import CopyLimits
+from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.install.installer import LocalMcpInstaller
+from infrastructure.mcp.install.launches import InstalledLaunches
+from infrastructure.mcp.install.node import NodeRuntime
+from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.settings import installer_environment
+from infrastructure.system import RandomIds, SystemClock
+from tests.builders import a_server, numbered
+
+
+@dataclass(slots=True)
+class Workshop:
+    """Everything that installs, over `home`. `environment` stands for the service's own."""
+
+    home: Path
+    environment: Mapping[str, str] = field(default_factory=installer_environment)
+    packaged_node: Path | None = None
+    uv: str | None = None
+    deadline_s: float = 240.0
+    copy_limits: CopyLimits | None = None
+    directories: InstallDirectories = field(init=False)
+    node: NodeRuntime = field(init=False)
+    launches: InstalledLaunches = field(init=False)
+    installer: LocalMcpInstaller = field(init=False)
+    progress: list[InstallProgress] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.directories = InstallDirectories(self.home / "servers")
+        self.node = NodeRuntime(
+            search_path=self.environment["PATH"],
+            packaged=self.packaged_node,
+            own_commands=self.home / "servers" / ".node" / "bin",
+        )
+        self.launches = InstalledLaunches(directories=self.directories, node=self.node)
+        self.installer = LocalMcpInstaller(
+            directories=self.directories,
+            npm=NpmPackages(node=self.node),
+            python=PythonPackages(python=Path(sys.executable), uv=self.uv),
+            launches=self.launches,
+            environment=self.environment,
+            home=self.home,
+            clock=SystemClock(),
+            ids=RandomIds(),
+            copy_limits=self.copy_limits,
+            deadline_s=self.deadline_s,
+        )
+
+    async def install(self, server: McpServer) -> McpServer:
+        """The server, installed; skips the test where there is no registry to install from."""
+        try:
+            installation = await self.installer.install(server, self.progress.append)
+        except McpInstallFailure as failure:
+            if failure.kind is McpInstallFailureKind.REGISTRY_UNREACHABLE:
+                pytest.skip(failure.detail)
+            raise
+        return installed(server, installation)
+
+    async def failure_of(self, server: McpServer) -> McpInstallFailure:
+        """How the installation fails, which it must, leaving nothing."""
+        with pytest.raises(McpInstallFailure) as failed:
+            await self.installer.install(server, self.progress.append)
+        if failed.value.kind is McpInstallFailureKind.REGISTRY_UNREACHABLE:
+            pytest.skip(failed.value.detail)
+        assert self.leftovers(server) == []
+        return failed.value
+
+    def leftovers(self, server: McpServer) -> list[str]:
+        """What there is of the server on the disk besides its log."""
+        place = self.directories.log_path(server.organization_id, server.id).parent
+        return sorted(path.name for path in place.glob("*") if path.name != "install.log")
+
+
+def installed(server: McpServer, installation: Installation) -> McpServer:
+    return McpServer(
+        id=server.id,
+        organization_id=server.organization_id,
+        version=server.version,
+        config=server.config,
+        created_at=server.created_at,
+        updated_at=server.updated_at,
+        installation=installation,
+    )
+
+
+def packaged(kind: McpServerKind, package: str, version: str | None = None, **settings: Any) -> McpServer:
+    return a_server(config=McpServerConfig(slug="packaged", kind=kind, package=package, version=version, **settings))
+
+
+def npm(package: str, version: str | None = None, **settings: Any) -> McpServer:
+    return packaged(McpServerKind.NPM, package, version, **settings)
+
+
+def python(package: str, version: str | None = None, **settings: Any) -> McpServer:
+    return packaged(McpServerKind.PYTHON, package, version, **settings)
+
+
+def copied(path: Path, number: int = 1, **settings: Any) -> McpServer:
+    config = McpServerConfig(slug="copied", kind=McpServerKind.CUSTOM, path=str(path), **settings)
+    return a_server(McpServerId(numbered("mcp", number)), config=config)
