@@ -259,7 +259,9 @@ class Play:
                 assert handed is holding.valid
                 holding.valid = False
             case Act.APPEND:
-                delta = NewEvent(type=RunEventType.MESSAGE_DELTA, at=after(self.now), data={"text": "…"})
+                delta = NewEvent(
+                    type=RunEventType.MESSAGE_DELTA, at=after(self.now), data={"message_id": "msg_1", "text": "…"}
+                )
                 await self._write(holding, None, (delta,) * (1 + number % 3))
             case _:
                 stop = await journal.cancel_requested_by(lease) is not None

@@ -9,6 +9,7 @@ from application.audit.ports import AuditFilter
 from application.runs.closing import CANCELLED
 from application.runs.ports import LeaseLost, Step
 from domain.audit.event import AuditAction
+from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
 from domain.threads.message import Role
@@ -322,3 +323,23 @@ async def test_recovering_stays_within_its_limit_and_leaves_the_rest_for_the_nex
     statuses = [(await stored(run_stores, a_run_id(number))).status.value for number in (1, 2, 3)]
     assert statuses == ["queued", "queued", "in_progress"]
     assert set(await recoverable(run_stores, 60)) == {a_run_id(1), a_run_id(2), a_run_id(3)}
+
+
+@pytest.mark.requirement("E2", "E4")
+@pytest.mark.parametrize("completed", [False, True], ids=["unfinished", "completed"])
+async def test_a_message_that_a_lost_worker_left_unfinished_is_taken_back_when_the_run_is_taken_up(
+    run_stores: Stores, completed: bool
+) -> None:
+    claimed = await start_and_claim(run_stores)
+    delta = NewEvent(type=RunEventType.MESSAGE_DELTA, at=after(1), data={"message_id": "msg_half", "text": "Once upon"})
+    await run_stores.journal.append(claimed.lease, (delta,))
+    if completed:
+        await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, a_tool_call()))
+    await recoverable(run_stores, LEASE_S)
+
+    before = await stored(run_stores, RUN)
+    await claim(run_stores, RUN, at=after(LEASE_S + 1))
+
+    events = await run_stores.runs.events(ORG, RUN, after_seq=before.last_seq, limit=100)
+    discarded = [event.data for event in events if event.type is RunEventType.MESSAGE_DISCARDED]
+    assert discarded == ([] if completed else [{"message_id": "msg_half", "reason": "worker_lost"}])

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import cast
 
-from application.runs.claiming import claiming_step
+from application.runs.claiming import REPLY_EVENTS, claiming_step
 from application.runs.closing import cancelled_step
 from application.runs.ports import ClaimedRun, Lease, Wakeups
-from domain.ids import RunId, WorkerId
+from domain.ids import MessageId, RunId, WorkerId
+from domain.runs.events import RunEventType
 from domain.runs.run import RunStatus
-from infrastructure.memory.state import InMemoryState, wake_followers
+from infrastructure.memory.state import InMemoryState, StoredRun, wake_followers
 
 
 class InMemoryRunLeases:
@@ -31,7 +33,7 @@ class InMemoryRunLeases:
             return None
         agent = self._state.agents[stored.run.agent_id][-1]
         run = replace(stored.run.claimed(at=at), agent_version=agent.version)
-        self._state.apply(stored, claiming_step(run, open_calls, at=at))
+        self._state.apply(stored, claiming_step(run, open_calls, at=at, abandoned=_abandoned(stored)))
         stored.held_by = worker_id
         stored.lease_until = at + timedelta(seconds=lease_s)
         wake_followers(self._wakeups, stored.run)
@@ -84,3 +86,11 @@ class InMemoryRunLeases:
             if stored.run.id not in put_back and self._state.next_run(stored.run.thread_id) == stored.run.id
         ]
         return tuple((put_back + claimable)[:limit])
+
+
+def _abandoned(stored: StoredRun) -> MessageId | None:
+    """The message that a former worker was streaming when it vanished."""
+    newest = next((event for event in reversed(stored.events) if event.type in REPLY_EVENTS), None)
+    if newest is None or newest.type is not RunEventType.MESSAGE_DELTA:
+        return None
+    return MessageId(cast(str, newest.data["message_id"]))

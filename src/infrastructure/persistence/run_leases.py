@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.claiming import claiming_step
+from application.runs.claiming import REPLY_EVENTS, claiming_step
 from application.runs.closing import cancelled_step
 from application.runs.ports import ClaimedRun, Lease, Wakeups
 from domain.agents.agent import Agent
-from domain.ids import RunId, ThreadId, WorkerId
+from domain.ids import MessageId, RunId, ThreadId, WorkerId
+from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
@@ -20,7 +21,7 @@ from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.message_rows import message_of
 from infrastructure.persistence.run_rows import run_of, select_run
 from infrastructure.persistence.run_steps import change_run, claim_run, follow_up
-from infrastructure.persistence.tables import message, run
+from infrastructure.persistence.tables import message, run, run_event
 from infrastructure.persistence.thread_queue import is_unfinished, lock_thread_of, next_run, queue_order
 
 _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
@@ -31,6 +32,12 @@ _transcript = (
     select(message)
     .where(message.c.thread_id == bindparam("thread_id"), message.c.superseded.is_(False))
     .order_by(message.c.position)
+)
+_newest_reply_event = (
+    select(run_event.c.type, run_event.c.data)
+    .where(run_event.c.run_id == bindparam("run_id"), run_event.c.type.in_([kind.value for kind in REPLY_EVENTS]))
+    .order_by(run_event.c.seq.desc())
+    .limit(1)
 )
 _renew = (
     update(run)
@@ -181,11 +188,21 @@ def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: 
         change_run(connection, stopped, seen=RunStatus.QUEUED)
         return _Claim(run=stopped.run)
     agent = newest_version(connection, stored.agent_id)
-    step = claiming_step(replace(stored.claimed(at=at), agent_version=agent.version), calls, at=at)
+    claimed = replace(stored.claimed(at=at), agent_version=agent.version)
+    abandoned = _abandoned_message(connection, run_id) if stored.attempt > 0 else None
+    step = claiming_step(claimed, calls, at=at, abandoned=abandoned)
     outcome = claim_run(connection, step, lease)
     if outcome is None:
         return None
     return _Claim(run=replace(step.run, last_seq=outcome.last_seq), agent=agent, open_calls=calls)
+
+
+def _abandoned_message(connection: Connection, run_id: RunId) -> MessageId | None:
+    """The message that a former worker was streaming when it vanished."""
+    row = connection.execute(_newest_reply_event, {"run_id": run_id}).first()
+    if row is None or row.type != RunEventType.MESSAGE_DELTA.value:
+        return None
+    return MessageId(row.data["message_id"])
 
 
 def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:
