@@ -27,10 +27,12 @@ from application.audit.ports import AuditLog
 from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey
+from application.identity.get_organization import GetOrganization
 from application.identity.list_api_keys import ListApiKeys
-from application.identity.ports import IdentityStore
+from application.identity.ports import IdentityStore, OrganizationStore
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
+from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
@@ -41,6 +43,7 @@ from application.mcp.get_mcp_server_tools import GetMcpServerTools
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
@@ -115,10 +118,16 @@ from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.audit_log import SqlAuditLog
-from infrastructure.persistence.cached_stores import CachedAgentStore, CachedMcpCatalogStore, CachedMcpServerStore
+from infrastructure.persistence.cached_stores import (
+    CachedAgentStore,
+    CachedMcpCatalogStore,
+    CachedMcpServerStore,
+    CachedOrganizationStore,
+)
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.revision import is_current
 from infrastructure.persistence.run_journal import SqlRunJournal
@@ -355,6 +364,9 @@ class Container(containers.DeclarativeContainer):
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
         CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database)
     )
+    organizations: providers.Provider[OrganizationStore] = providers.Singleton(
+        CachedOrganizationStore, providers.Singleton(SqlOrganizationStore, database=database)
+    )
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
@@ -371,6 +383,9 @@ class Container(containers.DeclarativeContainer):
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 
     # Tools.
+    mcp_switch: providers.Provider[McpSwitch] = providers.Singleton(
+        McpSwitch, enabled=settings.provided.mcp_enabled, organizations=organizations
+    )
     install_directories: providers.Provider[InstallDirectories] = providers.Singleton(
         InstallDirectories, home.provided.servers_path
     )
@@ -405,7 +420,7 @@ class Container(containers.DeclarativeContainer):
         servers=servers,
         catalogs=warm_catalogs,
         connections=connections,
-        mcp_enabled=settings.provided.mcp_enabled,
+        switch=mcp_switch,
     )
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
         ExecuteMcpTool,
@@ -414,7 +429,7 @@ class Container(containers.DeclarativeContainer):
         server_catalogs=server_catalogs,
         connections=connections,
         schemas=schemas,
-        mcp_enabled=settings.provided.mcp_enabled,
+        switch=mcp_switch,
     )
     execute_tool: providers.Provider[ExecuteTool] = providers.Singleton(
         ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool
@@ -562,13 +577,14 @@ class Container(containers.DeclarativeContainer):
         TestMcpServer,
         servers=servers,
         server_catalogs=server_catalogs,
+        switch=mcp_switch,
         connections=connections,
         audit_log=audit_log,
         clock=clock,
         ids=ids,
     )
     refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
-        RefreshMcpServer, servers=servers, server_catalogs=server_catalogs
+        RefreshMcpServer, servers=servers, server_catalogs=server_catalogs, switch=mcp_switch
     )
     approve_definition: providers.Provider[ApproveDefinition] = providers.Singleton(
         ApproveDefinition, servers=servers, catalogs=catalogs, clock=clock, ids=ids
@@ -587,6 +603,12 @@ class Container(containers.DeclarativeContainer):
     )
 
     # Identity and audit.
+    get_organization: providers.Provider[GetOrganization] = providers.Singleton(
+        GetOrganization, organizations=organizations
+    )
+    update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(
+        UpdateOrganization, organizations=organizations, clock=clock, ids=ids
+    )
     token_cache: providers.Provider[TokenCache] = providers.Singleton(TokenCache, TOKEN_CACHE_CAPACITY)
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
         Authenticate, identities=identities, cache=token_cache

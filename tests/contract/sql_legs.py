@@ -12,11 +12,17 @@ from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.audit_log import SqlAuditLog
-from infrastructure.persistence.cached_stores import CachedAgentStore, CachedMcpCatalogStore, CachedMcpServerStore
+from infrastructure.persistence.cached_stores import (
+    CachedAgentStore,
+    CachedMcpCatalogStore,
+    CachedMcpServerStore,
+    CachedOrganizationStore,
+)
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
@@ -47,6 +53,7 @@ def sql_stores(database: Database) -> Stores:
         servers=SqlMcpServerStore(database=database, box=MirrorBox()),
         catalogs=SqlMcpCatalogStore(database=database),
         identity=SqlIdentityStore(database=database),
+        organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
         secrets=SqlSecretStore(database=database, box=MirrorBox()),
         runs=SqlRunStore(database=database, wakeups=wakeups),
@@ -95,6 +102,7 @@ class CachedSqliteLeg(SqliteLeg):
                 agents=CachedAgentStore(stores.agents),
                 servers=CachedMcpServerStore(stores.servers),
                 catalogs=CachedMcpCatalogStore(stores.catalogs),
+                organizations=CachedOrganizationStore(stores.organizations),
             )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from application.agents.ports import AgentStore
 from application.audit.ports import AuditLog
-from application.identity.ports import IdentityStore
+from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.secrets.ports import SecretStore
@@ -22,6 +22,7 @@ from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.state import InMemoryState
@@ -37,6 +38,7 @@ class Stores:
     servers: McpServerStore
     catalogs: McpCatalogStore
     identity: IdentityStore
+    organizations: OrganizationStore
     audit: AuditLog
     secrets: SecretStore
     runs: RunStore
@@ -71,6 +73,7 @@ class InMemoryLeg:
             servers=InMemoryMcpServerStore(state),
             catalogs=InMemoryMcpCatalogStore(state),
             identity=InMemoryIdentityStore(state),
+            organizations=InMemoryOrganizationStore(state),
             audit=InMemoryAuditLog(state),
             secrets=InMemorySecretStore(state),
             runs=InMemoryRunStore(state, wakeups),

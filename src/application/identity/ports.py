@@ -9,6 +9,18 @@ from domain.identity.organization import Organization
 from domain.ids import ApiKeyId, OrganizationId
 
 
+class OrganizationStore(Protocol):
+    """Organizations and their settings."""
+
+    async def get(self, organization_id: OrganizationId) -> Organization | None:
+        """The organization, or None."""
+        ...
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change. Raises NOT_FOUND, PRECONDITION `version_conflict`."""
+        ...
+
+
 class IdentityStore(Protocol):
     """Organizations and their API keys."""
 

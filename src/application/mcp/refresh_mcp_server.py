@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpServerStore
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
@@ -33,18 +34,22 @@ class RefreshMcpServer:
         *,
         servers: McpServerStore,
         server_catalogs: ServerCatalogs,
+        switch: McpSwitch,
         deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> None:
         self._servers = servers
         self._server_catalogs = server_catalogs
+        self._switch = switch
         self._deadline_s = deadline_s
 
     async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
-        """The new catalog. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_disabled`, `mcp_server_not_installed`, UNAVAILABLE
+        """The new catalog. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_disabled`, `mcp_server_disabled`, `mcp_server_not_installed`, UNAVAILABLE
         `mcp_server_unavailable` (extra `reason`: an McpFailureKind)."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         server = await existing_server(self._servers, principal.organization_id, command.server)
+        if not await self._switch.is_on(principal.organization_id):
+            raise conflict("mcp_disabled", "MCP is switched off.")
         if not server.config.enabled:
             raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
         scope = ConnectionScope(organization_id=principal.organization_id)

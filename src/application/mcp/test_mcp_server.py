@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
@@ -64,6 +65,7 @@ class TestMcpServer:
         *,
         servers: McpServerStore,
         server_catalogs: ServerCatalogs,
+        switch: McpSwitch,
         connections: McpConnections,
         audit_log: AuditLog,
         clock: Clock,
@@ -72,6 +74,7 @@ class TestMcpServer:
     ) -> None:
         self._servers = servers
         self._server_catalogs = server_catalogs
+        self._switch = switch
         self._connections = connections
         self._audit_log = audit_log
         self._clock = clock
@@ -128,6 +131,8 @@ class TestMcpServer:
         )
 
     async def _discover(self, probe: McpServer) -> McpCatalog | McpTestFailure:
+        if not await self._switch.is_on(probe.organization_id):
+            return McpTestFailure(code=McpFailureKind.DISABLED, detail="MCP is switched off.")
         scope = ConnectionScope(organization_id=probe.organization_id)
         try:
             async with asyncio.timeout(self._deadline_s):

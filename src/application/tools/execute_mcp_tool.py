@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
     McpCall,
@@ -56,14 +57,14 @@ class ExecuteMcpTool:
         server_catalogs: ServerCatalogs,
         connections: McpConnections,
         schemas: SchemaValidator,
-        mcp_enabled: bool,
+        switch: McpSwitch,
     ) -> None:
         self._servers = servers
         self._catalogs = catalogs
         self._server_catalogs = server_catalogs
         self._connections = connections
         self._schemas = schemas
-        self._mcp_enabled = mcp_enabled
+        self._switch = switch
 
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
         """The outcome; never raises but for cancellation."""
@@ -151,7 +152,7 @@ class ExecuteMcpTool:
         return failure_text.changed_tool(command.tool.name)
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
-        if not self._mcp_enabled:
+        if not await self._switch.is_on(scope.organization_id):
             raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
         server = await self._servers.get(scope.organization_id, binding.server_id)
         if server is not None and not server.config.enabled:

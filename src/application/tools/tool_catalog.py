@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
     McpConnections,
@@ -72,13 +73,13 @@ class ToolCatalog:
         servers: McpServerStore,
         catalogs: WarmCatalogs,
         connections: McpConnections,
-        mcp_enabled: bool,
+        switch: McpSwitch,
     ) -> None:
         self._native = {kind: native.tool for kind, native in native_tools.items()} | dict(displayable_tools)
         self._servers = servers
         self._catalogs = catalogs
         self._connections = connections
-        self._mcp_enabled = mcp_enabled
+        self._switch = switch
         self._overviews: OrderedDict[tuple[OrganizationId, McpServerId], _KeptOverview] = OrderedDict()
         self._toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
 
@@ -134,7 +135,7 @@ class ToolCatalog:
         return Toolset(tools=tuple(tools.values()), servers=tuple(overviews), problems=tuple(problems))
 
     async def _server(self, slug: str, scope: ConnectionScope) -> ServerOverview:
-        if not self._mcp_enabled:
+        if not await self._switch.is_on(scope.organization_id):
             return ServerOverview(slug=slug, tools=(), unavailable="MCP disabled")
         server = await self._servers.get(scope.organization_id, slug)
         if server is None:

@@ -30,6 +30,7 @@ class AuditAction(StrEnum):
     AGENT_CREATED = "agent.created"
     AGENT_UPDATED = "agent.updated"
     AGENT_DELETED = "agent.deleted"
+    ORGANIZATION_UPDATED = "organization.updated"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
     SECRET_SET = "secret.set"

@@ -1,16 +1,19 @@
 """Stores with their newest rows in memory, for a process that owns its database alone: nobody else writes behind them."""
 
 from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
+from domain.identity.organization import Organization
 from domain.ids import AgentId, McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import PinnedTool, pinned_tool
 from domain.mcp.server import McpServer
 from infrastructure.persistence.row_cache import RowCache
 
+ORGANIZATIONS = 1_000
 AGENTS = 1_000
 SERVERS = 1_000
 
@@ -58,6 +61,25 @@ class CachedAgentStore:
         """Remove the agent from use."""
         try:
             return await self._agents.delete(organization_id, agent_id, audit)
+        finally:
+            self._kept.clear()
+
+
+class CachedOrganizationStore:
+    """`OrganizationStore` that remembers organizations: whether MCP is switched on is asked before every call."""
+
+    def __init__(self, organizations: OrganizationStore) -> None:
+        self._organizations = organizations
+        self._kept: RowCache[OrganizationId, Organization] = RowCache(ORGANIZATIONS)
+
+    async def get(self, organization_id: OrganizationId) -> Organization | None:
+        """The organization."""
+        return await self._kept.get(organization_id, lambda: self._organizations.get(organization_id))
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+        try:
+            await self._organizations.save(changed, expected_version=expected_version, audit=audit)
         finally:
             self._kept.clear()
 

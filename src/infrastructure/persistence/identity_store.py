@@ -92,7 +92,14 @@ class SqlIdentityStore:
 
 def add_organization(connection: Connection, new: Organization) -> None:
     """Store an organization within a larger transaction."""
-    connection.execute(_insert_organization, {"id": new.id, "name": new.name, "created_at": new.created_at})
+    row = {
+        "id": new.id,
+        "name": new.name,
+        "created_at": new.created_at,
+        "mcp_enabled": new.mcp_enabled,
+        "version": new.version,
+    }
+    connection.execute(_insert_organization, row)
 
 
 def _key_row(key: ApiKey) -> dict[str, object]:

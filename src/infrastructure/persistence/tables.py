@@ -39,6 +39,8 @@ organization = Table(
     Column("id", PlainText, primary_key=True),
     Column("name", PlainText, nullable=False),
     Column("created_at", Moment, nullable=False),
+    Column("mcp_enabled", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
 )
 
 api_key = Table(

@@ -14,6 +14,7 @@ from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, openapi_config
+from interfaces.http.organization.routes import organization_routes
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
@@ -51,6 +52,7 @@ def create_app(
             *tools_routes(),
             *threads_routes(),
             *runs_routes(),
+            *organization_routes(),
             *audit_routes(),
             *api_keys_routes(),
             *secrets_routes(),

@@ -12,8 +12,10 @@ from application.agents.update_agent import UpdateAgent
 from application.audit.list_audit_events import ListAuditEvents
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
+from application.identity.get_organization import GetOrganization
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey
+from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
@@ -93,6 +95,9 @@ class UseCases:
     list_runs: ListRuns
     get_run_messages: GetRunMessages
     get_run_events: GetRunEvents
+
+    get_organization: GetOrganization
+    update_organization: UpdateOrganization
 
     list_audit_events: ListAuditEvents
 

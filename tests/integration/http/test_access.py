@@ -93,6 +93,8 @@ CASES = [
         body={"tool_results": [{"tool_call_id": "{call}", "result": "sent"}]},
         foreign=True,
     ),
+    Case(method="GET", path="/v1/organization", role=Role.VIEWER),
+    Case(method="PATCH", path="/v1/organization", role=Role.ADMIN, body={"name": "renamed"}),
     Case(method="GET", path="/v1/audit-events", role=Role.VIEWER),
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),

@@ -10,9 +10,11 @@ from application.agents.update_agent import UpdateAgent
 from application.audit.list_audit_events import ListAuditEvents
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
+from application.identity.get_organization import GetOrganization
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
+from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
@@ -23,6 +25,7 @@ from application.mcp.get_mcp_server_tools import GetMcpServerTools
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
@@ -61,6 +64,7 @@ from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
@@ -90,6 +94,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         servers=InMemoryMcpServerStore(state),
         catalogs=InMemoryMcpCatalogStore(state),
         identity=InMemoryIdentityStore(state),
+        organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
         secrets=InMemorySecretStore(state),
         runs=InMemoryRunStore(state, wakeups),
@@ -107,6 +112,7 @@ def use_cases(
     ids = SequentialIds()
     known_models = ModelsThat(*models)
     tokens = TokenCache(capacity=100)
+    switch = McpSwitch(enabled=True, organizations=stores.organizations)
     server_catalogs = ServerCatalogs(catalogs=stores.catalogs, connections=connections, clock=clock, ids=ids)
     catalog = ToolCatalog(
         native_tools={},
@@ -114,7 +120,7 @@ def use_cases(
         servers=stores.servers,
         catalogs=WarmCatalogs(catalogs=stores.catalogs, server_catalogs=server_catalogs, clock=clock),
         connections=connections,
-        mcp_enabled=True,
+        switch=switch,
     )
     checks = AgentChecks(models=known_models, native_tools=catalog, servers=stores.servers)
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
@@ -144,12 +150,13 @@ def use_cases(
         test_mcp_server=TestMcpServer(
             servers=servers,
             server_catalogs=server_catalogs,
+            switch=switch,
             connections=connections,
             audit_log=stores.audit,
             clock=clock,
             ids=ids,
         ),
-        refresh_mcp_server=RefreshMcpServer(servers=servers, server_catalogs=server_catalogs),
+        refresh_mcp_server=RefreshMcpServer(servers=servers, server_catalogs=server_catalogs, switch=switch),
         approve_definition=ApproveDefinition(servers=servers, catalogs=stores.catalogs, clock=clock, ids=ids),
         disconnect_mcp_server=DisconnectMcpServer(servers=servers, connections=connections, statuses=statuses),
         install_mcp_server=InstallMcpServer(servers=servers, installs=installs, installer=installer, statuses=statuses),
@@ -182,6 +189,8 @@ def use_cases(
         list_runs=ListRuns(runs=runs),
         get_run_messages=GetRunMessages(runs=runs),
         get_run_events=GetRunEvents(runs=runs),
+        get_organization=GetOrganization(organizations=stores.organizations),
+        update_organization=UpdateOrganization(organizations=stores.organizations, clock=clock, ids=ids),
         list_audit_events=ListAuditEvents(audit_log=stores.audit),
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
         list_api_keys=ListApiKeys(identities=stores.identity),

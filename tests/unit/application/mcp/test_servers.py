@@ -14,6 +14,7 @@ from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLo
 from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
 from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
 from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpConnections, McpFailure, McpFailureKind, ServerState
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
@@ -31,8 +32,10 @@ from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
+from tests.builders import ORG, OTHER_ORG, an_organization
 from tests.unit.application.actors import a_principal, a_stranger
 
 CONFIG = McpServerConfig(
@@ -75,7 +78,10 @@ class Servers:
             servers=store, connections=self.connections, installs=installs, clock=clock, ids=ids
         )
         server_catalogs = ServerCatalogs(catalogs=catalogs, connections=self.connections, clock=clock, ids=ids)
-        self.refresh = RefreshMcpServer(servers=store, server_catalogs=server_catalogs)
+        self.state.organizations = {id: an_organization(id) for id in (ORG, OTHER_ORG)}
+        organizations = InMemoryOrganizationStore(self.state)
+        switch = McpSwitch(enabled=True, organizations=organizations)
+        self.refresh = RefreshMcpServer(servers=store, server_catalogs=server_catalogs, switch=switch)
         self.approve = ApproveDefinition(servers=store, catalogs=catalogs, clock=clock, ids=ids)
         self.server_catalogs = server_catalogs
         self.disconnect = DisconnectMcpServer(servers=store, connections=self.connections, statuses=statuses)
@@ -226,11 +232,22 @@ async def test_a_disabled_server_is_not_connected(servers: Servers, mocker: Mock
             clock=StepClock(),
             ids=SequentialIds(),
         ),
+        switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(servers.state)),
     )
     with pytest.raises(ServiceError) as refused:
         await refresh.execute(RefreshMcpServerCommand(principal=a_principal(), server="files"))
     assert (refused.value.code, refused.value.kind) == ("mcp_server_disabled", ErrorKind.CONFLICT)
     connections.discover.assert_not_called()
+
+
+@pytest.mark.requirement("B14")
+async def test_with_mcp_switched_off_no_server_is_connected(servers: Servers) -> None:
+    await servers.add()
+    servers.state.organizations[ORG] = replace(servers.state.organizations[ORG], mcp_enabled=False)
+    with pytest.raises(ServiceError) as refused:
+        await servers.connect()
+    assert (refused.value.code, refused.value.kind) == ("mcp_disabled", ErrorKind.CONFLICT)
+    assert servers.connections.discoveries == []
 
 
 async def test_disconnecting_closes_connections_and_a_later_use_connects_again(servers: Servers) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.server_catalogs import ServerCatalogs
@@ -19,8 +20,10 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
+from tests.builders import ORG, an_organization
 from tests.unit.application.actors import a_principal, a_stranger
 
 CONFIG = McpServerConfig(
@@ -52,6 +55,7 @@ class Tests:
 
     def __init__(self, connections: InMemoryMcpConnections | None = None, *, deadline_s: float = 30.0) -> None:
         self.state = InMemoryState()
+        self.state.organizations[ORG] = an_organization()
         self.scripted = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
         self.connections = connections or InMemoryMcpConnections({"files": self.scripted})
         self.store = InMemoryMcpServerStore(self.state)
@@ -62,6 +66,7 @@ class Tests:
             server_catalogs=ServerCatalogs(
                 catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
             ),
+            switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(self.state)),
             connections=self.connections,
             audit_log=InMemoryAuditLog(self.state),
             clock=self.clock,
@@ -109,6 +114,15 @@ async def test_what_a_saved_server_lists_in_a_test_is_kept_and_the_first_list_ap
     assert kept is not None
     assert ([tool.name for tool in kept.tools], dict(kept.quarantined)) == (["echo", "zip"], {"zip": None})
     assert (kept.server_id, kept.server_version) == (server.id, 1)
+
+
+@pytest.mark.requirement("B14")
+async def test_with_mcp_switched_off_a_test_starts_nothing_and_says_so() -> None:
+    tests = Tests()
+    tests.state.organizations[ORG] = replace(an_organization(), mcp_enabled=False)
+    result = await tests.test.execute(TestMcpServerCommand(principal=a_principal(), subject=CONFIG))
+    assert result.error is not None
+    assert (result.error.code, tests.connections.discoveries) == (McpFailureKind.DISABLED, [])
 
 
 async def test_a_test_has_its_own_connection_and_leaves_none_behind() -> None:

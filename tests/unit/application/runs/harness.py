@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -45,6 +46,7 @@ from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.scripted_model import ModelTurn, Script, ScriptedModel
 from infrastructure.memory.state import InMemoryState, StoredThread
@@ -60,6 +62,7 @@ from tests.builders import (
     a_server,
     a_thread,
     an_agent,
+    an_organization,
     numbered,
 )
 from tests.unit.application.runs.doubles import (
@@ -149,6 +152,8 @@ class RunHarness:
         self.server_catalogs = ServerCatalogs(
             catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
         )
+        self.state.organizations[ORG] = an_organization()
+        switch = McpSwitch(enabled=mcp_enabled, organizations=InMemoryOrganizationStore(self.state))
         native_tools = {tool.tool.type: tool for tool in native}
         self.catalog = ToolCatalog(
             native_tools=native_tools,
@@ -161,7 +166,7 @@ class RunHarness:
                 deadline_s=discovery_timeout_s,
             ),
             connections=self.connections,
-            mcp_enabled=mcp_enabled,
+            switch=switch,
         )
         self.execute_tool = ExecuteTool(
             native_tools=native_tools,
@@ -171,7 +176,7 @@ class RunHarness:
                 server_catalogs=self.server_catalogs,
                 connections=self.connections,
                 schemas=self.schemas,
-                mcp_enabled=mcp_enabled,
+                switch=switch,
             ),
         )
         self.watch = WatchRun(runs=self.runs, wakeups=self.wakeups, clock=self.clock)

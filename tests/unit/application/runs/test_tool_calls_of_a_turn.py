@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture
@@ -16,6 +17,7 @@ from domain.runs.run import RunStatus
 from domain.threads.message import ImageContent
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import Gate
+from tests.builders import ORG
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 
@@ -43,6 +45,22 @@ class Relay:
         self.at_once -= 1
         self._finished[number].set()
         return text_reply(f"answer {number}")
+
+
+@pytest.mark.requirement("B14")
+async def test_an_organization_that_switches_mcp_off_stops_the_next_call_of_a_run_under_way() -> None:
+    async def switch_off(invocation: Invocation) -> McpReply:
+        organization = house.state.organizations[ORG]
+        house.state.organizations[ORG] = replace(organization, mcp_enabled=False)
+        return text_reply("off")
+
+    house = RunHarness(
+        [asks("mcp__s__off"), asks("mcp__s__off"), says()], servers=server_of(off=InMemoryTool(answer=switch_off))
+    )
+    run_id = await house.play()
+    assert house.results()[0] == "off"
+    assert "MCP disabled" in house.results()[1]
+    assert (house.server_calls(), house.run(run_id).status) == (["off"], RunStatus.COMPLETED)
 
 
 @pytest.mark.requirement("A4")

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.ports import OrganizationStore
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
     ContentBlock,
@@ -20,6 +22,7 @@ from application.mcp.ports import (
 )
 from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
+from domain.identity.organization import Organization
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.pinning import PinnedTool
@@ -29,7 +32,7 @@ from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.memory.mcp_connections import text_reply
 from infrastructure.schemas import JsonSchemaValidator
-from tests.builders import ORG, RUN, SERVER, THREAD, a_definition, a_server, a_tool
+from tests.builders import ORG, RUN, SERVER, THREAD, a_definition, a_server, a_tool, an_organization
 
 SCOPE = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
 NUMBER: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -49,13 +52,15 @@ class Setting:
         self.catalogs: MockType = mocker.create_autospec(McpCatalogStore, instance=True)
         self.catalogs.tool.return_value = PinnedTool(definition=ECHO, approved=ECHO)
         self.server_catalogs: MockType = mocker.create_autospec(ServerCatalogs, instance=True)
+        self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
+        self.organizations.get.return_value = an_organization()
         self.use_case = ExecuteMcpTool(
             servers=self.servers,
             catalogs=self.catalogs,
             server_catalogs=self.server_catalogs,
             connections=self.connections,
             schemas=JsonSchemaValidator(),
-            mcp_enabled=mcp_enabled,
+            switch=McpSwitch(enabled=mcp_enabled, organizations=self.organizations),
         )
 
     def configure(self, **changes: object) -> McpServer:
@@ -196,6 +201,18 @@ async def test_with_mcp_switched_off_nothing_is_called(mocker: MockerFixture) ->
     setting = Setting(mocker, mcp_enabled=False)
     assert "MCP disabled" in (await setting.call()).text
     assert setting.connections.call_tool.await_count == 0
+
+
+@pytest.mark.requirement("B14")
+@pytest.mark.parametrize("organization", [None, replace(an_organization(), mcp_enabled=False)])
+async def test_with_mcp_switched_off_by_the_organization_nothing_is_called_from_then_on(
+    setting: Setting, organization: Organization | None
+) -> None:
+    assert not (await setting.call()).is_error
+    setting.organizations.get.return_value = organization
+    assert "MCP disabled" in (await setting.call()).text
+    assert setting.connections.call_tool.await_count == 1
+    setting.organizations.get.assert_awaited_with(ORG)
 
 
 @pytest.mark.requirement("B6")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -17,10 +18,11 @@ from domain.policy.allowlist import Allowlist
 from domain.tools.capabilities import ToolType
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
-from tests.builders import ORG, OTHER_ORG, START, a_catalog, a_definition, a_server, an_agent
+from tests.builders import ORG, OTHER_ORG, START, a_catalog, a_definition, a_server, an_agent, an_organization
 
 SCOPE = ConnectionScope(organization_id=ORG)
 
@@ -36,6 +38,7 @@ class House:
 
     def __init__(self, *, mcp_enabled: bool = True) -> None:
         self.state = InMemoryState()
+        self.state.organizations = {id: an_organization(id) for id in (ORG, OTHER_ORG)}
         self.connections = InMemoryMcpConnections()
         self.clock = FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
@@ -48,7 +51,7 @@ class House:
             servers=InMemoryMcpServerStore(self.state),
             catalogs=WarmCatalogs(catalogs=catalogs, server_catalogs=self.server_catalogs, clock=self.clock),
             connections=self.connections,
-            mcp_enabled=mcp_enabled,
+            switch=McpSwitch(enabled=mcp_enabled, organizations=InMemoryOrganizationStore(self.state)),
         )
 
     def add(

@@ -14,9 +14,7 @@ def upgrade() -> None:
     op.add_column("mcp_server_state", sa.Column("revision", sa.Integer(), nullable=False, server_default="1"))
     op.add_column("mcp_tool_definition", sa.Column("standing", sa.Text(), nullable=True))
     op.add_column("mcp_tool_definition", sa.Column("approved_definition", sa.Text(), nullable=True))
-    op.create_index(
-        "ix_mcp_tool_definition_server_id_name", "mcp_tool_definition", ["server_id", "name"], unique=False
-    )
+    op.create_index("ix_mcp_tool_definition_server_id_name", "mcp_tool_definition", ["server_id", "name"], unique=False)
 
 
 def downgrade() -> None:

@@ -1,0 +1,74 @@
+"""UpdateOrganization: change settings of the caller's organization."""
+
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from application.audit.entries import audit_entry
+from application.identity.ports import OrganizationStore
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError, not_found
+from domain.identity.api_key import Principal
+from domain.identity.organization import Organization
+from domain.identity.role import Role
+from domain.json_value import JsonObject
+
+
+class OrganizationChanges(TypedDict, total=False):
+    """Fields to change; absent ones stay."""
+
+    name: str
+    mcp_enabled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateOrganizationCommand:
+    """`expected_version` is what the client last read, None if it does not care."""
+
+    principal: Principal
+    changes: OrganizationChanges = field(default_factory=OrganizationChanges)
+    expected_version: int | None = None
+
+
+class UpdateOrganization:
+    """Admins change settings, which hold at once: with MCP switched off the next call is refused, in runs under way too.
+
+    A change of nothing makes no version and no audit entry; every other one is audited `organization.updated` with what
+    was set.
+    """
+
+    def __init__(self, *, organizations: OrganizationStore, clock: Clock, ids: IdSource) -> None:
+        self._organizations = organizations
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: UpdateOrganizationCommand) -> Organization:
+        """The organization as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `organization_invalid`, PRECONDITION
+        `version_conflict`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        organization = await self._organizations.get(principal.organization_id)
+        if organization is None:
+            raise not_found("organization", principal.organization_id)
+        if command.expected_version not in (None, organization.version):
+            raise ServiceError(
+                "version_conflict",
+                ErrorKind.PRECONDITION,
+                f"The organization is at version {organization.version}, not {command.expected_version}.",
+            )
+        changed = replace(organization, **command.changes)
+        if changed == organization:
+            return organization
+        changed = replace(changed, version=organization.version + 1)
+        fields: JsonObject = {"name": changed.name, "mcp_enabled": changed.mcp_enabled}
+        details = {name: value for name, value in fields.items() if value != getattr(organization, name)}
+        audit = audit_entry(
+            principal,
+            AuditAction.ORGANIZATION_UPDATED,
+            organization.id,
+            ids=self._ids,
+            at=self._clock.now(),
+            details={"version": changed.version, **details},
+        )
+        await self._organizations.save(changed, expected_version=organization.version, audit=audit)
+        return changed

@@ -1,0 +1,59 @@
+"""Organizations and their settings in SQL."""
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError, not_found
+from domain.identity.organization import Organization
+from domain.ids import OrganizationId
+from infrastructure.persistence.audit_rows import record
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.tables import organization
+
+_get = select(organization).where(organization.c.id == bindparam("organization_id"))
+_lock = (
+    select(organization.c.version)
+    .where(organization.c.id == bindparam("organization_id"))
+    .with_for_update(key_share=True)
+)
+_change = update(organization).where(organization.c.id == bindparam("of_organization"))
+
+
+class SqlOrganizationStore:
+    """The `OrganizationStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def get(self, organization_id: OrganizationId) -> Organization | None:
+        """The organization, or None."""
+        wanted = {"organization_id": organization_id}
+        row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
+        if row is None:
+            return None
+        return Organization(
+            id=OrganizationId(row.id),
+            name=row.name,
+            created_at=row.created_at,
+            mcp_enabled=row.mcp_enabled,
+            version=row.version,
+        )
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+
+        def unit(connection: Connection) -> None:
+            stored = connection.execute(_lock, {"organization_id": changed.id}).scalar_one_or_none()
+            if stored is None:
+                raise not_found("organization", changed.id)
+            if stored != expected_version:
+                raise ServiceError(
+                    "version_conflict",
+                    ErrorKind.PRECONDITION,
+                    f"Organization {changed.id} is at version {stored}, not {expected_version}.",
+                )
+            values = {"name": changed.name, "mcp_enabled": changed.mcp_enabled, "version": changed.version}
+            connection.execute(_change, {"of_organization": changed.id, **values})
+            record(connection, audit)
+
+        await self._database.write(unit)

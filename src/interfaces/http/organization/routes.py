@@ -1,0 +1,46 @@
+"""Routes of the caller's organization."""
+
+from litestar import Response, get, patch
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+
+from application.identity.get_organization import GetOrganization, GetOrganizationCommand
+from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
+from interfaces.http.organization.schemas import UpdateOrganizationBody
+from interfaces.http.organization.views import OrganizationView, organization_view
+from interfaces.http.preconditions import IfMatch, etag, expected_version
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+TAGS = ["organization"]
+
+
+@get("/organization", tags=TAGS, summary="Read the organization's settings", responses=documented())
+async def get_organization(
+    request: ApiRequest, get_organization: NamedDependency[GetOrganization]
+) -> Response[OrganizationView]:
+    """The organization of the key."""
+    found = await get_organization.execute(GetOrganizationCommand(principal=request.principal))
+    return Response(organization_view(found), headers=etag(found.version))
+
+
+@patch("/organization", tags=TAGS, summary="Change the organization's settings", responses=documented(403, 412))
+async def update_organization(
+    request: ApiRequest,
+    data: JSONBody[UpdateOrganizationBody],
+    update_organization: NamedDependency[UpdateOrganization],
+    if_match: IfMatch = None,
+) -> Response[OrganizationView]:
+    """Needs the role admin. What is set holds at once, in runs under way too."""
+    changed = await update_organization.execute(
+        UpdateOrganizationCommand(
+            principal=request.principal, changes=data.to_changes(), expected_version=expected_version(if_match)
+        )
+    )
+    return Response(organization_view(changed), headers=etag(changed.version))
+
+
+def organization_routes() -> list[HTTPRouteHandler]:
+    """The routes of the organization."""
+    return [get_organization, update_organization]
