@@ -73,6 +73,14 @@ class WarmCatalogs:
             return stored
         raise McpFailure(outcome.kind, outcome.detail, rpc_code=outcome.rpc_code, stderr=outcome.stderr)
 
+    async def stored(self, server: McpServer) -> McpCatalog:
+        """What the server listed last, whatever its version was then; it is not asked. Raises McpFailure if there is
+        nothing."""
+        stored = await self._catalogs.load(server.organization_id, server.id)
+        if stored is None:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server has not been asked for its tools yet.")
+        return stored
+
     async def close(self) -> None:
         """End what is under way."""
         listings = list(self._listings.values())

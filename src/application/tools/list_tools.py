@@ -5,7 +5,7 @@ from datetime import datetime
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpServerStore, ServerState
+from application.mcp.ports import McpCatalogStore, McpConnections, McpServerStore, ServerState
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.tools.tool_catalog import ToolCatalog, bound_tool
@@ -42,8 +42,8 @@ class ToolListing:
 
 
 class ListTools:
-    """Rules: needs the role viewer; tools come from the stored catalogs, no server is asked, except for an agent whose
-    server was never listed."""
+    """Rules: needs the role viewer; tools come from the stored catalogs; no server is asked, not even one that was never
+    listed: that takes the role operator."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ListTools:
 
     async def _tools_of_agent(self, organization_id: OrganizationId, name: str) -> frozenset[str]:
         agent = await existing_agent(self._agents, organization_id, name)
-        toolset = await self._catalog.toolset(agent.config, ConnectionScope(organization_id=organization_id))
+        toolset = await self._catalog.listed_toolset(agent.config, organization_id)
         return frozenset(tool.name for tool in toolset.tools)
 
     async def _all_servers(self, organization_id: OrganizationId) -> list[McpServer]:

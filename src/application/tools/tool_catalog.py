@@ -6,7 +6,7 @@ A server that does not answer is reported as unavailable and neither fails nor h
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -93,12 +93,33 @@ class ToolCatalog:
         return self._native[kind]
 
     async def toolset(self, config: AgentConfig, scope: ConnectionScope, *, run_allowlist: Allowlist = None) -> Toolset:
-        """The tools of `config` that both its allowlist and the run's allow."""
+        """The tools of `config` that both its allowlist and the run's allow. Asks servers that were never listed."""
+
+        async def catalog_of(server: McpServer) -> McpCatalog:
+            try:
+                return await self._catalogs.of(server, scope)
+            except McpFailure as failure:
+                _warn(server, scope, failure)
+                raise
+
+        return await self._toolset(config, scope.organization_id, run_allowlist, catalog_of)
+
+    async def listed_toolset(self, config: AgentConfig, organization_id: OrganizationId) -> Toolset:
+        """The same for somebody who only looks: what servers have listed before. No server is asked or started."""
+        return await self._toolset(config, organization_id, None, self._catalogs.stored)
+
+    async def _toolset(
+        self,
+        config: AgentConfig,
+        organization_id: OrganizationId,
+        run_allowlist: Allowlist,
+        catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
+    ) -> Toolset:
         slugs = sorted(config.mcp_servers)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._server(slug, scope)) for slug in slugs]
+            tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
         found = tuple(task.result() for task in tasks)
-        key = (scope.organization_id, config.tools, config.tool_allowlist, run_allowlist, *slugs)
+        key = (organization_id, config.tools, config.tool_allowlist, run_allowlist, *slugs)
         kept = self._toolsets.get(key)
         if kept is None or not all(map(_is_same, kept.servers, found)):
             kept = _KeptToolset(servers=found, toolset=self._assembled(config, run_allowlist, found))
@@ -134,10 +155,15 @@ class ToolCatalog:
             )
         return Toolset(tools=tuple(tools.values()), servers=tuple(overviews), problems=tuple(problems))
 
-    async def _server(self, slug: str, scope: ConnectionScope) -> ServerOverview:
-        if not await self._switch.is_on(scope.organization_id):
+    async def _server(
+        self,
+        slug: str,
+        organization_id: OrganizationId,
+        catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
+    ) -> ServerOverview:
+        if not await self._switch.is_on(organization_id):
             return ServerOverview(slug=slug, tools=(), unavailable="MCP disabled")
-        server = await self._servers.get(scope.organization_id, slug)
+        server = await self._servers.get(organization_id, slug)
         if server is None:
             return ServerOverview(slug=slug, tools=(), unavailable="there is no such MCP server")
         if not server.config.enabled:
@@ -145,20 +171,8 @@ class ToolCatalog:
         if server.lacks_installation:
             return ServerOverview(slug=slug, tools=(), unavailable="MCP server not installed")
         try:
-            catalog = await self._catalogs.of(server, scope)
+            catalog = await catalog_of(server)
         except McpFailure as failure:
-            logger.warning(
-                "MCP server unavailable at run start",
-                extra={
-                    "organization_id": scope.organization_id,
-                    "run_id": scope.run_id,
-                    "server_id": server.id,
-                    "server": slug,
-                    "failure": failure.kind.value,
-                    "detail": failure.detail,
-                    "stderr": failure.stderr[-500:],
-                },
-            )
             return ServerOverview(slug=slug, tools=(), unavailable=_for_prompt(failure))
         if self._is_unregistered(server):
             return ServerOverview(slug=slug, tools=(), unavailable="the connection to the MCP server is lost")
@@ -179,6 +193,21 @@ class ToolCatalog:
             kept = _KeptOverview(server=server, catalog=catalog, overview=_overview_of(server, catalog))
         _keep(self._overviews, key, kept, MAX_OVERVIEWS)
         return kept.overview
+
+
+def _warn(server: McpServer, scope: ConnectionScope, failure: McpFailure) -> None:
+    logger.warning(
+        "MCP server unavailable at run start",
+        extra={
+            "organization_id": scope.organization_id,
+            "run_id": scope.run_id,
+            "server_id": server.id,
+            "server": server.config.slug,
+            "failure": failure.kind.value,
+            "detail": failure.detail,
+            "stderr": failure.stderr[-500:],
+        },
+    )
 
 
 def _overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:

@@ -97,6 +97,19 @@ async def test_tools_in_quarantine_are_counted_and_not_offered() -> None:
     assert [overview.awaiting_approval for overview in toolset.servers] == [2]
 
 
+@pytest.mark.requirement("C6")
+async def test_looking_at_an_agents_tools_starts_no_server() -> None:
+    house = House()
+    house.add("known", "one")
+    house.add("changed", "two", version=2)
+    house.add("unlisted", "three", listed=False)
+    config = an_agent(mcp_servers=("changed", "known", "unlisted")).config
+    toolset = await house.catalog.listed_toolset(config, ORG)
+    assert names(toolset) == ["mcp__changed__two", "mcp__known__one"]
+    assert [overview.slug for overview in toolset.servers if overview.unavailable] == ["unlisted"]
+    assert house.connections.discoveries == []
+
+
 @pytest.mark.requirement("A13", "B5")
 async def test_listed_servers_are_not_asked() -> None:
     house = House()
