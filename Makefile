@@ -23,7 +23,7 @@ PEERS_VENV := .venv-peers
 PEERS_SETUP := $(PEERS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
 # The top-level code besides src and tests, as far as it is there.
-SCRIPTS := $(wildcard demo benchmarks)
+SCRIPTS := $(wildcard demo benchmarks chaos)
 PYTEST_ARGS ?=
 
 # An environment that is whole is kept; one that is not (copied, moved, its Python gone or too old) is made anew.
@@ -124,6 +124,10 @@ serve: setup ## run the service on its defaults
 .PHONY: bench
 bench: setup ## measure the cost of a tool-call iteration and of runs over HTTP
 	@$(BIN)/python -m benchmarks
+
+.PHONY: chaos
+chaos: setup ## connect, call and kill MCP servers a thousand times, and count what is left
+	@$(BIN)/python -m chaos $(CHAOS_ARGS)
 
 .PHONY: requirements
 requirements: setup ## rewrite the tests that docs/REQUIREMENTS.md lists, from the tests' marks

@@ -85,7 +85,7 @@ class SdkMcpConnections:
         self._keep_alive_s = keep_alive_s
         self._max_processes = max_processes
         self._crashes = Crashes(restart_limit or RestartLimit())
-        self._any_end = asyncio.Event()
+        self._room = asyncio.Event()
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, _Life] = {}
         self._records: dict[tuple[McpServerId, int], ServerRecord] = {}
@@ -239,6 +239,7 @@ class SdkMcpConnections:
             connection.leave()
             if key is None:
                 connection.stop()
+            self._room_made()
 
     async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
         """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
@@ -261,7 +262,7 @@ class SdkMcpConnections:
                 self._drop(min(idle, key=lambda connection: connection.last_used))
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._any_end.wait()
+                    await self._room.wait()
             except TimeoutError as exc:
                 detail = f"The organization has {self._max_processes} MCP servers started, which is all it may have."
                 raise McpFailure(McpFailureKind.BUSY, f"{detail} Nothing was sent.") from exc
@@ -327,8 +328,12 @@ class SdkMcpConnections:
         life = self._live.pop(connection, None)
         if life is not None and life.key is not None and self._pool.get(life.key) is connection:
             del self._pool[life.key]
-        self._any_end.set()
-        self._any_end = asyncio.Event()
+        self._room_made()
+
+    def _room_made(self) -> None:
+        """A connection has ended or become idle: those who wait to start a server look again."""
+        self._room.set()
+        self._room = asyncio.Event()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
         listing = await session.list_tools(deadline)

@@ -16,6 +16,7 @@ from aiohttp.abc import AbstractResolver
 from application.mcp.ports import ConnectionScope, McpCall, McpReply
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonValue
+from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.connections import SdkMcpConnections
@@ -85,7 +86,12 @@ async def sdk_connections(
     *,
     negotiate: Negotiate = negotiate_any,
     on_tools_changed: ToolsChanged | None = None,
+    on_lost: Callable[[McpServer], None] | None = None,
     connect_timeout_s: float = PATIENCE_S,
+    keep_alive_s: float = PATIENCE_S,
+    max_processes: int = 100,
+    restart_limit: RestartLimit | None = None,
+    limits: Mapping[str, int] | None = None,
     secrets: SecretReader | None = None,
     redactor: Redactor | None = None,
     egress: EgressPolicy = LOOPBACK,
@@ -98,7 +104,11 @@ async def sdk_connections(
     redactor = redactor or Redactor()
     values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), redactor=redactor)
     transports = ServerTransports(
-        remote=RemoteClient(egress=egress, resolver=resolver), secrets=values, environment=environment, launch=launch
+        remote=RemoteClient(egress=egress, resolver=resolver),
+        secrets=values,
+        environment=environment,
+        launch=launch,
+        limits=limits,
     )
     async with SdkMcpConnections(
         redact=redactor.redact,
@@ -107,7 +117,11 @@ async def sdk_connections(
         client_version="0",
         negotiate=negotiate,
         on_tools_changed=on_tools_changed,
+        on_lost=on_lost,
         connect_timeout_s=connect_timeout_s,
+        keep_alive_s=keep_alive_s,
+        max_processes=max_processes,
+        restart_limit=restart_limit,
     ) as connections:
         yield connections
     # By name: servers that run in this event loop have tasks of their own.
@@ -128,9 +142,9 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[str]:
-    """An ASGI application on a port of its own, in this event loop; its address without a path."""
-    listener = socket.create_server(("127.0.0.1", 0))
+async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
+    """An ASGI application in this event loop, on a port of its own unless one is given; its address without a path."""
+    listener = socket.create_server(("127.0.0.1", port))
     config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -141,6 +155,19 @@ async def serving(app: Any) -> AsyncIterator[str]:
         server.should_exit = True
         await task
         listener.close()
+
+
+def descendants(pid: int | None = None) -> set[int]:
+    """All processes below this one (proc(5), /proc/pid/task/tid/children)."""
+    found: set[int] = set()
+    for children in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
+        try:
+            direct = [int(child) for child in children.read_text().split()]
+        except OSError:  # gone meanwhile
+            continue
+        for child in direct:
+            found |= {child} | descendants(child)
+    return found
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from tests.builders import numbered
 from tests.integration.mcp.parts import (
     IN_RUN,
     a_call,
+    descendants,
     odd_server,
     plain_server,
     sdk_connections,
@@ -27,19 +27,6 @@ from tests.integration.mcp.parts import (
 
 LATE_S = 1.0
 """How much later than its deadline a call may fail on a busy machine."""
-
-
-def descendants(pid: int | None = None) -> set[int]:
-    """All processes below this one (proc(5), /proc/pid/task/tid/children)."""
-    found: set[int] = set()
-    for children in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
-        try:
-            direct = [int(child) for child in children.read_text().split()]
-        except OSError:  # gone meanwhile
-            continue
-        for child in direct:
-            found |= {child} | descendants(child)
-    return found
 
 
 async def failure_of(connections: SdkMcpConnections, server: McpServer, timeout_s: float = 20.0) -> McpFailure:

@@ -43,9 +43,9 @@ class WatchedServer:
         return types.Tool(name=name, description=f"Does {name}.", input_schema={"type": "object", "properties": {}})
 
     @asynccontextmanager
-    async def serve(self, *, json_response: bool = False) -> AsyncIterator[str]:
-        """Its address."""
-        async with serving(self.server.streamable_http_app(json_response=json_response)) as address:
+    async def serve(self, *, json_response: bool = False, port: int = 0) -> AsyncIterator[str]:
+        """Its address, at any port or the one given."""
+        async with serving(self.server.streamable_http_app(json_response=json_response), port) as address:
             yield f"{address}/mcp"
 
     async def tools_changed(self) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any
 
-TOOLS = ("echo", "big", "half_surrogate", "invalid_utf8", "null_result", "batched", "exit", "pid")
+TOOLS = ["echo", "big", "half_surrogate", "invalid_utf8", "null_result", "batched", "exit", "pid", "change", "hang"]
 
 
 def reply(call_id: Any, result: Any) -> bytes:
@@ -36,6 +36,12 @@ def call(call_id: Any, name: str, arguments: dict[str, Any]) -> bytes:
             sys.stderr.write("out of cheese\n")
             sys.stderr.flush()
             os._exit(9)
+        case "change":
+            TOOLS.append(f"tool_{len(TOOLS)}")
+            news = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            return json.dumps(news).encode() + b"\n" + reply(call_id, text_result("changed"))
+        case "hang":
+            return b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}'
         case "pid":
             return reply(call_id, text_result(str(os.getpid())))
         case _:
@@ -50,7 +56,10 @@ def answer(message: dict[str, Any]) -> bytes | None:
         case "initialize":
             info = {"name": "odd", "version": "1"}
             version = "2025-11-25"
-            return reply(call_id, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
+            return reply(
+                call_id,
+                {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": info},
+            )
         case "tools/list":
             return reply(call_id, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]})
         case "tools/call":
