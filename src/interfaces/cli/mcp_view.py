@@ -21,6 +21,9 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "isolation": server.isolation,
             "trusted": "yes" if server.trusted else "no",
             "enabled": "yes" if server.enabled else "no",
+            "on connection loss": server.on_connection_loss,
+            "calls at one time": "" if server.max_concurrency is None else str(server.max_concurrency),
+            "rate limit": _rate_limit(server),
             "timeout": "" if server.timeout_s is None else f"{server.timeout_s:g} s",
             "state": f"{status.state} since {status.since}" if status.since else status.state,
             "protocol": status.protocol_version or "",
@@ -28,6 +31,11 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "last error": one_line(status.last_error or ""),
         }
     )
+
+
+def _rate_limit(server: McpServer) -> str:
+    limit = server.rate_limit
+    return "" if limit is None else f"{limit['calls']:g} calls in {limit['per_s']:g} s"
 
 
 def _installed(status: McpStatus) -> str:

@@ -162,6 +162,9 @@ class McpServer:
     headers: dict[str, object] = field(default_factory=dict)
     trusted: bool = False
     isolation: str = ""
+    on_connection_loss: str = ""
+    max_concurrency: int | None = None
+    rate_limit: dict[str, float] | None = None
     timeout_s: float | None = None
     enabled: bool = True
 

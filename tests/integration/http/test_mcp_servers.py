@@ -155,8 +155,41 @@ async def test_tools_are_listed_for_everybody_and_for_an_agent(service: Service)
         ("send_email", None, "available"),
         ("mcp__files__echo", "files", "connected"),
     ]
+    echo = everything["data"][2]
+    assert (echo["available"], echo["age_s"] >= 0, echo["as_of"] is None) == (True, True, False)
     agent = {"name": "guide", "model": "scripted:demo.yaml", "mcp_servers": ["files"]}
     await service.call("POST", "/v1/agents", json=agent)
     of_agent = (await service.call("GET", "/v1/tools?agent=guide")).json()
     assert [tool["name"] for tool in of_agent["data"]] == ["mcp__files__echo"]
     problem_of(await service.call("GET", "/v1/tools?agent=nobody"), 404, "agent_not_found")
+
+
+@pytest.mark.requirement("B7", "B10")
+async def test_a_server_s_strategy_and_rate_are_kept_and_changed(service: Service) -> None:
+    limited = {**FILES, "on_connection_loss": "unregister", "rate_limit": {"calls": 60, "per_s": 30.5}}
+    created = (await service.call("POST", "/v1/mcp-servers", json=limited)).json()
+    assert created.items() >= {"on_connection_loss": "unregister", "rate_limit": {"calls": 60, "per_s": 30.5}}.items()
+    faster = {"rate_limit": {"calls": 90, "per_s": 30.5}}
+    changed = (await service.call("PATCH", "/v1/mcp-servers/files", json=faster)).json()
+    assert (changed["rate_limit"], changed["on_connection_loss"]) == (faster["rate_limit"], "unregister")
+    unlimited = (await service.call("PATCH", "/v1/mcp-servers/files", json={"rate_limit": None})).json()
+    assert unlimited["rate_limit"] is None
+    again = (await service.call("PATCH", "/v1/mcp-servers/files", json={"timeout_s": 9})).json()
+    assert (again["rate_limit"], again["on_connection_loss"]) == (None, "unregister")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"rate_limit": {"calls": 0, "per_s": 1}}, "rate_limit.calls"),
+        ({"rate_limit": {"calls": 1, "per_s": 0}}, "rate_limit.per_s"),
+        ({"rate_limit": {"calls": 1}}, "rate_limit.per_s"),
+        ({"rate_limit": "60/min"}, "rate_limit"),
+        ({"on_connection_loss": "ignore"}, "on_connection_loss"),
+    ],
+)
+async def test_limits_that_make_no_sense_are_refused_with_their_paths(
+    service: Service, wrong: dict[str, object], path: str
+) -> None:
+    answer = await service.call("POST", "/v1/mcp-servers", json={**FILES, **wrong})
+    assert paths_of(problem_of(answer, 422, "body_invalid")) == [path]

@@ -7,6 +7,7 @@ import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_install import (
     disable_server,
     enable_server,
@@ -85,6 +86,23 @@ def add_server(
     isolation: Annotated[
         str | None, typer.Option("--isolation", metavar="MODE", help="Who shares a connection: shared, thread or run.")
     ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            "--on-connection-loss",
+            metavar="STRATEGY",
+            help="While the shared connection is lost: mark_unhealthy keeps its tools, unregister leaves them out of new "
+            "runs.",
+        ),
+    ] = None,
+    rate_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--rate-limit",
+            metavar="CALLS/SECONDS",
+            help="How often it may be called; 60/60 is once a second on average.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Register an MCP server: a package or a copy to be installed, a command that is run in place, or a URL. Nothing is
@@ -110,6 +128,10 @@ def add_server(
         body["env"] = _named_values("--env", env)
     if isolation is not None:
         body["isolation"] = isolation
+    if loss is not None:
+        body["on_connection_loss"] = loss
+    if rate_limit is not None:
+        body["rate_limit"] = _rate_limit(rate_limit)
 
     async def add(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers"), body)
@@ -141,6 +163,14 @@ def _start(command: str | None, arguments: list[str]) -> JsonObject:
     body: JsonObject = {} if command is None else {"command": command}
     args: list[JsonValue] = [*arguments]
     return body | {"args": args} if args or command is not None else body
+
+
+def _rate_limit(text: str) -> JsonObject:
+    calls, _, per_s = text.partition("/")
+    try:
+        return {"calls": int(calls), "per_s": float(per_s)}
+    except ValueError:
+        raise BadUsage("--rate-limit takes CALLS/SECONDS, such as 60/60.") from None
 
 
 def _named_values(option: str, entries: list[str]) -> JsonObject:
@@ -318,6 +348,9 @@ def remove_server(context: typer.Context, slug: Slug) -> None:
     session.perform(remove)
 
 
+mcp_app.command("connect", epilog="Example: dragoman mcp connect time")(connect_server)
+mcp_app.command("disconnect", epilog="Example: dragoman mcp disconnect time")(disconnect_server)
+mcp_app.command("refresh", epilog="Example: dragoman mcp refresh time")(refresh_server)
 mcp_app.command("install", epilog="Example: dragoman mcp install time")(install_server)
 mcp_app.command("uninstall", epilog="Example: dragoman mcp uninstall time")(uninstall_server)
 mcp_app.command("enable", epilog="Example: dragoman mcp enable time")(enable_server)

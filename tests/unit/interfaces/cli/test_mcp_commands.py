@@ -149,3 +149,58 @@ def test_a_slug_that_is_taken_is_exit_code_1() -> None:
 def test_a_list_says_how_each_server_is_reached(changes: JsonObject, shown: str) -> None:
     service = FakeService().on("GET", "/v1/mcp-servers", {"data": [SERVER | changes], "next_cursor": None})
     assert shown in service.run("mcp", "list").out
+
+
+@pytest.mark.requirement("B7", "B10")
+def test_a_server_is_registered_with_its_strategy_and_its_rate() -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers", httpx.Response(201, json=SERVER))
+    options = ("--on-connection-loss", "unregister", "--rate-limit", "60/30.5")
+    assert service.run("mcp", "add", "t", "--url", "https://x/mcp", *options).exit_code == 0
+    [sent] = service.sent("POST", "/v1/mcp-servers")
+    assert isinstance(sent, dict)
+    assert (sent["on_connection_loss"], sent["rate_limit"]) == ("unregister", {"calls": 60, "per_s": 30.5})
+
+
+@pytest.mark.parametrize("rate", ["60", "a/b", "1.5/60", "/"])
+def test_a_rate_of_another_form_is_bad_usage(rate: str) -> None:
+    outcome = FakeService().run("mcp", "add", "t", "--url", "https://x/mcp", "--rate-limit", rate)
+    assert outcome.exit_code == 2
+    assert "CALLS/SECONDS" in outcome.err
+
+
+STATUS: JsonObject = {"state": "connected", "since": "2026-01-01T00:00:00Z", "last_error": None, "tool_count": 2}
+
+
+@pytest.mark.requirement("B3")
+def test_a_server_is_connected_and_disconnected() -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers/time/connect", STATUS)
+    service.on("POST", "/v1/mcp-servers/time/disconnect", {**STATUS, "state": "disconnected"})
+    assert service.run("mcp", "connect", "time").err == "time is connected with 2 tools.\n"
+    assert service.run("mcp", "disconnect", "time").err == "time is disconnected.\n"
+
+
+@pytest.mark.requirement("B7")
+def test_a_refreshed_server_shows_its_tools() -> None:
+    tools: JsonObject = {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z", "protocol_version": "x"}
+    outcome = FakeService().on("POST", "/v1/mcp-servers/time/refresh", tools).run("mcp", "refresh", "time")
+    assert (outcome.exit_code, "mcp__time__now" in outcome.out) == (0, True)
+
+
+def test_a_server_that_cannot_be_connected_says_why() -> None:
+    service = FakeService().on(
+        "POST", "/v1/mcp-servers/time/connect", problem(503, "mcp_server_unavailable", "The command was not found.")
+    )
+    outcome = service.run("mcp", "connect", "time")
+    assert (outcome.exit_code, "The command was not found." in outcome.err) == (1, True)
+
+
+def test_what_limits_a_server_is_shown_with_it() -> None:
+    limits: JsonObject = {
+        "on_connection_loss": "unregister",
+        "max_concurrency": 3,
+        "rate_limit": {"calls": 60, "per_s": 30.5},
+    }
+    service = FakeService().on("GET", "/v1/mcp-servers/time", {**SERVER, **limits})
+    service.on("GET", "/v1/mcp-servers/time/status", STATUS)
+    shown = service.run("mcp", "show", "time").out
+    assert all(said in shown for said in ("unregister", "60 calls in 30.5 s"))

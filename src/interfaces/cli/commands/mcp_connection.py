@@ -1,0 +1,55 @@
+"""`dragoman mcp`: connecting, disconnecting and listing servers anew."""
+
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.mcp_view import show_tools
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import McpStatus, McpTools, read_as
+
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
+
+
+def connect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Connect a server and list its tools, whatever its failures before. One that belongs to runs or threads is connected
+    by each of them; this shows that it works."""
+    session = session_of(context)
+
+    async def connect(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers", slug, "connect"))
+        status = read_as(McpStatus, document)
+        tools = "" if status.tool_count is None else f" with {status.tool_count} tools"
+        session.terminal.note(f"{slug} is {status.state}{tools}.")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(connect)
+
+
+def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Close a server's connections once their calls are done. A later call connects again."""
+    session = session_of(context)
+
+    async def disconnect(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers", slug, "disconnect"))
+        session.terminal.note(f"{slug} is {read_as(McpStatus, document).state}.")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(disconnect)
+
+
+def refresh_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Ask a server for its tools now. Runs that begin afterwards see the new list."""
+    session = session_of(context)
+
+    async def refresh(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers", slug, "refresh"))
+        if as_json:
+            session.terminal.json(document)
+            return
+        show_tools(session.terminal, slug, read_as(McpTools, document))
+
+    session.perform(refresh)
