@@ -8,7 +8,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from infrastructure.persistence.database import unusable
 from infrastructure.persistence.postgres import driver_url
 
-HEAD = "0007"
+HEAD = "0008"
 """The revision that tables.py describes."""
 
 _stored = text("SELECT version_num FROM alembic_version")

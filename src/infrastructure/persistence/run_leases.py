@@ -52,11 +52,11 @@ _hand_back = (
 )
 _lapsed = (
     select(run.c.id)
-    .where(_in_progress, run.c.lease_expires_at <= bindparam("moment"))
+    .where(_in_progress, is_unfinished, run.c.lease_expires_at <= bindparam("moment"))
     .order_by(run.c.created_at, run.c.id)
     .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
 )
+_lapsed_here = _lapsed.with_for_update(skip_locked=True)
 _recover = (
     update(run)
     .where(run.c.id.in_(bindparam("run_ids", expanding=True)), _in_progress)
@@ -166,14 +166,22 @@ class SqlRunLeases:
     async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
         """Runs to submit again."""
 
-        def unit(connection: Connection) -> tuple[RunId, ...]:
-            lapsed = list(connection.execute(_lapsed, {"moment": at, "limit": limit}).scalars())
+        def look(connection: Connection) -> tuple[RunId, ...] | None:
+            if connection.execute(_lapsed, {"moment": at, "limit": 1}).first() is not None:
+                return None
+            return _claimable_runs(connection, but=[], limit=limit)
+
+        def put_back(connection: Connection) -> tuple[RunId, ...]:
+            lapsed = [
+                RunId(run_id) for run_id in connection.execute(_lapsed_here, {"moment": at, "limit": limit}).scalars()
+            ]
             if lapsed:
                 connection.execute(_recover, {"run_ids": lapsed}).all()
-            left = {"but": lapsed, "limit": limit - len(lapsed)}
-            return tuple(RunId(run_id) for run_id in (*lapsed, *connection.execute(_claimable, left).scalars()))
+            return (*lapsed, *_claimable_runs(connection, but=lapsed, limit=limit - len(lapsed)))
 
-        return await self._database.write(unit)
+        # Every worker sweeps every other second, and there is hardly ever something to write.
+        found = await self._database.read(look)
+        return await self._database.write(put_back) if found is None else found
 
 
 def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime) -> _Claim | None:
@@ -195,6 +203,11 @@ def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: 
     if outcome is None:
         return None
     return _Claim(run=replace(step.run, last_seq=outcome.last_seq), agent=agent, open_calls=calls)
+
+
+def _claimable_runs(connection: Connection, *, but: list[RunId], limit: int) -> tuple[RunId, ...]:
+    found = connection.execute(_claimable, {"but": but, "limit": limit}).scalars()
+    return tuple(RunId(run_id) for run_id in found)
 
 
 def _abandoned_message(connection: Connection, run_id: RunId) -> MessageId | None:

@@ -158,8 +158,11 @@ run = Table(
     Index(None, "agent_id", "created_at", "id"),
     Index(
         "ix_run_unfinished",
-        "thread_id",
         "status",
+        "thread_id",
+        "attempt",
+        "created_at",
+        "id",
         sqlite_where=text("status IN ('queued', 'in_progress', 'requires_action')"),
         postgresql_where=text("status IN ('queued', 'in_progress', 'requires_action')"),
     ),
