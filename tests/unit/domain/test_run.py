@@ -142,7 +142,7 @@ def test_an_error_belongs_to_a_failure_and_a_reason_to_an_incomplete_run(
 def test_a_transition_changes_nothing_but_what_it_is_about() -> None:
     run = replace(
         a_run(metadata={"a": 1}, tool_allowlist=("x",)),
-        cancel_requested_by=True,
+        cancel_requested_by="key_1",
         active_s=2.5,
         overview="Servers",
         last_seq=7,
