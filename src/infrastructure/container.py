@@ -34,8 +34,10 @@ from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
+from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.get_mcp_server import GetMcpServer
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs
 from application.mcp.get_mcp_server_status import GetMcpServerStatus
@@ -44,6 +46,7 @@ from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
+from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
@@ -112,6 +115,7 @@ from infrastructure.mcp.install.node import NodeRuntime, packaged_node
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
+from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.process_limits import parse_process_limits
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
@@ -127,6 +131,7 @@ from infrastructure.persistence.cached_stores import (
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.revision import is_current
@@ -137,6 +142,7 @@ from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
+from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
@@ -242,6 +248,33 @@ def _egress_policy(settings: Settings) -> EgressPolicy:
     return EgressPolicy(settings.egress_allowed)
 
 
+def _oauth(
+    *,
+    clock: Clock,
+    servers: McpServerStore,
+    secrets: SecretStore,
+    store: SqlOAuthStore,
+    redactor: Redactor,
+    egress: EgressPolicy,
+    address: ListeningAddress,
+) -> LazyOAuth:
+    def load() -> OpenOAuth:
+        from infrastructure.mcp.oauth.parts import OAuthParts
+        from infrastructure.mcp.remote import RemoteClient
+        from infrastructure.mcp.secret_values import SecretValues
+
+        return OAuthParts(
+            remote=RemoteClient(egress=egress),
+            store=store,
+            secrets=SecretValues(secrets=secrets, redactor=redactor),
+            find_server=servers.get,
+            address=address,
+            clock=clock,
+        )
+
+    return LazyOAuth(load)
+
+
 def _connections(
     *,
     settings: Settings,
@@ -251,6 +284,7 @@ def _connections(
     secrets: SecretStore,
     redactor: Redactor,
     egress: EgressPolicy,
+    oauth: LazyOAuth,
     launches: InstalledLaunches,
     node: NodeRuntime,
 ) -> SupervisedConnections:
@@ -264,6 +298,7 @@ def _connections(
             transports=ServerTransports(
                 remote=RemoteClient(egress=egress),
                 secrets=SecretValues(secrets=secrets, redactor=redactor),
+                credentials=oauth.loaded().credentials,
                 environment={**base_process_environment(), "PATH": node.search_path},
                 launch=launches.of,
                 limits=parse_process_limits(settings.mcp_process_limits),
@@ -344,6 +379,9 @@ class Container(containers.DeclarativeContainer):
     redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
     secret_box: providers.Provider[SecretBox] = providers.Singleton(_secret_box, settings)
     egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)
+    public_address: providers.Provider[ListeningAddress] = providers.Singleton(
+        ListeningAddress, settings.provided.public_url
+    )
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
     wakeups: providers.Provider[Wakeups] = providers.Singleton(InProcessWakeups)
     run_queue: providers.Provider[InProcessRunQueue] = providers.Singleton(InProcessRunQueue)
@@ -361,6 +399,9 @@ class Container(containers.DeclarativeContainer):
         CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box)
     )
     secrets: providers.Provider[SecretStore] = providers.Singleton(SqlSecretStore, database=database, box=secret_box)
+    oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
+        SqlOAuthStore, database=database, box=secret_box
+    )
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
         CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database)
     )
@@ -393,6 +434,16 @@ class Container(containers.DeclarativeContainer):
     server_launches: providers.Provider[InstalledLaunches] = providers.Singleton(
         InstalledLaunches, directories=install_directories, node=node_runtime
     )
+    oauth: providers.Provider[LazyOAuth] = providers.Singleton(
+        _oauth,
+        clock=clock,
+        servers=servers,
+        secrets=secrets,
+        store=oauth_store,
+        redactor=redactor,
+        egress=egress_policy,
+        address=public_address,
+    )
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         _connections,
         settings=settings,
@@ -402,6 +453,7 @@ class Container(containers.DeclarativeContainer):
         secrets=secrets,
         redactor=redactor,
         egress=egress_policy,
+        oauth=oauth,
         launches=server_launches,
         node=node_runtime,
     )
@@ -603,6 +655,21 @@ class Container(containers.DeclarativeContainer):
     )
 
     # Identity and audit.
+    authorize_mcp_server: providers.Provider[AuthorizeMcpServer] = providers.Singleton(
+        AuthorizeMcpServer, servers=servers, authorizer=oauth
+    )
+    finish_mcp_authorization: providers.Provider[FinishMcpAuthorization] = providers.Singleton(
+        FinishMcpAuthorization,
+        authorizer=oauth,
+        connections=connections,
+        audit_log=audit_log,
+        clock=clock,
+        ids=ids,
+    )
+    describe_oauth_client: providers.Provider[DescribeOAuthClient] = providers.Singleton(
+        DescribeOAuthClient, address=public_address
+    )
+
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
         GetOrganization, organizations=organizations
     )

@@ -50,6 +50,7 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         installs = container.server_installs()
         await installs.recover()
         stack.push_async_callback(installs.close)
+        stack.push_async_callback(container.oauth().close)
         connections = container.connections()
         stack.push_async_callback(connections.close)
         stack.push_async_callback(container.warm_catalogs().close)

@@ -73,6 +73,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
             server = _Server(build_app(container))
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            container.public_address().listening_on(url)
             with container.home().announced(url):
                 _announce(container, url, first_start=first_start)
                 await server.serve_until_stopped(listener)

@@ -116,6 +116,8 @@ class McpFailureKind(StrEnum):
     """The reply is larger than allowed: `detail` says its size and the limit."""
     INVALID_REPLY = "invalid_reply"
     """The server's answer is not valid MCP."""
+    NEEDS_AUTH = "needs_auth"
+    """The server wants (other) credentials; nothing was done."""
     BUSY = "busy"
     """Too many calls at one time, or in too short a time: `detail` says which; nothing was sent."""
     DISABLED = "disabled"

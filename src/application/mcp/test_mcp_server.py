@@ -15,7 +15,6 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog
-from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig
 
 DEFAULT_DEADLINE_S = 30.0
@@ -90,7 +89,7 @@ class TestMcpServer:
         if isinstance(config, str):
             saved = await existing_server(self._servers, principal.organization_id, config)
             config = saved.config
-        probe = self._probe(principal, config, None if saved is None else saved.installation)
+        probe = self._probe(principal, config, saved)
         started = self._clock.monotonic()
         outcome = await self._discover(probe)
         latency_ms = round((self._clock.monotonic() - started) * 1000)
@@ -118,7 +117,7 @@ class TestMcpServer:
             await self._server_catalogs.keep(saved, listed, principal=principal)
         return McpTestResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
 
-    def _probe(self, principal: Principal, config: McpServerConfig, installation: Installation | None) -> McpServer:
+    def _probe(self, principal: Principal, config: McpServerConfig, saved: McpServer | None) -> McpServer:
         now = self._clock.now()
         return McpServer(
             id=McpServerId(self._ids.new("mcp")),
@@ -127,7 +126,8 @@ class TestMcpServer:
             config=replace(config, enabled=True),
             created_at=now,
             updated_at=now,
-            installation=installation,
+            installation=None if saved is None else saved.installation,
+            tested_id=None if saved is None else saved.id,
         )
 
     async def _discover(self, probe: McpServer) -> McpCatalog | McpTestFailure:

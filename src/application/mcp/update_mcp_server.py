@@ -14,6 +14,7 @@ from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
+from domain.mcp.auth import ServerAuth
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
@@ -37,6 +38,7 @@ class McpServerChanges(TypedDict, total=False):
     command: str | None
     args: tuple[str, ...]
     url: str | None
+    auth: ServerAuth | None
     trusted: bool
     isolation: Isolation
     on_connection_loss: ConnectionLoss

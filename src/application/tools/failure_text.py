@@ -22,6 +22,9 @@ _OURS = {
         "The connection to the MCP server was lost during the call; it may have taken effect."
     ),
     McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
+    McpFailureKind.NEEDS_AUTH: (
+        "The MCP server needs authorization, which an administrator has to give. Go on without its tools."
+    ),
     McpFailureKind.DISABLED: "MCP disabled.",
     McpFailureKind.NOT_INSTALLED: "MCP server not installed.",
     McpFailureKind.DEFINITION_CHANGED: "The definition of the tool has changed; nothing was sent.",

@@ -22,6 +22,7 @@ class AuditAction(StrEnum):
     MCP_SERVER_UPDATED = "mcp_server.updated"
     MCP_SERVER_DELETED = "mcp_server.deleted"
     MCP_SERVER_TESTED = "mcp_server.tested"
+    MCP_SERVER_AUTHORIZED = "mcp_server.authorized"
     MCP_SERVER_INSTALLED = "mcp_server.installed"
     MCP_SERVER_INSTALL_FAILED = "mcp_server.install_failed"
     MCP_SERVER_UNINSTALLED = "mcp_server.uninstalled"

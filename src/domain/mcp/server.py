@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
+from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.rate_limit import RateLimit
@@ -64,7 +65,8 @@ class ConnectionLoss(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
-    """A server's settings. `env` and `headers` hold secrets, or name them: values are encrypted at rest and never shown.
+    """A server's settings. `env`, `headers` and `auth` hold secrets, or name them: values are encrypted at rest and never
+    shown.
 
     `package` (with its `version`) is what npm and python servers are installed from; `path` what a custom server is
     copied from, if it is not run in place. `command` starts a custom server, or names one of a package's commands.
@@ -83,6 +85,7 @@ class McpServerConfig:
     env: Mapping[str, SecretValue] = field(default_factory=dict)
     url: str | None = None
     headers: Mapping[str, SecretValue] = field(default_factory=dict)
+    auth: ServerAuth | None = None
     trusted: bool = False
     isolation: Isolation = Isolation.RUN
     on_connection_loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY
@@ -98,7 +101,7 @@ class McpServerConfig:
         wrong = []
         if not is_legal_slug(self.slug):
             wrong.append(Violation(path="slug", message="must match [a-z0-9][a-z0-9-]{0,31}"))
-        wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets()]
+        wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets(), *self._wrong_auth()]
         for name, number in (
             ("timeout_s", self.timeout_s),
             ("idle_timeout_s", self.idle_timeout_s),
@@ -123,7 +126,8 @@ class McpServerConfig:
     @property
     def secret_names(self) -> tuple[str, ...]:
         """The names of the secrets it refers to, sorted."""
-        values = (*self.env.values(), *self.headers.values())
+        of_auth = () if self.auth is None else secrets_of(self.auth).values()
+        values = (*self.env.values(), *self.headers.values(), *of_auth)
         return tuple(sorted({value.name for value in values if isinstance(value, SecretRef)}))
 
     def _wrong_secrets(self) -> list[Violation]:
@@ -132,6 +136,19 @@ class McpServerConfig:
             for group, values in (("env", self.env), ("headers", self.headers))
             for name, value in values.items()
             for violation in violations_of(f"{group}.{name}", value)
+        ]
+
+    def _wrong_auth(self) -> list[Violation]:
+        if self.auth is None:
+            return []
+        taken = header_of(self.auth)
+        return [
+            *wrong_with(self.auth),
+            *(
+                Violation(path=f"headers.{name}", message="is the header that auth sets")
+                for name in self.headers
+                if name.lower() == taken
+            ),
         ]
 
     def _misplaced_fields(self) -> list[Violation]:
@@ -144,6 +161,7 @@ class McpServerConfig:
             "env": self.env,
             "url": self.url,
             "headers": self.headers,
+            "auth": self.auth,
         }
         return [
             Violation(path=name, message=f"does not apply to a server of kind {self.kind}")
@@ -176,7 +194,7 @@ class McpServerConfig:
 
 
 _STARTED = frozenset({"command", "args", "env"})
-_REMOTE = frozenset({"url", "headers"})
+_REMOTE = frozenset({"url", "headers", "auth"})
 _FIELDS = {
     McpServerKind.NPM: _STARTED | {"package", "version"},
     McpServerKind.PYTHON: _STARTED | {"package", "version"},
@@ -204,6 +222,8 @@ class McpServer:
     created_at: datetime
     updated_at: datetime
     installation: Installation | None = None
+    tested_id: McpServerId | None = None
+    """Of a server made up to test a stored one: whose authorization it uses."""
 
     @property
     def lacks_installation(self) -> bool:

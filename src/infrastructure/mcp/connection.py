@@ -17,7 +17,7 @@ from mcp.types import Implementation, ToolListChangedNotification
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from application.mcp.ports import McpFailure
+from application.mcp.ports import McpFailure, McpFailureKind
 from infrastructure.mcp.faults import (
     BROKEN,
     TransportFailedError,
@@ -294,6 +294,8 @@ class McpConnection:
         if isinstance(error, TransportFailedError):
             fault = error.fault
         self._failure = self._failure_of(error, fault.detail if fault else None)
+        if fault is not None and fault.needs_auth:
+            self._failure.kind = McpFailureKind.NEEDS_AUTH
         self._settled.set()
         self._events.failed(self._failure, needs_auth=bool(fault and fault.needs_auth))
 

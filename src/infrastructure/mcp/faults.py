@@ -73,6 +73,16 @@ def blocked_fault(reason: str) -> TransportFault:
     return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=reason, not_executed=True, over=True)
 
 
+def needs_auth_fault(detail: str) -> TransportFault:
+    """The server wants authorization that a person has to give."""
+    return TransportFault(kind=McpFailureKind.NEEDS_AUTH, detail=detail, not_executed=True, over=True, needs_auth=True)
+
+
+def auth_fault(detail: str) -> TransportFault:
+    """Credentials for the server cannot be had, and not for want of a person."""
+    return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True, over=True)
+
+
 _CLIENT_ERROR, _SERVER_ERROR = range(400, 500), range(500, 600)
 
 
@@ -80,7 +90,7 @@ def http_status_fault(status: int) -> TransportFault:
     """A reply that is an HTTP error and nothing more. What a gateway answers for a server may come after the fact."""
     if status in (401, 403):
         detail = f"The server refused access (HTTP status {status})."
-        return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True, needs_auth=True)
+        return TransportFault(kind=McpFailureKind.NEEDS_AUTH, detail=detail, not_executed=True, needs_auth=True)
     if status in _CLIENT_ERROR:
         detail = f"The server refused the request (HTTP status {status})."
         return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True)

@@ -6,8 +6,9 @@ cookies, session) is in the client they share.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -31,6 +32,7 @@ from infrastructure.mcp.stdio_framing import OversizedLine
 
 CONNECT_TIMEOUT_S = 10.0
 _KEEP_METHOD = (307, 308)
+_UNWELCOME = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
 _FIRST_ERROR_STATUS = 400
 
@@ -94,15 +96,36 @@ class RemoteClient:
             self._guard = None
 
 
+class Credentials(Protocol):
+    """Headers that make requests welcome, and that may change between two of them."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Those for the next request. Raises TransportFailedError."""
+        ...
+
+    async def renewed(self, sent: Mapping[str, str], status: int, challenges: Iterable[str]) -> bool:
+        """Whether there are others after the server refused a request with `sent`. Raises TransportFailedError."""
+        ...
+
+
 class Endpoint:
     """One server's address with the headers that go to it and nowhere else.
 
     Replies are asked for uncompressed, so that their size on the wire is their size. A redirect is followed only within
-    the origin and with its method (307, 308), and remembered.
+    the origin and with its method (307, 308), and remembered. A request that is refused for its credentials was not
+    carried out, so it is sent once more with others, if there are any.
     """
 
-    def __init__(self, client: RemoteClient, url: str, headers: Mapping[str, str], max_response_bytes: int) -> None:
+    def __init__(
+        self,
+        client: RemoteClient,
+        url: str,
+        headers: Mapping[str, str],
+        max_response_bytes: int,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._client = client
+        self._credentials = credentials
         self._url = URL(url)
         self._headers = {"accept-encoding": "identity", "user-agent": "dragoman"} | {
             name.lower(): value for name, value in headers.items()
@@ -120,7 +143,7 @@ class Endpoint:
         target = self._url.join(URL(url))
         if target.origin() != self._url.origin():
             raise TransportFailedError(REDIRECTED)
-        other = Endpoint(self._client, str(target), self._headers, self.max_response_bytes)
+        other = Endpoint(self._client, str(target), self._headers, self.max_response_bytes, self._credentials)
         other._in_flight = self._in_flight
         return other
 
@@ -133,21 +156,32 @@ class Endpoint:
         try:
             async with exchange:
                 self._in_flight.add(exchange)
-                async with self._send(method, headers, body) as response:
-                    if response.status not in _REDIRECTS:
-                        yield response
-                        return
-                    self._follow(response)
-                async with self._send(method, headers, body) as response:
-                    if response.status in _REDIRECTS:
-                        raise TransportFailedError(REDIRECTED)
-                    yield response
+                redirected = renewed = False
+                while True:
+                    shown = await self._credentials.headers() if self._credentials is not None else {}
+                    async with self._send(method, {**headers, **shown}, body) as response:
+                        if response.status in _REDIRECTS and not redirected:
+                            self._follow(response)
+                            redirected = True
+                        elif response.status in _REDIRECTS:
+                            raise TransportFailedError(REDIRECTED)
+                        elif not renewed and await self._is_welcome_now(shown, response):
+                            renewed = True
+                        else:
+                            yield response
+                            return
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as exc:
             raise TransportFailedError(unreachable_fault(exc)) from exc
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise TransportFailedError(BROKEN) from exc
         finally:
             self._in_flight.discard(exchange)
+
+    async def _is_welcome_now(self, shown: Mapping[str, str], response: aiohttp.ClientResponse) -> bool:
+        """Whether a refused request would be taken if it were sent again."""
+        if self._credentials is None or response.status not in _UNWELCOME:
+            return False
+        return await self._credentials.renewed(shown, response.status, response.headers.getall("www-authenticate", []))
 
     def _send(
         self, method: str, headers: Mapping[str, str], body: bytes | None

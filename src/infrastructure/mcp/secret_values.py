@@ -44,6 +44,13 @@ class SecretValues:
             require_header_value(f"headers.{name}", value)
         return values
 
+    async def header(self, organization_id: OrganizationId, place: str, given: SecretValue) -> str:
+        """The value of a header that is all secret."""
+        value = await self.value(organization_id, place, given)
+        require_header_value(place, value)
+        self.hide(value)
+        return value
+
     async def value(self, organization_id: OrganizationId, place: str, given: SecretValue) -> str:
         """The value that stands, or is named, at `place` of a configuration. Raises TransportFailedError."""
         if isinstance(given, str):

@@ -101,6 +101,7 @@ class ServerRecord:
         """An open connection turned out to be of no use; the next one that opens makes it good."""
         self._trouble = ServerState.NEEDS_AUTH if needs_auth else ServerState.UNHEALTHY
         self._last_error = detail
+        self._settle()
 
     def given_up(self, detail: str) -> None:
         """It is not started again for a while, however often it is asked for."""
@@ -108,7 +109,9 @@ class ServerRecord:
         self._settle()
 
     def _settle(self) -> None:
-        if self._connected:
+        if self._connected and self._trouble is ServerState.NEEDS_AUTH:
+            state = ServerState.NEEDS_AUTH  # what is connected is refused; it ends as soon as its calls do
+        elif self._connected:
             state = ServerState.CONNECTED
         elif self._connecting:
             state = ServerState.CONNECTING

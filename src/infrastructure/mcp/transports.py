@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Protocol
 
 from application.mcp.ports import McpFailure
+from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.mcp.faults import (
     TransportFailedError,
@@ -19,7 +20,7 @@ from infrastructure.mcp.launch import Launch, launch_in_place
 from infrastructure.mcp.legacy_sse import LegacySseTransport
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
-from infrastructure.mcp.remote import Endpoint, RemoteClient
+from infrastructure.mcp.remote import Credentials, Endpoint, RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.stdio import StderrLog, StdioTransport
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
@@ -66,6 +67,10 @@ class OpenTransport(Protocol):
         ...
 
 
+CredentialsFor = Callable[[McpServer], Credentials]
+"""The credentials of a server with OAuth."""
+
+
 class ServerTransports:
     """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it, and the
     resource limits `limits`. `launch` says what starts a server, and raises McpFailure if nothing does."""
@@ -75,6 +80,7 @@ class ServerTransports:
         *,
         remote: RemoteClient,
         secrets: SecretValues,
+        credentials: CredentialsFor,
         environment: Mapping[str, str],
         launch: Callable[[McpServer], Launch] = launch_in_place,
         working_directory: Path | None = None,
@@ -82,6 +88,7 @@ class ServerTransports:
     ) -> None:
         self._remote = remote
         self._secrets = secrets
+        self._credentials = credentials
         self._environment = environment
         self._launch = launch
         self._working_directory = working_directory
@@ -107,7 +114,18 @@ class ServerTransports:
         config = server.config
         assert config.url is not None  # the configuration was validated
         headers = await self._secrets.headers(server.organization_id, config.headers)
-        endpoint = Endpoint(self._remote, config.url, headers, config.max_response_bytes)
+        credentials = None
+        match config.auth:
+            case BearerAuth(token=token):
+                value = await self._secrets.header(server.organization_id, "auth.token", token)
+                headers["authorization"] = f"Bearer {value}"
+            case ApiKeyAuth(header=name, value=key):
+                headers[name] = await self._secrets.header(server.organization_id, "auth.value", key)
+            case ClientCredentialsAuth() | AuthorizationCodeAuth():
+                credentials = self._credentials(server)
+            case None:
+                pass
+        endpoint = Endpoint(self._remote, config.url, headers, config.max_response_bytes, credentials)
         is_legacy = config.kind is McpServerKind.SSE
         return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
 

@@ -17,7 +17,8 @@ from domain.mcp.server import (
     McpServerKind,
     OutputValidation,
 )
-from domain.secrets.secret import SecretRef, SecretValue
+from domain.secrets.secret import SecretValue
+from infrastructure.persistence.auth_json import auth_from_json, auth_to_json, value_from_json, value_to_json
 from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.paging import AnyRow
 
@@ -37,7 +38,11 @@ class SecretBox(Protocol):
 def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
     """Columns of `mcp_server`."""
     config, installation = server.config, server.installation
-    secrets: JsonObject = {"env": _values_to_json(config.env), "headers": _values_to_json(config.headers)}
+    secrets: JsonObject = {
+        "env": _values_to_json(config.env),
+        "headers": _values_to_json(config.headers),
+        "auth": auth_to_json(config.auth),
+    }
     return {
         "id": server.id,
         "organization_id": server.organization_id,
@@ -148,7 +153,7 @@ def catalog_of(state: AnyRow, definitions: Sequence[AnyRow]) -> McpCatalog:
 
 
 def _config_to_json(config: McpServerConfig) -> JsonObject:
-    """Everything but `env` and `headers`, and the names of the secrets they refer to."""
+    """Everything but `env`, `headers` and `auth`, and the names of the secrets they refer to."""
     return {
         "slug": config.slug,
         "kind": config.kind.value,
@@ -173,16 +178,16 @@ def _config_to_json(config: McpServerConfig) -> JsonObject:
 
 
 def _values_to_json(values: Mapping[str, SecretValue]) -> JsonObject:
-    return {name: {"secret": value.name} if isinstance(value, SecretRef) else value for name, value in values.items()}
+    return {name: value_to_json(value) for name, value in values.items()}
 
 
 def _values_from_json(stored: dict[str, str | dict[str, str]]) -> dict[str, SecretValue]:
-    return {name: SecretRef(value["secret"]) if isinstance(value, dict) else value for name, value in stored.items()}
+    return {name: value_from_json(value) for name, value in stored.items()}
 
 
 def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
     config = cast("dict[str, Any]", stored)
-    secret = cast("dict[str, dict[str, str | dict[str, str]]]", secrets)
+    secret = cast("dict[str, Any]", secrets)
     return McpServerConfig(
         slug=config["slug"],
         kind=McpServerKind(config["kind"]),
@@ -195,6 +200,7 @@ def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
         env=_values_from_json(secret["env"]),
         url=config["url"],
         headers=_values_from_json(secret["headers"]),
+        auth=auth_from_json(secret.get("auth")),
         trusted=config["trusted"],
         isolation=Isolation(config["isolation"]),
         on_connection_loss=ConnectionLoss(config.get("on_connection_loss", ConnectionLoss.MARK_UNHEALTHY)),

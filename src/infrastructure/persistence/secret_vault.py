@@ -6,9 +6,15 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select
 
 from application.secrets.ports import Reencryption
 from infrastructure.persistence.database import Database
-from infrastructure.persistence.tables import mcp_server, secret, tool_call
+from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant, secret, tool_call
 
-ENCRYPTED: tuple["Column[bytes]", ...] = (mcp_server.c.secrets, secret.c.value, tool_call.c.input)
+ENCRYPTED: tuple["Column[bytes]", ...] = (
+    mcp_server.c.secrets,
+    secret.c.value,
+    oauth_grant.c.sealed,
+    oauth_authorization.c.sealed,
+    tool_call.c.input,
+)
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
 
 

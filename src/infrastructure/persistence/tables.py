@@ -332,3 +332,28 @@ mcp_tool_definition = Table(
     Column("approved_definition", JsonText),
     Index(None, "server_id", "name"),
 )
+
+# Tokens for one MCP server from one authorization server; `sealed` is encrypted.
+oauth_grant = Table(
+    "oauth_grant",
+    metadata,
+    Column("organization_id", PlainText, primary_key=True),
+    Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), primary_key=True),
+    Column("issuer", PlainText, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Index(None, "server_id"),
+)
+
+# A person who was sent to an authorization server and is expected back; `sealed` is encrypted.
+oauth_authorization = Table(
+    "oauth_authorization",
+    metadata,
+    Column("state_hash", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Index(None, "server_id"),
+    Index(None, "expires_at"),
+)

@@ -292,6 +292,14 @@ class ApiKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Authorization:
+    """Where to send a person, until when."""
+
+    authorization_url: str
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
     """A named secret without its value."""
 

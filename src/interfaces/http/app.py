@@ -13,6 +13,7 @@ from interfaces.http.auth import authentication
 from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
+from interfaces.http.oauth.routes import oauth_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, openapi_config
 from interfaces.http.organization.routes import organization_routes
 from interfaces.http.problems import exception_handlers
@@ -66,8 +67,12 @@ def create_app(
         security=[{SECURITY_SCHEME: []}],
     )
     app = Litestar(
-        route_handlers=[v1, health_router()],
-        dependencies={"readiness": _provided(ReadinessProbe(readiness))},
+        route_handlers=[v1, health_router(), oauth_router()],
+        dependencies={
+            "readiness": _provided(ReadinessProbe(readiness)),
+            "finish_mcp_authorization": _provided(use_cases.finish_mcp_authorization),
+            "describe_oauth_client": _provided(use_cases.describe_oauth_client),
+        },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
         exception_handlers=exception_handlers(),

@@ -17,8 +17,10 @@ from application.identity.list_api_keys import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
+from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.get_mcp_server import GetMcpServer
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs
 from application.mcp.get_mcp_server_status import GetMcpServerStatus
@@ -26,6 +28,7 @@ from application.mcp.get_mcp_server_tools import GetMcpServerTools
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.test_mcp_server import TestMcpServer
@@ -73,6 +76,9 @@ class UseCases:
     uninstall_mcp_server: UninstallMcpServer
     import_mcp_servers: ImportMcpServers
     disconnect_mcp_server: DisconnectMcpServer
+    authorize_mcp_server: AuthorizeMcpServer
+    finish_mcp_authorization: FinishMcpAuthorization
+    describe_oauth_client: DescribeOAuthClient
     get_mcp_server_tools: GetMcpServerTools
     approve_definition: ApproveDefinition
     get_mcp_server_status: GetMcpServerStatus

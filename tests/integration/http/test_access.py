@@ -46,6 +46,8 @@ CASES = [
     Case(method="POST", path="/v1/mcp-servers/{server}/install", role=Role.ADMIN, status=409, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/uninstall", role=Role.ADMIN, status=202, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/import", role=Role.ADMIN, body={"mcpServers": {}}),
+    # The server is not one that a person authorizes, which only those who may begin it are told.
+    Case(method="POST", path="/v1/mcp-servers/{server}/authorize", role=Role.ADMIN, status=409, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/refresh", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),

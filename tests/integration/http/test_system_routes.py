@@ -63,7 +63,7 @@ async def test_every_operation_has_its_own_name_a_summary_and_documented_problem
     for operation in operations:
         assert operation["summary"]
         assert operation["description"]
-        if "health" in operation["tags"]:
+        if {"health", "OAuth"} & set(operation["tags"]):  # open to all
             continue
         assert operation["security"] == [{"apiKey": []}]
         for status in ("400", "401", "422"):

@@ -16,8 +16,10 @@ from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
+from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.get_mcp_server import GetMcpServer
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs
 from application.mcp.get_mcp_server_status import GetMcpServerStatus
@@ -26,6 +28,7 @@ from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
+from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
@@ -58,6 +61,7 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.audit import InMemoryAuditLog
+from infrastructure.memory.authorizer import InMemoryAuthorizer
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -68,9 +72,10 @@ from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
+from infrastructure.memory.surroundings import START, SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.public_address import ListeningAddress
 from infrastructure.secret_keys import GivenKeyRing
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
@@ -130,6 +135,7 @@ def use_cases(
         installer=installer, servers=servers, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
     )
     statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
+    authorizer = InMemoryAuthorizer(expires_at=START)
     return UseCases(
         authenticate=Authenticate(identities=stores.identity, cache=tokens),
         create_agent=CreateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
@@ -158,6 +164,11 @@ def use_cases(
         ),
         refresh_mcp_server=RefreshMcpServer(servers=servers, server_catalogs=server_catalogs, switch=switch),
         approve_definition=ApproveDefinition(servers=servers, catalogs=stores.catalogs, clock=clock, ids=ids),
+        authorize_mcp_server=AuthorizeMcpServer(servers=servers, authorizer=authorizer),
+        finish_mcp_authorization=FinishMcpAuthorization(
+            authorizer=authorizer, connections=connections, audit_log=stores.audit, clock=clock, ids=ids
+        ),
+        describe_oauth_client=DescribeOAuthClient(address=ListeningAddress("https://agents.example.com")),
         disconnect_mcp_server=DisconnectMcpServer(servers=servers, connections=connections, statuses=statuses),
         install_mcp_server=InstallMcpServer(servers=servers, installs=installs, installer=installer, statuses=statuses),
         uninstall_mcp_server=UninstallMcpServer(

@@ -22,7 +22,8 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.launch import Launch, launch_in_place
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any
-from infrastructure.mcp.remote import RemoteClient
+from infrastructure.mcp.oauth.parts import OAuthParts
+from infrastructure.mcp.remote import Credentials, RemoteClient
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.tool_changes import ToolsChanged
 from infrastructure.mcp.transports import ServerTransports
@@ -96,6 +97,7 @@ async def sdk_connections(
     redactor: Redactor | None = None,
     egress: EgressPolicy = LOOPBACK,
     resolver: AbstractResolver | None = None,
+    oauth: OAuthParts | None = None,
     launch: Callable[[McpServer], Launch] = launch_in_place,
     environment: Mapping[str, str] = os.environ,
 ) -> AsyncIterator[SdkMcpConnections]:
@@ -106,6 +108,7 @@ async def sdk_connections(
     transports = ServerTransports(
         remote=RemoteClient(egress=egress, resolver=resolver),
         secrets=values,
+        credentials=_no_oauth if oauth is None else oauth.credentials,
         environment=environment,
         launch=launch,
         limits=limits,
@@ -126,6 +129,10 @@ async def sdk_connections(
         yield connections
     # By name: servers that run in this event loop have tasks of their own.
     assert not [task for task in asyncio.all_tasks() - before if task.get_name().startswith("mcp-")]
+
+
+def _no_oauth(server: McpServer) -> Credentials:
+    raise AssertionError(f"{server.config.slug} needs OAuth, and the test gives none")
 
 
 async def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:

@@ -7,6 +7,7 @@ import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, named_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_install import (
     disable_server,
@@ -32,7 +33,7 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or 
     epilog="Examples: dragoman mcp add time --kind python --package mcp-server-time; "
     "dragoman mcp add files --kind npm --package @modelcontextprotocol/server-filesystem -- /srv/files; "
     "dragoman mcp add mine --env TZ=UTC -- python -m my_server; "
-    "dragoman mcp add tickets --url https://mcp.example.com/mcp --header Authorization='Bearer …'",
+    "dragoman mcp add tickets --url https://mcp.example.com/mcp --bearer-secret TICKETS_TOKEN",
 )
 def add_server(
     context: typer.Context,
@@ -82,6 +83,20 @@ def add_server(
     env: Annotated[
         list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Environment of its process. Repeatable.")
     ] = None,
+    header_secret: Annotated[
+        list[str] | None,
+        typer.Option("--header-secret", metavar="NAME=SECRET", help="A header with the value of a named secret."),
+    ] = None,
+    env_secret: Annotated[
+        list[str] | None,
+        typer.Option("--env-secret", metavar="NAME=SECRET", help="The same for its environment. Repeatable."),
+    ] = None,
+    bearer_secret: Annotated[
+        str | None, typer.Option("--bearer-secret", metavar="SECRET", help="The named secret that is its bearer token.")
+    ] = None,
+    oauth: Annotated[
+        bool, typer.Option("--oauth", help="A person authorizes Dragoman there: dragoman mcp authorize.")
+    ] = False,
     trusted: Annotated[bool, typer.Option("--trusted", help="Believe its hints and instructions.")] = False,
     isolation: Annotated[
         str | None, typer.Option("--isolation", metavar="MODE", help="Who shares a connection: shared, thread or run.")
@@ -122,10 +137,14 @@ def add_server(
         body |= _start(command[0], command[1:])
     if url is not None:
         body["url"] = url
-    if header:
-        body["headers"] = _named_values("--header", header)
-    if env:
-        body["env"] = _named_values("--env", env)
+    if header or header_secret:
+        body["headers"] = {
+            **_named_values("--header", header or []),
+            **named_secrets("--header-secret", header_secret or []),
+        }
+    if env or env_secret:
+        body["env"] = {**_named_values("--env", env or []), **named_secrets("--env-secret", env_secret or [])}
+    body |= auth_of(bearer_secret, oauth=oauth)
     if isolation is not None:
         body["isolation"] = isolation
     if loss is not None:
@@ -348,6 +367,7 @@ def remove_server(context: typer.Context, slug: Slug) -> None:
     session.perform(remove)
 
 
+mcp_app.command("authorize", epilog="Example: dragoman mcp authorize tickets")(authorize_server)
 mcp_app.command("connect", epilog="Example: dragoman mcp connect time")(connect_server)
 mcp_app.command("disconnect", epilog="Example: dragoman mcp disconnect time")(disconnect_server)
 mcp_app.command("refresh", epilog="Example: dragoman mcp refresh time")(refresh_server)

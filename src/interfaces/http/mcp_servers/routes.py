@@ -6,6 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, JSONBody
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
+from application.mcp.authorize_mcp_server import AuthorizeMcpServer, AuthorizeMcpServerCommand
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
@@ -21,6 +22,7 @@ from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from interfaces.http.mcp_servers.auth import AuthorizationView, authorization_view
 from interfaces.http.mcp_servers.schemas import (
     ApproveDefinitionBody,
     ImportBody,
@@ -194,6 +196,22 @@ async def disconnect_mcp_server(
     return status_view(await disconnect_mcp_server.execute(command))
 
 
+@post(
+    "/mcp-servers/{server:str}/authorize",
+    tags=TAGS,
+    summary="Begin to authorize Dragoman at an MCP server",
+    status_code=200,
+    responses=documented(403, 404, 409, 503),
+)
+async def authorize_mcp_server(
+    request: ApiRequest, server: FromPath[str], authorize_mcp_server: NamedDependency[AuthorizeMcpServer]
+) -> AuthorizationView:
+    """Needs the role admin. For `auth` of type `oauth_authorization_code`: open the URL in a browser, once and soon; the
+    authorization server sends the browser back to this service."""
+    command = AuthorizeMcpServerCommand(principal=request.principal, server=server)
+    return authorization_view(await authorize_mcp_server.execute(command))
+
+
 @get("/mcp-servers/{server:str}/tools", tags=TAGS, summary="List an MCP server's tools", responses=documented(404))
 async def get_mcp_server_tools(
     request: ApiRequest, server: FromPath[str], get_mcp_server_tools: NamedDependency[GetMcpServerTools]
@@ -316,6 +334,7 @@ def mcp_servers_routes() -> list[HTTPRouteHandler]:
         refresh_mcp_server,
         connect_mcp_server,
         disconnect_mcp_server,
+        authorize_mcp_server,
         get_mcp_server_tools,
         approve_definition,
         get_mcp_server_status,

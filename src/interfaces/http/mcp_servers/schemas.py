@@ -18,6 +18,7 @@ from domain.mcp.server import (
 )
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
+from interfaces.http.mcp_servers.auth import AuthBody, hidden_in, server_auth
 from interfaces.http.secrets.references import HIDDEN, WriteOnly, secret_value
 
 _EXAMPLE: JsonObject = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
@@ -83,6 +84,7 @@ class McpServerBody(Body):
     env: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
     url: str | None = Field(default=None, description="Of kinds http and sse.")
     headers: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
+    auth: AuthBody | None = Field(default=None, description="Of kinds http and sse.")
     trusted: bool = Field(default=False, description="Whether its hints and instructions are believed.")
     isolation: IsolationMode | None = Field(
         default=None, description="Who shares a connection; by default `shared` for remote servers, `run` for others."
@@ -107,6 +109,7 @@ class McpServerBody(Body):
             for name, value in values.items()
             if value == HIDDEN
         ]
+        wrong += _hidden_auth(self.auth)
         if wrong:
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
         return McpServerConfig(
@@ -120,6 +123,7 @@ class McpServerBody(Body):
             env={name: secret_value(value) for name, value in self.env.items()},
             url=self.url,
             headers={name: secret_value(value) for name, value in self.headers.items()},
+            auth=None if self.auth is None else server_auth(self.auth),
             trusted=self.trusted,
             isolation=self.isolation or default_isolation(self.kind),
             on_connection_loss=self.on_connection_loss,
@@ -151,7 +155,9 @@ class UpdateMcpServerBody(Patch):
     `[hidden]` leaves it as it is."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"package", "version", "path", "command", "url", "rate_limit"})
+    nullable: ClassVar[frozenset[str]] = frozenset(
+        {"package", "version", "path", "command", "url", "auth", "rate_limit"}
+    )
 
     slug: str | None = None
     kind: Kind | None = None
@@ -163,6 +169,7 @@ class UpdateMcpServerBody(Patch):
     env: dict[str, WriteOnly | None] | None = None
     url: str | None = None
     headers: dict[str, WriteOnly | None] | None = None
+    auth: AuthBody | None = Field(default=None, description="Replaced whole, its secrets included.")
     trusted: bool | None = None
     isolation: IsolationMode | None = None
     on_connection_loss: LossStrategy | None = None
@@ -176,7 +183,11 @@ class UpdateMcpServerBody(Patch):
 
     def to_changes(self) -> McpServerChanges:
         """The fields named, apart from env and headers. Raises INVALID."""
-        changes = self.changes(without=frozenset({"env", "headers", "rate_limit"}))
+        changes = self.changes(without=frozenset({"env", "headers", "auth", "rate_limit"}))
+        if wrong := _hidden_auth(self.auth):
+            raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
+        if "auth" in self.model_fields_set:
+            changes["auth"] = None if self.auth is None else server_auth(self.auth)
         if "rate_limit" in self.model_fields_set:
             changes["rate_limit"] = None if self.rate_limit is None else self.rate_limit.to_limit()
         return cast(McpServerChanges, changes)
@@ -210,6 +221,11 @@ class ImportBody(Body):
     def to_entries(self) -> dict[str, JsonValue]:
         """The entries as they are; the import reads them."""
         return cast("dict[str, JsonValue]", self.entries)
+
+
+def _hidden_auth(auth: AuthBody | None) -> list[Violation]:
+    message = f"{HIDDEN} stands for a stored value; send the value itself"
+    return [Violation(path=path, message=message) for path in (() if auth is None else hidden_in(auth))]
 
 
 def _without_hidden(entries: dict[str, WriteOnly | None] | None) -> dict[str, SecretValue | None]:

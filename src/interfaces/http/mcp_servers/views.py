@@ -13,6 +13,7 @@ from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import McpServer
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
+from interfaces.http.mcp_servers.auth import AuthView, auth_view
 from interfaces.http.secrets.references import WriteOnlyView, write_only_view
 
 
@@ -38,6 +39,7 @@ class McpServerView(TypedDict):
     env: dict[str, WriteOnlyView]
     url: str | None
     headers: dict[str, WriteOnlyView]
+    auth: AuthView | None
     trusted: bool
     isolation: str
     on_connection_loss: str
@@ -183,6 +185,7 @@ def server_view(server: McpServer) -> McpServerView:
         "env": {name: write_only_view(value) for name, value in config.env.items()},
         "url": config.url,
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
+        "auth": auth_view(config.auth),
         "trusted": config.trusted,
         "isolation": config.isolation.value,
         "on_connection_loss": config.on_connection_loss.value,

@@ -1,0 +1,42 @@
+"""AuthorizeMcpServer: begin to let a person authorize Dragoman at a remote server."""
+
+from dataclasses import dataclass
+
+from application.mcp.authorization import AuthorizationRequest, McpAuthorizer
+from application.mcp.ports import McpServerStore
+from application.mcp.server_lookup import existing_server
+from domain.errors import conflict
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.mcp.auth import AuthorizationCodeAuth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizeMcpServerCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class AuthorizeMcpServer:
+    """Admins begin authorizations. The person who opens the URL decides at the authorization server, with an account of
+    theirs; what is granted serves the whole organization. The URL is good once and for a few minutes."""
+
+    def __init__(self, *, servers: McpServerStore, authorizer: McpAuthorizer) -> None:
+        self._servers = servers
+        self._authorizer = authorizer
+
+    async def execute(self, command: AuthorizeMcpServerCommand) -> AuthorizationRequest:
+        """Where to send the person. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `not_listening`,
+        UNAVAILABLE `mcp_authorization_unavailable`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        server = await existing_server(self._servers, principal.organization_id, command.server)
+        if not isinstance(server.config.auth, AuthorizationCodeAuth):
+            raise conflict(
+                "mcp_server_auth_mismatch",
+                f"The MCP server {server.config.slug!r} is not authorized by a person: "
+                "its auth is not of type oauth_authorization_code.",
+            )
+        return await self._authorizer.begin(server, principal.key_id)

@@ -1,0 +1,57 @@
+"""FinishMcpAuthorization: a person comes back from an authorization server."""
+
+from dataclasses import dataclass
+
+from application.audit.ports import AuditLog
+from application.mcp.authorization import AuthorizationAnswer, McpAuthorizer
+from application.mcp.ports import McpConnections
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction, AuditEvent
+from domain.ids import AuditEventId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishMcpAuthorizationCommand:
+    """The answer as the browser brought it. Nobody is logged in: the state is what says whose it is."""
+
+    answer: AuthorizationAnswer
+
+
+class FinishMcpAuthorization:
+    """An answer counts once, for what was asked with its state, and only from the authorization server that was asked.
+    Connections of the server are opened anew with what was granted. Audited `mcp_server.authorized`, by the key that had
+    begun it."""
+
+    def __init__(
+        self,
+        *,
+        authorizer: McpAuthorizer,
+        connections: McpConnections,
+        audit_log: AuditLog,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._authorizer = authorizer
+        self._connections = connections
+        self._audit_log = audit_log
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: FinishMcpAuthorizationCommand) -> str:
+        """The slug of the server that is authorized now. Raises as `McpAuthorizer.complete`."""
+        authorized = await self._authorizer.complete(command.answer)
+        server = authorized.server
+        await self._audit_log.record(
+            AuditEvent(
+                id=AuditEventId(self._ids.new("aud")),
+                organization_id=server.organization_id,
+                action=AuditAction.MCP_SERVER_AUTHORIZED,
+                actor=authorized.key_id,
+                resource=server.id,
+                at=self._clock.now(),
+                server_id=server.id,
+                details={"slug": server.config.slug, "issuer": authorized.issuer},
+            )
+        )
+        await self._connections.forget(server.organization_id, server.id)
+        return server.config.slug

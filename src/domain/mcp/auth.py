@@ -1,0 +1,100 @@
+"""How Dragoman makes itself known to a remote MCP server: a fixed key, or tokens of an OAuth 2.1 authorization server."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from domain.errors import Violation
+from domain.secrets.secret import SecretRef, SecretValue, violations_of
+
+# RFC 9110, section 5.6.2 (token), and RFC 6749, section 3.3 (scope-token).
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]{1,256}")
+_AUTHORIZATION = "authorization"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BearerAuth:
+    """A token that is sent as it is, as `Authorization: Bearer …`."""
+
+    token: SecretValue = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeyAuth:
+    """A key that is sent as it is, in a header of its own."""
+
+    header: str
+    value: SecretValue = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCredentialsAuth:
+    """OAuth client credentials: Dragoman acts for itself. `issuer` fixes the authorization server; without it, the one
+    that the MCP server names first is taken and kept."""
+
+    client_id: str
+    client_secret: SecretValue = field(repr=False)
+    scopes: tuple[str, ...] = ()
+    issuer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationCodeAuth:
+    """OAuth authorization code: a person agrees once in a browser. Without `client_id`, Dragoman makes itself known to
+    the authorization server, where that is offered."""
+
+    client_id: str | None = None
+    client_secret: SecretValue | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] = ()
+    issuer: str | None = None
+
+
+OAuthSettings = ClientCredentialsAuth | AuthorizationCodeAuth
+ServerAuth = BearerAuth | ApiKeyAuth | OAuthSettings
+
+
+def header_of(auth: ServerAuth) -> str:
+    """The header that carries it, in lower case."""
+    return auth.header.lower() if isinstance(auth, ApiKeyAuth) else _AUTHORIZATION
+
+
+def secrets_of(auth: ServerAuth) -> dict[str, SecretValue]:
+    """The write-only fields that are set."""
+    match auth:
+        case BearerAuth():
+            return {"token": auth.token}
+        case ApiKeyAuth():
+            return {"value": auth.value}
+        case ClientCredentialsAuth():
+            return {"client_secret": auth.client_secret}
+        case AuthorizationCodeAuth():
+            return {} if auth.client_secret is None else {"client_secret": auth.client_secret}
+
+
+def wrong_with(auth: ServerAuth) -> Iterator[Violation]:
+    """What is wrong with it, each with its path."""
+    for name, value in secrets_of(auth).items():
+        if not isinstance(value, SecretRef) and not value:
+            yield Violation(path=f"auth.{name}", message="must not be empty")
+        yield from violations_of(f"auth.{name}", value)
+    match auth:
+        case ApiKeyAuth():
+            if not _HEADER_NAME.fullmatch(auth.header):
+                yield Violation(path="auth.header", message="is not the name of an HTTP header")
+        case ClientCredentialsAuth() | AuthorizationCodeAuth():
+            yield from _wrong_with_oauth(auth)
+        case BearerAuth():
+            pass
+
+
+def _wrong_with_oauth(auth: OAuthSettings) -> Iterator[Violation]:
+    if auth.client_id == "":
+        yield Violation(path="auth.client_id", message="must not be empty")
+    if auth.client_id is None and secrets_of(auth):
+        yield Violation(path="auth.client_secret", message="needs a client_id beside it")
+    for index, scope in enumerate(auth.scopes):
+        if not _SCOPE.fullmatch(scope):
+            yield Violation(path=f"auth.scopes.{index}", message="is not a scope (RFC 6749, section 3.3)")
+    if auth.issuer is not None and not auth.issuer.startswith(("https://", "http://")):
+        yield Violation(path="auth.issuer", message="must be the URL of an authorization server")

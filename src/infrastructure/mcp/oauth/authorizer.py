@@ -1,0 +1,203 @@
+"""The authorization code flow: sending a person to an authorization server, and taking the answer they come back with
+(OAuth 2.1 with PKCE; RFC 9207 for the issuer in the answer).
+"""
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from mcp.client.auth.utils import union_scopes
+from mcp.shared.auth import OAuthToken
+
+from application.mcp.authorization import (
+    AuthorizationAnswer,
+    AuthorizationRequest,
+    AuthorizedServer,
+)
+from application.mcp.oauth_client import CALLBACK_PATH, CLIENT_PATH, PublicAddress, public_url
+from application.system.ports import Clock
+from domain.errors import ErrorKind, ServiceError, invalid
+from domain.ids import ApiKeyId, McpServerId, OrganizationId
+from domain.mcp.auth import AuthorizationCodeAuth
+from domain.mcp.server import McpServer
+from infrastructure.mcp.faults import TransportFailedError, auth_fault
+from infrastructure.mcp.oauth.broker import TokenBroker
+from infrastructure.mcp.oauth.challenge import Challenge
+from infrastructure.mcp.oauth.clients import Clients
+from infrastructure.mcp.oauth.discovery import Discovery, FoundServer
+from infrastructure.mcp.oauth.grants import OAuthStore, PendingAuthorization, binding_of
+from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, error_code
+
+PENDING_FOR = timedelta(minutes=10)
+_OFFLINE = "offline_access"
+
+FindServer = Callable[[OrganizationId, McpServerId], Awaitable[McpServer | None]]
+
+
+class OAuthAuthorizer:
+    """The `McpAuthorizer` port."""
+
+    def __init__(
+        self,
+        *,
+        broker: TokenBroker,
+        store: OAuthStore,
+        discovery: Discovery,
+        clients: Clients,
+        tokens: TokenEndpoint,
+        find_server: FindServer,
+        address: PublicAddress,
+        clock: Clock,
+    ) -> None:
+        self._broker = broker
+        self._store = store
+        self._discovery = discovery
+        self._clients = clients
+        self._tokens = tokens
+        self._find_server = find_server
+        self._address = address
+        self._clock = clock
+
+    async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
+        """As the port says."""
+        redirect_uri = public_url(self._address, CALLBACK_PATH)
+        try:
+            return await self._begin(server, key_id, redirect_uri)
+        except TransportFailedError as failed:
+            raise _unavailable(failed) from failed
+
+    async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
+        """As the port says."""
+        pending = await self._store.take(_state_hash(answer.state))
+        if pending is None or self._clock.now() >= pending.expires_at:
+            raise invalid(
+                "authorization_unknown",
+                "This authorization was not begun here, was used already, or has expired. Begin it anew.",
+            )
+        _check_issuer(pending, answer)
+        if answer.error is not None or answer.code is None:
+            code = error_code(answer.error)
+            raise invalid("authorization_refused", f"The authorization server did not authorize ({code}).")
+        server = await self._find_server(pending.organization_id, pending.server_id)
+        auth = None if server is None else server.config.auth
+        if (
+            server is None
+            or not isinstance(auth, AuthorizationCodeAuth)
+            or binding_of(server.config) != pending.binding
+        ):
+            raise invalid(
+                "authorization_outdated", "The MCP server was changed meanwhile. Begin the authorization anew."
+            )
+        try:
+            token = await self._exchange(server, pending, answer.code)
+        except TransportFailedError as failed:
+            raise _unavailable(failed) from failed
+        except TokenRefusedError as refused:
+            raise invalid(
+                "authorization_refused", f"The authorization server did not authorize ({refused.code})."
+            ) from refused
+        grant = self._broker.granted(
+            token,
+            pending.client,
+            binding=pending.binding,
+            issuer=pending.issuer,
+            resource=pending.resource,
+            endpoint=pending.token_endpoint,
+            scope=pending.scope,
+        )
+        await self._broker.keep(server, grant)
+        return AuthorizedServer(server=server, key_id=pending.key_id, issuer=pending.issuer)
+
+    async def _begin(self, server: McpServer, key_id: ApiKeyId, redirect_uri: str) -> AuthorizationRequest:
+        auth, url = server.config.auth, server.config.url
+        assert isinstance(auth, AuthorizationCodeAuth)
+        assert url is not None
+        challenge = self._broker.challenge(server) or await self._discovery.challenge(url) or Challenge()
+        found = await self._discovery.find(url, challenge, auth.issuer)
+        if "S256" not in (found.metadata.code_challenge_methods_supported or ()):
+            raise TransportFailedError(auth_fault("The authorization server does not offer PKCE with S256."))
+        former = await self._broker.grant(server)
+        client = await self._clients.client_for(
+            auth,
+            found,
+            redirect_uri=redirect_uri,
+            metadata_url=public_url(self._address, CLIENT_PATH),
+            former=former,
+        )
+        state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
+        now = self._clock.now()
+        pending = PendingAuthorization(
+            organization_id=server.organization_id,
+            server_id=server.id,
+            key_id=key_id,
+            expires_at=now + PENDING_FOR,
+            binding=binding_of(server.config),
+            issuer=found.issuer,
+            issuer_in_answer=bool(found.metadata.authorization_response_iss_parameter_supported),
+            resource=found.resource,
+            scope=_scope(auth, challenge, found, None if former is None else former.scope),
+            token_endpoint=str(found.metadata.token_endpoint),
+            client=client,
+            redirect_uri=redirect_uri,
+            verifier=verifier,
+        )
+        await self._store.expect(_state_hash(state), pending, now)
+        sent_to = _authorization_url(str(found.metadata.authorization_endpoint), pending, state)
+        return AuthorizationRequest(url=sent_to, expires_at=pending.expires_at)
+
+    async def _exchange(self, server: McpServer, pending: PendingAuthorization, code: str) -> OAuthToken:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": pending.redirect_uri,
+            "code_verifier": pending.verifier,
+            "resource": pending.resource,
+        }
+        secret = await self._broker.secret(server, pending.client)
+        return await self._tokens.request(pending.token_endpoint, pending.client, secret, form)
+
+
+def _scope(auth: AuthorizationCodeAuth, challenge: Challenge, found: FoundServer, granted: str | None) -> str | None:
+    """What to ask for: the configured scopes, else what the server wants, else all it lists; with what was granted
+    before, when the server wants more."""
+    scope = " ".join(auth.scopes) or challenge.scope or " ".join(found.scopes or ()) or None
+    if challenge.error == "insufficient_scope":
+        scope = union_scopes(union_scopes(granted, scope), challenge.scope)
+    offered = found.metadata.scopes_supported or []
+    return union_scopes(scope, _OFFLINE) if scope is not None and _OFFLINE in offered else scope
+
+
+def _authorization_url(endpoint: str, pending: PendingAuthorization, state: str) -> str:
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(pending.verifier.encode()).digest()).rstrip(b"=").decode()
+    parts = urlsplit(endpoint)
+    parameters = {
+        **dict(parse_qsl(parts.query)),
+        "response_type": "code",
+        "client_id": pending.client.client_id,
+        "redirect_uri": pending.redirect_uri,
+        "state": state,
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+        "resource": pending.resource,
+        **({"scope": pending.scope} if pending.scope else {}),
+    }
+    return urlunsplit(parts._replace(query=urlencode(parameters), fragment=""))
+
+
+def _check_issuer(pending: PendingAuthorization, answer: AuthorizationAnswer) -> None:
+    """RFC 9207, section 2.4: an answer of another authorization server must not be taken."""
+    if answer.issuer is None and not pending.issuer_in_answer:
+        return
+    if answer.issuer != pending.issuer:
+        raise invalid("authorization_mixed_up", "The answer comes from another authorization server than was asked.")
+
+
+def _state_hash(state: str) -> str:
+    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unavailable(failed: TransportFailedError) -> ServiceError:
+    return ServiceError("mcp_authorization_unavailable", ErrorKind.UNAVAILABLE, failed.fault.detail)

@@ -1,0 +1,268 @@
+"""Access tokens for MCP servers: kept, renewed ahead of their end, one request for many callers. Above: the endpoints of
+connections; below: the token endpoint and the stored grants.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from mcp.client.auth.utils import union_scopes
+from mcp.shared.auth import OAuthToken
+
+from application.system.ports import Clock
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth
+from domain.mcp.server import McpServer
+from infrastructure.mcp.faults import TransportFailedError, TransportFault, auth_fault, needs_auth_fault
+from infrastructure.mcp.oauth.challenge import Challenge
+from infrastructure.mcp.oauth.discovery import Discovery
+from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, binding_of, grant_owner, oauth_settings
+from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, auth_method
+from infrastructure.mcp.secret_values import SecretValues
+
+_CAPACITY = 10_000
+_NOBODY_AGREED = "The server needs authorization: nobody has given it yet."
+_WITHDRAWN = "The server needs authorization: the one that was given has ended or was withdrawn."
+_MORE_WANTED = "The server needs authorization: it wants more rights than were given."
+
+_Key = tuple[OrganizationId, McpServerId, str]
+_Kept = TypeVar("_Kept")
+
+
+class TokenBroker:
+    """One for the process.
+
+    A renewal runs in a task of its own: who waits for it may be cancelled, the token that replaces a used-up one must not
+    be lost by that.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: OAuthStore,
+        discovery: Discovery,
+        tokens: TokenEndpoint,
+        secrets: SecretValues,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._discovery = discovery
+        self._tokens = tokens
+        self._secrets = secrets
+        self._clock = clock
+        self._kept: OrderedDict[_Key, Grant] = OrderedDict()
+        self._challenges: OrderedDict[_Key, Challenge] = OrderedDict()
+        self._flights: dict[_Key, asyncio.Task[Grant]] = {}
+
+    async def close(self) -> None:
+        """Gives up what is under way."""
+        flights = list(self._flights.values())
+        for flight in flights:
+            flight.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)
+
+    async def token(self, server: McpServer) -> str | None:
+        """A token that is good for now. None if the server has to be asked first what it wants. Raises
+        TransportFailedError, with `needs_auth` where a person has to act."""
+        grant = await self.grant(server)
+        if grant is None or grant.access_token is None:
+            if isinstance(server.config.auth, AuthorizationCodeAuth):
+                raise TransportFailedError(needs_auth_fault(_NOBODY_AGREED if grant is None else _WITHDRAWN))
+            return None
+        now = self._clock.now()
+        if not grant.is_due(now) or (not grant.is_expired(now) and not self._can_renew(server, grant)):
+            return grant.access_token
+        try:
+            renewed = await self._once(server, lambda: self._renewed(server, grant))
+        except TransportFailedError as failed:
+            if failed.fault.needs_auth or grant.is_expired(self._clock.now()):
+                raise
+            return grant.access_token  # renewing ahead may fail and be tried again
+        return renewed.access_token
+
+    async def renew(self, server: McpServer, rejected: str | None, challenge: Challenge) -> None:
+        """The server did not take `rejected`, or wants a token at all. Afterwards `token` gives another one. Raises
+        TransportFailedError."""
+        self._remember(self._challenges, self._key(server), challenge)
+        grant = await self.grant(server)
+        if grant is not None and grant.access_token is not None and grant.access_token != rejected:
+            return  # it was renewed while the request was under way
+        if isinstance(server.config.auth, ClientCredentialsAuth):
+            await self._once(server, lambda: self._obtained(server, challenge))
+            return
+        if challenge.error == "insufficient_scope":
+            raise TransportFailedError(needs_auth_fault(_MORE_WANTED))
+        if grant is None or grant.refresh_token is None:
+            if grant is not None:
+                await self.keep(server, replace(grant, access_token=None))
+            raise TransportFailedError(needs_auth_fault(_NOBODY_AGREED if grant is None else _WITHDRAWN))
+        await self._once(server, lambda: self._renewed(server, grant))
+
+    def challenge(self, server: McpServer) -> Challenge | None:
+        """What the server said last about the credentials it wants."""
+        return self._challenges.get(self._key(server))
+
+    async def grant(self, server: McpServer) -> Grant | None:
+        """What is granted for this configuration of the server."""
+        key = self._key(server)
+        if (kept := self._kept.get(key)) is not None:
+            return kept
+        for grant in await self._store.load(server.organization_id, grant_owner(server)):
+            if grant.binding == key[2]:
+                self._hide(grant)
+                self._remember(self._kept, key, grant)
+                return grant
+        return None
+
+    async def keep(self, server: McpServer, grant: Grant) -> None:
+        """Use this grant from now on."""
+        self._hide(grant)
+        self._remember(self._kept, self._key(server), grant)
+        await self._store.save(server.organization_id, grant_owner(server), grant)
+
+    def granted(
+        self,
+        token: OAuthToken,
+        client: OAuthClient,
+        *,
+        binding: str,
+        issuer: str,
+        resource: str,
+        endpoint: str,
+        scope: str | None,
+    ) -> Grant:
+        """The grant that a token makes."""
+        now = self._clock.now()
+        return Grant(
+            binding=binding,
+            issuer=issuer,
+            resource=resource,
+            token_endpoint=endpoint,
+            client=client,
+            scope=token.scope or scope,
+            obtained_at=now,
+            expires_at=_end_of(token, now),
+            access_token=token.access_token,
+            refresh_token=token.refresh_token,
+        )
+
+    async def secret(self, server: McpServer, client: OAuthClient) -> str | None:
+        """The client's secret: its own, or the configured one. Raises TransportFailedError."""
+        given = oauth_settings(server.config).client_secret
+        if client.secret is not None or given is None:
+            return client.secret
+        value = await self._secrets.value(server.organization_id, "auth.client_secret", given)
+        self._secrets.hide(value)
+        return value
+
+    def _can_renew(self, server: McpServer, grant: Grant) -> bool:
+        return grant.refresh_token is not None or isinstance(server.config.auth, ClientCredentialsAuth)
+
+    async def _renewed(self, server: McpServer, grant: Grant) -> Grant:
+        """A new token in place of one: refreshed, or asked for again."""
+        form = {"resource": grant.resource, **({"scope": grant.scope} if grant.scope else {})}
+        if isinstance(server.config.auth, ClientCredentialsAuth):
+            form["grant_type"] = "client_credentials"
+        elif grant.refresh_token is None:
+            await self.keep(server, replace(grant, access_token=None))
+            raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
+        else:
+            form |= {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
+        secret = await self.secret(server, grant.client)
+        try:
+            token = await self._tokens.request(grant.token_endpoint, grant.client, secret, form)
+        except TokenRefusedError as refused:
+            if isinstance(server.config.auth, ClientCredentialsAuth):
+                raise TransportFailedError(_refused(refused)) from refused
+            await self.keep(server, replace(grant, access_token=None, refresh_token=None))
+            raise TransportFailedError(needs_auth_fault(_WITHDRAWN)) from refused
+        renewed = self.granted(
+            token,
+            grant.client,
+            binding=grant.binding,
+            issuer=grant.issuer,
+            resource=grant.resource,
+            endpoint=grant.token_endpoint,
+            scope=grant.scope,
+        )
+        # An authorization server that does not replace the refresh token means it to be used again.
+        renewed = replace(renewed, refresh_token=renewed.refresh_token or grant.refresh_token)
+        await self.keep(server, renewed)
+        return renewed
+
+    async def _obtained(self, server: McpServer, challenge: Challenge) -> Grant:
+        """A token for the client itself, from the authorization server that the MCP server names."""
+        auth, url = server.config.auth, server.config.url
+        assert isinstance(auth, ClientCredentialsAuth)
+        assert url is not None
+        found = await self._discovery.find(url, challenge, auth.issuer)
+        former = await self.grant(server)
+        if former is not None and former.issuer != found.issuer:
+            # A client's secret belongs to one authorization server; another may be an impostor (MCP, SEP-2352).
+            detail = "The server names another authorization server than before; save its auth with that issuer."
+            raise TransportFailedError(auth_fault(detail))
+        scope = " ".join(auth.scopes) or challenge.scope or " ".join(found.scopes or ()) or None
+        if challenge.error == "insufficient_scope" and former is not None:
+            scope = union_scopes(former.scope, challenge.scope)
+            if scope == former.scope:
+                raise TransportFailedError(needs_auth_fault(_MORE_WANTED))
+        client = OAuthClient(client_id=auth.client_id, auth_method=auth_method(found.metadata, has_secret=True))
+        endpoint = str(found.metadata.token_endpoint)
+        form = {
+            "grant_type": "client_credentials",
+            "resource": found.resource,
+            **({"scope": scope} if scope else {}),
+        }
+        try:
+            token = await self._tokens.request(endpoint, client, await self.secret(server, client), form)
+        except TokenRefusedError as refused:
+            raise TransportFailedError(_refused(refused)) from refused
+        grant = self.granted(
+            token,
+            client,
+            binding=binding_of(server.config),
+            issuer=found.issuer,
+            resource=found.resource,
+            endpoint=endpoint,
+            scope=scope,
+        )
+        await self.keep(server, grant)
+        return grant
+
+    async def _once(self, server: McpServer, work: Callable[[], Coroutine[None, None, Grant]]) -> Grant:
+        """What `work` gives, or what is under way for the same server already gives."""
+        key = self._key(server)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = asyncio.create_task(work(), name="mcp-oauth-token")
+            flight.add_done_callback(lambda done: self._landed(key, done))
+        return await asyncio.shield(flight)
+
+    def _landed(self, key: _Key, flight: "asyncio.Task[Grant]") -> None:
+        del self._flights[key]
+        if not flight.cancelled():
+            flight.exception()  # it was for those who waited; nobody may be left
+
+    def _key(self, server: McpServer) -> _Key:
+        return server.organization_id, grant_owner(server), binding_of(server.config)
+
+    def _hide(self, grant: Grant) -> None:
+        tokens = (grant.access_token, grant.refresh_token, grant.client.secret)
+        self._secrets.hide(*(token for token in tokens if token is not None))
+
+    def _remember(self, kept: OrderedDict[_Key, _Kept], key: _Key, value: _Kept) -> None:
+        kept[key] = value
+        kept.move_to_end(key)
+        if len(kept) > _CAPACITY:
+            kept.popitem(last=False)
+
+
+def _end_of(token: OAuthToken, now: datetime) -> datetime | None:
+    return None if token.expires_in is None else now + timedelta(seconds=max(0, min(token.expires_in, 10**9)))
+
+
+def _refused(refused: TokenRefusedError) -> TransportFault:
+    return needs_auth_fault(f"The authorization server refuses the client of the server's auth ({refused.code}).")

@@ -1,0 +1,35 @@
+"""What an endpoint needs of the broker: the header for a request, and another try after a refusal."""
+
+from collections.abc import Iterable, Mapping
+
+from domain.mcp.server import McpServer
+from infrastructure.mcp.oauth.broker import TokenBroker
+from infrastructure.mcp.oauth.challenge import read_challenge
+
+_FORBIDDEN = 403
+_AUTHORIZATION = "authorization"
+
+
+class BrokeredCredentials:
+    """`remote.Credentials` for one server."""
+
+    def __init__(self, *, broker: TokenBroker, server: McpServer) -> None:
+        self._broker = broker
+        self._server = server
+
+    async def headers(self) -> Mapping[str, str]:
+        """The token. Raises TransportFailedError."""
+        token = await self._broker.token(self._server)
+        return {} if token is None else {_AUTHORIZATION: f"Bearer {token}"}
+
+    async def renewed(self, sent: Mapping[str, str], status: int, challenges: Iterable[str]) -> bool:
+        """Whether there is a new token after the server refused a request, which it then did not carry out. Raises
+        TransportFailedError."""
+        challenge = read_challenge(challenges)
+        if status == _FORBIDDEN and challenge.error != "insufficient_scope":
+            return False
+        rejected = sent.get(_AUTHORIZATION)
+        await self._broker.renew(
+            self._server, None if rejected is None else rejected.removeprefix("Bearer "), challenge
+        )
+        return True

@@ -1,0 +1,53 @@
+"""OAuth as the connections and the authorizing of servers need it, put together over one HTTP client."""
+
+from application.mcp.oauth_client import PublicAddress
+from application.system.ports import Clock
+from domain.mcp.server import McpServer
+from infrastructure.mcp.oauth.authorizer import FindServer, OAuthAuthorizer
+from infrastructure.mcp.oauth.broker import TokenBroker
+from infrastructure.mcp.oauth.clients import Clients
+from infrastructure.mcp.oauth.credentials import BrokeredCredentials
+from infrastructure.mcp.oauth.discovery import Discovery
+from infrastructure.mcp.oauth.grants import OAuthStore
+from infrastructure.mcp.oauth.requests import OAuthRequests
+from infrastructure.mcp.oauth.tokens import TokenEndpoint
+from infrastructure.mcp.remote import RemoteClient
+from infrastructure.mcp.secret_values import SecretValues
+
+
+class OAuthParts:
+    """One broker, and who asks it. `remote` is its own and is closed with it."""
+
+    def __init__(
+        self,
+        *,
+        remote: RemoteClient,
+        store: OAuthStore,
+        secrets: SecretValues,
+        find_server: FindServer,
+        address: PublicAddress,
+        clock: Clock,
+    ) -> None:
+        requests = OAuthRequests(remote=remote)
+        discovery, tokens = Discovery(requests=requests), TokenEndpoint(requests=requests)
+        self._remote = remote
+        self._broker = TokenBroker(store=store, discovery=discovery, tokens=tokens, secrets=secrets, clock=clock)
+        self.authorizer = OAuthAuthorizer(
+            broker=self._broker,
+            store=store,
+            discovery=discovery,
+            clients=Clients(requests=requests),
+            tokens=tokens,
+            find_server=find_server,
+            address=address,
+            clock=clock,
+        )
+
+    def credentials(self, server: McpServer) -> BrokeredCredentials:
+        """Those of one server."""
+        return BrokeredCredentials(broker=self._broker, server=server)
+
+    async def close(self) -> None:
+        """Gives up what is under way and closes every socket."""
+        await self._broker.close()
+        await self._remote.close()

@@ -1,0 +1,92 @@
+"""HTTP to authorization servers and metadata documents: through the egress guard, without redirects to elsewhere, small and
+in bounded time. Below: `remote.py`; above: discovery, registration, tokens.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.types.version import LATEST_MODERN_VERSION
+
+from domain.json_value import JsonObject
+from infrastructure.mcp.faults import UNREACHABLE, TransportFailedError, auth_fault
+from infrastructure.mcp.remote import Endpoint, RemoteClient
+
+TIMEOUT_S = 15.0
+_MAX_DOCUMENT = 256 * 1024
+_ACCEPT = {"accept": "application/json", MCP_PROTOCOL_VERSION_HEADER: LATEST_MODERN_VERSION}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer: `document` is None unless it is a JSON object; `challenges` are its WWW-Authenticate headers."""
+
+    status: int
+    document: JsonObject | None
+    challenges: tuple[str, ...] = ()
+
+
+class OAuthRequests:
+    """One for the process."""
+
+    def __init__(self, *, remote: RemoteClient, timeout_s: float = TIMEOUT_S) -> None:
+        self._remote = remote
+        self._timeout_s = timeout_s
+
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Raises TransportFailedError when there is no answer."""
+        return await self._request("GET", url, {**_ACCEPT, **(headers or {})})
+
+    async def post_form(self, url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
+        """Raises TransportFailedError when there is no answer."""
+        sent = {**_ACCEPT, "content-type": "application/x-www-form-urlencoded", **headers}
+        return await self._request("POST", url, sent, urlencode(form).encode())
+
+    async def post_json(self, url: str, document: JsonObject) -> Answer:
+        """Raises TransportFailedError when there is no answer."""
+        return await self._request(
+            "POST", url, {**_ACCEPT, "content-type": "application/json"}, json.dumps(document).encode()
+        )
+
+    async def _request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
+        endpoint = Endpoint(self._remote, url, {}, _MAX_DOCUMENT)
+        try:
+            async with asyncio.timeout(self._timeout_s), endpoint.request(method, headers, body) as response:
+                return Answer(
+                    status=response.status,
+                    document=await _document(endpoint, response),
+                    challenges=tuple(response.headers.getall("www-authenticate", [])),
+                )
+        except TimeoutError as exc:
+            raise TransportFailedError(auth_fault(f"{_host(url)} does not answer in time.")) from exc
+        except TransportFailedError as exc:
+            if exc.fault is UNREACHABLE:
+                raise TransportFailedError(auth_fault(f"{_host(url)} cannot be reached.")) from exc
+            raise TransportFailedError(replace(exc.fault, over=True)) from exc
+
+
+def require_secure(url: str, server_url: str) -> None:
+    """Raise TransportFailedError for an address that is less protected than the MCP server's own: what is fetched for a
+    server behind TLS comes over TLS (RFC 9700, section 2.6)."""
+    if urlsplit(server_url).scheme == "https" and urlsplit(url).scheme != "https":
+        raise TransportFailedError(auth_fault("An address of the authorization server is not protected by TLS."))
+
+
+async def _document(endpoint: Endpoint, response: aiohttp.ClientResponse) -> JsonObject | None:
+    if "json" not in response.headers.get("content-type", ""):
+        return None
+    try:
+        document = json.loads(await endpoint.read_body(response))
+    except (ValueError, RecursionError):
+        return None
+    return cast(JsonObject, document) if isinstance(document, dict) else None
+
+
+def _host(url: str) -> str:
+    """For a sentence; the URL was looked at before."""
+    return f"The authorization server ({urlsplit(url).hostname})"

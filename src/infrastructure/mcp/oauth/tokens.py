@@ -1,0 +1,73 @@
+"""The token endpoint of an authorization server (RFC 6749, sections 4 to 6; RFC 8707)."""
+
+import base64
+import re
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from mcp.shared.auth import OAuthMetadata, OAuthToken
+from pydantic import ValidationError
+
+from infrastructure.mcp.faults import TransportFailedError, auth_fault
+from infrastructure.mcp.oauth.grants import OAuthClient
+from infrastructure.mcp.oauth.requests import OAuthRequests
+
+BASIC, POST, NONE = "client_secret_basic", "client_secret_post", "none"
+
+_OK = 200
+_REFUSED = (400, 401)
+_CODE = re.compile(r"[a-z_]{1,64}")
+
+
+class TokenRefusedError(Exception):
+    """The authorization server gives no token. `code` is one of RFC 6749, section 5.2, or another word of its own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class TokenEndpoint:
+    """Asks for tokens."""
+
+    def __init__(self, *, requests: OAuthRequests) -> None:
+        self._requests = requests
+
+    async def request(self, url: str, client: OAuthClient, secret: str | None, form: Mapping[str, str]) -> OAuthToken:
+        """The token. Raises TokenRefusedError, TransportFailedError."""
+        sent, headers = dict(form), {}
+        if secret is not None and client.auth_method == BASIC:
+            pair = f"{quote(client.client_id, safe='')}:{quote(secret, safe='')}"
+            headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        else:
+            sent["client_id"] = client.client_id
+            if secret is not None and client.auth_method == POST:
+                sent["client_secret"] = secret
+        answer = await self._requests.post_form(url, sent, headers)
+        document = answer.document
+        if answer.status == _OK and document is not None:
+            try:
+                return OAuthToken.model_validate(document)
+            except ValidationError as exc:
+                raise TransportFailedError(auth_fault("The authorization server's token cannot be used.")) from exc
+        if answer.status in _REFUSED and document is not None:
+            raise TokenRefusedError(error_code(document.get("error")))
+        detail = f"The authorization server gave no token (HTTP status {answer.status})."
+        raise TransportFailedError(auth_fault(detail))
+
+
+def auth_method(metadata: OAuthMetadata, *, has_secret: bool) -> str:
+    """How a client makes itself known at the token endpoint. Raises TransportFailedError where no way is left."""
+    if not has_secret:
+        return NONE
+    offered = metadata.token_endpoint_auth_methods_supported
+    if offered is None or BASIC in offered:
+        return BASIC
+    if POST in offered:
+        return POST
+    raise TransportFailedError(auth_fault("The authorization server takes no client secrets."))
+
+
+def error_code(said: object) -> str:
+    """An error code that may be shown: codes are words."""
+    return said if isinstance(said, str) and _CODE.fullmatch(said) else "unknown_error"

@@ -1,0 +1,50 @@
+"""`dragoman mcp authorize`, and what `mcp add` takes to make Dragoman known to a server."""
+
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import Authorization, read_as
+
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
+
+
+def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+    """Print the address where a person lets Dragoman use a server (auth of type oauth_authorization_code). It is good once,
+    for a few minutes, and leads back to the running service."""
+    session = session_of(context)
+
+    async def authorize(api: ServiceApi) -> None:
+        document = await api.post(path_to("mcp-servers", slug, "authorize"))
+        if as_json:
+            session.terminal.json(document)
+            return
+        authorization = read_as(Authorization, document)
+        session.terminal.note(f"Open this in a browser before {authorization.expires_at}:")
+        session.terminal.line(authorization.authorization_url)
+
+    session.perform(authorize)
+
+
+def named_secrets(option: str, entries: list[str]) -> JsonObject:
+    """`NAME=SECRET` entries as references to secrets by name."""
+    values: JsonObject = {}
+    for entry in entries:
+        name, separator, secret = entry.partition("=")
+        if not separator or not name or not secret:
+            raise BadUsage(f"{option} takes NAME=SECRET, where SECRET is the name of a secret.")
+        values[name] = {"secret": secret}
+    return values
+
+
+def auth_of(bearer_secret: str | None, *, oauth: bool) -> JsonObject:
+    """The `auth` that the options say, if any."""
+    if bearer_secret is not None and oauth:
+        raise BadUsage("--bearer-secret and --oauth exclude each other.")
+    if bearer_secret is not None:
+        return {"auth": {"type": "bearer", "token": {"secret": bearer_secret}}}
+    return {"auth": {"type": "oauth_authorization_code"}} if oauth else {}

@@ -1,0 +1,159 @@
+"""The `auth` of an MCP server in bodies and views. Its secrets are write-only, or given by the name of a secret."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, TypedDict, assert_never
+
+from pydantic import Field
+
+from application.mcp.authorization import AuthorizationRequest
+from domain.json_value import JsonObject
+from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
+from domain.threads.message_json import timestamp
+from interfaces.http.bodies import Body, Strings
+from interfaces.http.secrets.references import (
+    HIDDEN,
+    WriteOnly,
+    WriteOnlyView,
+    secret_value,
+    write_only_view,
+)
+
+_ISSUER = "The authorization server; by default the one that the MCP server names."
+
+
+class BearerAuthBody(Body):
+    """A token that is sent as it is."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"type": "bearer", "token": {"secret": "TICKETS_TOKEN"}},)
+
+    type: Literal["bearer"]
+    token: WriteOnly = Field(description="Write-only.")
+
+
+class ApiKeyAuthBody(Body):
+    """A key that is sent as it is, in a header of its own."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"type": "api_key", "header": "X-Api-Key", "value": {"secret": "TICKETS_KEY"}},
+    )
+
+    type: Literal["api_key"]
+    header: str
+    value: WriteOnly = Field(description="Write-only.")
+
+
+class ClientCredentialsAuthBody(Body):
+    """OAuth client credentials: Dragoman acts for itself."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {
+            "type": "oauth_client_credentials",
+            "client_id": "dragoman",
+            "client_secret": {"secret": "TICKETS_CLIENT_SECRET"},
+            "scopes": ["tickets:read"],
+        },
+    )
+
+    type: Literal["oauth_client_credentials"]
+    client_id: str
+    client_secret: WriteOnly = Field(description="Write-only.")
+    scopes: Strings = Field(default=(), description="By default what the server asks for.")
+    issuer: str | None = Field(default=None, description=_ISSUER)
+
+
+class AuthorizationCodeAuthBody(Body):
+    """OAuth authorization code: a person agrees once in a browser, see `POST …/authorize`."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"type": "oauth_authorization_code"},)
+
+    type: Literal["oauth_authorization_code"]
+    client_id: str | None = Field(
+        default=None, description="Of a client registered by hand; by default Dragoman registers itself if it can."
+    )
+    client_secret: WriteOnly | None = Field(default=None, description="Write-only.")
+    scopes: Strings = Field(default=(), description="By default what the server asks for.")
+    issuer: str | None = Field(default=None, description=_ISSUER)
+
+
+AuthBody = Annotated[
+    BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody,
+    Field(discriminator="type"),
+]
+
+
+class AuthView(TypedDict, total=False):
+    """How Dragoman makes itself known to a server: `type`, and the fields of that type without secret values."""
+
+    type: str
+    header: str
+    token: WriteOnlyView
+    value: WriteOnlyView
+    client_id: str | None
+    client_secret: WriteOnlyView | None
+    scopes: list[str]
+    issuer: str | None
+
+
+class AuthorizationView(TypedDict):
+    """Where to send a person, until when."""
+
+    authorization_url: str
+    expires_at: str
+
+
+def authorization_view(request: AuthorizationRequest) -> AuthorizationView:
+    """It as JSON."""
+    return {"authorization_url": request.url, "expires_at": timestamp(request.expires_at)}
+
+
+def server_auth(body: AuthBody) -> ServerAuth:
+    """What a body says."""
+    match body:
+        case BearerAuthBody():
+            return BearerAuth(token=secret_value(body.token))
+        case ApiKeyAuthBody():
+            return ApiKeyAuth(header=body.header, value=secret_value(body.value))
+        case ClientCredentialsAuthBody():
+            return ClientCredentialsAuth(
+                client_id=body.client_id,
+                client_secret=secret_value(body.client_secret),
+                scopes=body.scopes,
+                issuer=body.issuer,
+            )
+        case AuthorizationCodeAuthBody():
+            return AuthorizationCodeAuth(
+                client_id=body.client_id,
+                client_secret=None if body.client_secret is None else secret_value(body.client_secret),
+                scopes=body.scopes,
+                issuer=body.issuer,
+            )
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def hidden_in(body: AuthBody) -> Iterator[str]:
+    """The fields that hold what is only shown in place of a value."""
+    return (f"auth.{name}" for name in ("token", "value", "client_secret") if getattr(body, name, None) == HIDDEN)
+
+
+def auth_view(auth: ServerAuth | None) -> AuthView | None:
+    """It as JSON."""
+    match auth:
+        case None:
+            return None
+        case BearerAuth():
+            return {"type": "bearer", "token": write_only_view(auth.token)}
+        case ApiKeyAuth():
+            return {"type": "api_key", "header": auth.header, "value": write_only_view(auth.value)}
+        case ClientCredentialsAuth() | AuthorizationCodeAuth():
+            is_code = isinstance(auth, AuthorizationCodeAuth)
+            secret = auth.client_secret
+            return {
+                "type": "oauth_authorization_code" if is_code else "oauth_client_credentials",
+                "client_id": auth.client_id,
+                "client_secret": None if secret is None else write_only_view(secret),
+                "scopes": [*auth.scopes],
+                "issuer": auth.issuer,
+            }
+        case _ as unreachable:
+            assert_never(unreachable)

@@ -1,0 +1,63 @@
+"""Routes that browsers and authorization servers open: no API key, nothing of the request in the answer, no redirect."""
+
+from html import escape
+from typing import Annotated
+
+from litestar import MediaType, Response, Router, get
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter
+
+from application.mcp.authorization import AuthorizationAnswer
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization, FinishMcpAuthorizationCommand
+from application.mcp.oauth_client import DescribeOAuthClient
+from domain.errors import ServiceError
+from interfaces.http.problems import STATUS_OF_KIND
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Dragoman</title></head>
+<body><h1>{title}</h1><p>{text}</p></body></html>
+"""
+
+Parameter = Annotated[str | None, QueryParameter()]
+
+
+@get("/oauth/callback", summary="Finish an authorization", media_type=MediaType.HTML)
+async def finish_authorization(
+    *,
+    finish_mcp_authorization: NamedDependency[FinishMcpAuthorization],
+    code: Parameter = None,
+    given_state: Annotated[str | None, QueryParameter(name="state")] = None,
+    error: Parameter = None,
+    iss: Parameter = None,
+) -> Response[str]:
+    """An authorization server sends a person's browser here. What it brings counts once, with the state it was sent away
+    with."""
+    answer = AuthorizationAnswer(state=given_state or "", code=code, error=error, issuer=iss)
+    try:
+        slug = await finish_mcp_authorization.execute(FinishMcpAuthorizationCommand(answer=answer))
+    except ServiceError as failure:
+        return _page("Not authorized", failure.detail, status=STATUS_OF_KIND[failure.kind])
+    return _page("Authorized", f"Dragoman may use the MCP server {slug} now. You can close this window.")
+
+
+@get("/oauth/client.json", summary="Read the OAuth client metadata document")
+async def describe_client(describe_oauth_client: NamedDependency[DescribeOAuthClient]) -> Response[dict[str, object]]:
+    """What Dragoman says of itself to authorization servers; its URL is the client id."""
+    document = await describe_oauth_client.execute()
+    return Response({**document}, headers={"Cache-Control": "public, max-age=3600"})
+
+
+def oauth_router() -> Router:
+    """The routes of OAuth."""
+    return Router("/", route_handlers=[finish_authorization, describe_client], tags=["OAuth"])
+
+
+def _page(title: str, text: str, *, status: int = 200) -> Response[str]:
+    content = _PAGE.format(title=escape(title), text=escape(text))
+    return Response(content, status_code=status, media_type=MediaType.HTML, headers=_HEADERS)

@@ -1,0 +1,154 @@
+"""`auth` of MCP servers over HTTP: what is taken, what is shown, and coming back from an authorization server."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.integration.http.service import Service, paths_of, problem_of
+
+pytestmark = pytest.mark.requirement("B12")
+
+PLANTED = "planted-s3cret-value"
+REMOTE = {"slug": "tickets", "kind": "http", "url": "https://mcp.example.org/mcp"}
+BY_PERSON = {"type": "oauth_authorization_code"}
+
+
+@pytest.mark.parametrize(
+    ("auth", "shown"),
+    [
+        ({"type": "bearer", "token": PLANTED}, {"type": "bearer", "token": "[hidden]"}),
+        ({"type": "bearer", "token": {"secret": "TOKEN"}}, {"type": "bearer", "token": {"secret": "TOKEN"}}),
+        (
+            {"type": "api_key", "header": "X-Api-Key", "value": PLANTED},
+            {"type": "api_key", "header": "X-Api-Key", "value": "[hidden]"},
+        ),
+        (
+            {
+                "type": "oauth_client_credentials",
+                "client_id": "dragoman",
+                "client_secret": PLANTED,
+                "scopes": ["read"],
+                "issuer": "https://auth.example.org",
+            },
+            {
+                "type": "oauth_client_credentials",
+                "client_id": "dragoman",
+                "client_secret": "[hidden]",
+                "scopes": ["read"],
+                "issuer": "https://auth.example.org",
+            },
+        ),
+        (BY_PERSON, {**BY_PERSON, "client_id": None, "client_secret": None, "scopes": [], "issuer": None}),
+    ],
+)
+async def test_auth_is_taken_and_shown_without_its_secrets(
+    service: Service, auth: dict[str, object], shown: dict[str, object]
+) -> None:
+    made = await service.call("POST", "/v1/mcp-servers", json={**REMOTE, "auth": auth})
+    assert (made.status_code, made.json()["auth"]) == (201, shown)
+    read = await service.call("GET", "/v1/mcp-servers/tickets")
+    audit = await service.call("GET", "/v1/audit-events")
+    assert read.json()["auth"] == shown
+    assert PLANTED not in made.text + read.text + audit.text
+
+
+@pytest.mark.parametrize(
+    ("auth", "paths"),
+    [
+        ({"type": "magic"}, {"auth"}),
+        ({"token": PLANTED}, {"auth"}),
+        ({"type": "bearer"}, {"auth.token"}),
+        ({"type": "bearer", "token": ""}, {"auth.token"}),
+        ({"type": "bearer", "token": "[hidden]"}, {"auth.token"}),
+        ({"type": "bearer", "token": {"secret": "not a name"}}, {"auth.token.secret"}),
+        ({"type": "api_key", "header": "a b", "value": PLANTED}, {"auth.header"}),
+        ({"type": "oauth_client_credentials", "client_id": "", "client_secret": PLANTED}, {"auth.client_id"}),
+        ({**BY_PERSON, "client_secret": PLANTED}, {"auth.client_secret"}),
+        ({**BY_PERSON, "scopes": ["a b"], "issuer": "auth.example.org"}, {"auth.scopes.0", "auth.issuer"}),
+    ],
+)
+async def test_wrong_auth_is_refused_with_its_paths_and_without_its_secrets(
+    service: Service, auth: dict[str, object], paths: set[str]
+) -> None:
+    response = await service.call("POST", "/v1/mcp-servers", json={**REMOTE, "auth": auth})
+    assert response.status_code == 422
+    assert set(paths_of(response.json())) == paths
+    assert PLANTED not in response.text
+
+
+async def test_auth_is_for_remote_servers_and_sets_its_header_alone(service: Service) -> None:
+    auth = {"type": "bearer", "token": PLANTED}
+    started = {"slug": "files", "kind": "custom", "command": "run", "auth": auth}
+    refused = await service.call("POST", "/v1/mcp-servers", json=started)
+    assert paths_of(problem_of(refused, 422, "mcp_server_invalid")) == ["auth"]
+    twice = {**REMOTE, "auth": auth, "headers": {"Authorization": "Bearer x"}}
+    refused = await service.call("POST", "/v1/mcp-servers", json=twice)
+    assert paths_of(problem_of(refused, 422, "mcp_server_invalid")) == ["headers.Authorization"]
+
+
+async def test_auth_is_replaced_whole_or_taken_away(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json={**REMOTE, "auth": {"type": "bearer", "token": PLANTED}})
+    changed = await service.call("PATCH", "/v1/mcp-servers/tickets", json={"auth": BY_PERSON})
+    assert changed.json()["auth"]["type"] == "oauth_authorization_code"
+    kept = await service.call("PATCH", "/v1/mcp-servers/tickets", json={"timeout_s": 9})
+    assert kept.json()["auth"]["type"] == "oauth_authorization_code"
+    hidden = await service.call(
+        "PATCH", "/v1/mcp-servers/tickets", json={"auth": {"type": "bearer", "token": "[hidden]"}}
+    )
+    assert paths_of(problem_of(hidden, 422, "mcp_server_invalid")) == ["auth.token"]
+    assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json={"auth": None})).json()["auth"] is None
+
+
+async def test_a_person_is_sent_away_and_comes_back_once(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json={**REMOTE, "auth": BY_PERSON})
+    begun = await service.call("POST", "/v1/mcp-servers/tickets/authorize")
+    assert begun.status_code == 200
+    assert begun.json().keys() == {"authorization_url", "expires_at"}
+    state = parse_qs(urlsplit(begun.json()["authorization_url"]).query)["state"][0]
+
+    back = f"/oauth/callback?state={state}&code=the-code"
+    first = await service.call("GET", back, token=None)
+    assert (first.status_code, first.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "tickets" in first.text
+    assert "default-src 'none'" in first.headers["content-security-policy"]
+    assert first.headers["cache-control"] == "no-store"
+
+    again = await service.call("GET", back, token=None)
+    assert again.status_code == 422
+    entries = (await service.call("GET", "/v1/audit-events?action=mcp_server.authorized")).json()["data"]
+    assert [(entry["actor"], entry["details"]["slug"]) for entry in entries] == [("key_admin", "tickets")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?state=",
+        "?state=unknown&code=x",
+        "?state=%3Cscript%3Ealert(1)%3C/script%3E&code=%3Cscript%3E&error=%3Cscript%3E&iss=%3Cscript%3E",
+        "?state=unknown&code=x&redirect_uri=https://evil.example.org&next=https://evil.example.org",
+        "?state=a&state=b",
+    ],
+)
+async def test_whoever_comes_without_having_been_sent_gets_a_page_that_repeats_nothing_and_leads_nowhere(
+    service: Service, query: str
+) -> None:
+    response = await service.call("GET", f"/oauth/callback{query}", token=None)
+    assert response.status_code == 422
+    assert response.headers["content-type"].startswith("text/html")
+    assert "location" not in response.headers
+    assert "script" not in response.text
+    assert "evil" not in response.text
+
+
+async def test_a_server_that_no_person_authorizes_is_a_conflict(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=REMOTE)
+    response = await service.call("POST", "/v1/mcp-servers/tickets/authorize")
+    problem_of(response, 409, "mcp_server_auth_mismatch")
+
+
+async def test_the_client_metadata_document_names_itself_and_where_people_come_back_to(service: Service) -> None:
+    document = (await service.call("GET", "/oauth/client.json", token=None)).json()
+    assert document["client_id"] == "https://agents.example.com/oauth/client.json"
+    assert document["redirect_uris"] == ["https://agents.example.com/oauth/callback"]
+    assert (document["token_endpoint_auth_method"], document["application_type"]) == ("none", "web")
