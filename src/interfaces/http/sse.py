@@ -15,6 +15,7 @@ from litestar.types import Receive, Send
 from domain.errors import Violation, invalid
 from domain.runs.events import RunEvent
 from domain.runs.run import RunStatus
+from interfaces.http.requests import client_left
 from interfaces.http.runs.views import event_json
 
 HEARTBEAT = b": keep-alive\n\n"
@@ -99,7 +100,7 @@ class EventStream(ASGIStreamingResponse):
         clock = asyncio.get_running_loop().time
         self._sent_at = clock()
         sending = asyncio.create_task(self._send_frames(send))
-        leaving = asyncio.create_task(_client_left(receive))
+        leaving = asyncio.create_task(client_left(receive))
         try:
             while True:
                 quiet_s = max(0.0, self._sent_at + self._heartbeat_s - clock())
@@ -123,8 +124,3 @@ class EventStream(ASGIStreamingResponse):
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
                 self._sent_at = clock()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _client_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

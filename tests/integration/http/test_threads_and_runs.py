@@ -1,8 +1,12 @@
 """Threads and runs over HTTP; a worker that does as it is told executes them."""
 
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+
 import pytest
 
-from tests.integration.http.service import MODEL, Act, Service, paths_of, problem_of
+from tests.integration.http.service import MODEL, Act, Conversation, Service, paths_of, problem_of
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +106,30 @@ async def test_waiting_no_longer_than_asked_for_gives_the_run_as_it_stands(servi
     run = (await service.call("POST", "/v1/runs", json=RUN)).json()
     answer = await service.call("GET", f"/v1/runs/{run['id']}/wait?timeout_s=0")
     assert answer.json() == {"run": run, "messages": []}
+
+
+@pytest.mark.parametrize("path", ["/v1/runs/wait", "/v1/threads/{thread}/runs/wait", "/v1/runs/{run}/wait"])
+async def test_a_wait_ends_when_its_client_leaves_and_the_run_goes_on(service: Service, path: str) -> None:
+    service.worker.act = Act.REST
+    named = (await service.call("POST", "/v1/runs", json=RUN)).json()
+    thread = (await service.call("POST", "/v1/threads")).json()["id"]
+
+    async def body() -> AsyncGenerator[bytes, None]:
+        yield json.dumps(RUN).encode()
+
+    existing = "{run}" in path
+    conversation = Conversation(
+        service.app,
+        "GET" if existing else "POST",
+        path.format(run=named["id"], thread=thread),
+        headers={"content-type": "application/json"},
+        body=None if existing else body(),
+    )
+    conversation.left.set()
+    await asyncio.wait_for(conversation.hold(), 5)
+    assert service.wakeups.topic_count == 0
+    run_id = service.worker.submitted[-1]
+    assert (await service.call("GET", f"/v1/runs/{run_id}")).json()["status"] == "queued"
 
 
 @pytest.mark.requirement("D5")

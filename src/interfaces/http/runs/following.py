@@ -4,9 +4,12 @@ Each is one dependency of its handlers: Litestar resolves several at once in a t
 of a small request.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+
+from litestar.types import Receive
 
 from application.runs.ports import StartedRun
 from application.runs.queries import GetRun, GetRunMessages
@@ -14,6 +17,7 @@ from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
 from domain.identity.api_key import Principal
 from domain.ids import RunId
+from interfaces.http.requests import client_left
 from interfaces.http.runs.views import RunWithMessagesView, run_view
 from interfaces.http.sse import EventStream, end_frame, event_frame
 from interfaces.http.threads.views import message_view
@@ -30,23 +34,32 @@ def run_headers(started: StartedRun) -> dict[str, str]:
 
 
 class RunWaits:
-    """Answers once a run has ended or waits for an action."""
+    """Answers once a run has ended or waits for an action. A client that leaves is not waited for."""
 
     def __init__(self, *, start_run: StartRun, watch_run: WatchRun, get_run_messages: GetRunMessages) -> None:
         self._start_run = start_run
         self._watch_run = watch_run
         self._get_run_messages = get_run_messages
 
-    async def of_new(self, command: StartRunCommand) -> tuple[StartedRun, RunWithMessagesView]:
+    async def of_new(self, command: StartRunCommand, receive: Receive) -> tuple[StartedRun, RunWithMessagesView]:
         """Start a run and wait for it."""
         started = await self._start_run.execute(command)
-        return started, await self.of_existing(command.principal, started.run.id)
+        return started, await self.of_existing(command.principal, started.run.id, receive)
 
     async def of_existing(
-        self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None
+        self, principal: Principal, run_id: RunId, receive: Receive, *, timeout_s: float | None = None
     ) -> RunWithMessagesView:
         """Wait for a run, `timeout_s` at the longest. Raises NOT_FOUND."""
-        run = await self._watch_run.wait(principal, run_id, timeout_s=timeout_s)
+        waiting = asyncio.create_task(self._watch_run.wait(principal, run_id, timeout_s=timeout_s))
+        leaving = asyncio.create_task(client_left(receive))
+        try:
+            await asyncio.wait({waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            leaving.cancel()
+            await asyncio.wait({waiting, leaving})
+        # Nobody reads the answer to a client that left: the run as it stands will do.
+        run = await self._watch_run.wait(principal, run_id, timeout_s=0) if waiting.cancelled() else waiting.result()
         messages = await self._get_run_messages.execute(principal, run.id)
         return {"run": run_view(run), "messages": [message_view(message) for message in messages]}
 

@@ -78,7 +78,7 @@ async def wait_for_run(
     ] = None,
 ) -> RunWithMessagesView:
     """Answers when the run has ended or waits for an action, or as it stands after `timeout_s`."""
-    return await run_waits.of_existing(request.principal, RunId(run_id), timeout_s=timeout_s)
+    return await run_waits.of_existing(request.principal, RunId(run_id), request.receive, timeout_s=timeout_s)
 
 
 @get(

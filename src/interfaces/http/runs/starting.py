@@ -61,7 +61,8 @@ async def start_run_and_wait(
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunWithMessagesView]:
     """Answers when the run has ended or waits for an action. A client that leaves does not stop the run."""
-    started, view = await run_waits.of_new(await _command(request, data, thread_id, idempotency_key))
+    command = await _command(request, data, thread_id, idempotency_key)
+    started, view = await run_waits.of_new(command, request.receive)
     return Response(view, headers=run_headers(started))
 
 
