@@ -375,7 +375,9 @@ class Container(containers.DeclarativeContainer):
     app_version: providers.Provider[str] = providers.Callable(version, "dragoman")
     clock: providers.Provider[Clock] = providers.Singleton(SystemClock)
     ids: providers.Provider[IdSource] = providers.Singleton(RandomIds)
-    home: providers.Provider[Home] = providers.Singleton(Home, settings.provided.home)
+    home: providers.Provider[Home] = providers.Singleton(
+        Home, settings.provided.home, database_path=settings.provided.database_path
+    )
     redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
     secret_box: providers.Provider[SecretBox] = providers.Singleton(_secret_box, settings)
     egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)

@@ -4,22 +4,19 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from domain.errors import ErrorKind, ServiceError
 
 
 class Home:
-    """A data directory. It is made with mode 0700, the files in it with 0600."""
+    """A data directory. It is made with mode 0700, the files in it with 0600. `database_path` is the SQLite file, by
+    default in the directory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, database_path: Path | None = None) -> None:
         self.path = path
-
-    @property
-    def database_path(self) -> Path:
-        """The SQLite file of the embedded set-up."""
-        return self.path / "dragoman.db"
+        self.database_path = database_path or path / "dragoman.db"
 
     @property
     def admin_key_path(self) -> Path:
@@ -54,26 +51,17 @@ class Home:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Hold the lock that makes this process the only owner; it vanishes with the process, however that ends.
-        Raises CONFLICT `home_in_use`."""
+        """Hold the locks that make this process the only owner of the directory, and of a database elsewhere; they vanish
+        with the process, however that ends. Raises CONFLICT `home_in_use`, UNAVAILABLE `home_unusable`."""
         self.create()
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as exc:
-                owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-                raise ServiceError(
-                    "home_in_use",
-                    ErrorKind.CONFLICT,
-                    f"Another process (pid {owner}) owns the data directory {self.path}. "
-                    "Stop it, or set DRAGOMAN_HOME to another directory.",
-                ) from exc
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        with ExitStack() as locks:
+            hint = "Stop it, or set DRAGOMAN_HOME to another directory."
+            locks.enter_context(_locked(self.path / "lock", f"the data directory {self.path}", hint))
+            if self.database_path.parent != self.path:
+                hint = "Stop it, or name another file in DRAGOMAN_DATABASE_URL."
+                lock = self.database_path.with_name(f"{self.database_path.name}.lock")
+                locks.enter_context(_locked(lock, f"the database {self.database_path}", hint))
             yield
-        finally:
-            os.close(descriptor)
 
     def write_admin_key(self, token: str) -> None:
         """Keep the first key for the CLI, readable by the owner alone."""
@@ -101,3 +89,24 @@ class Home:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         temporary.replace(path)
+
+
+@contextmanager
+def _locked(path: Path, what: str, hint: str) -> Iterator[None]:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        reason = exc.strerror or "it cannot be locked"
+        raise ServiceError("home_unusable", ErrorKind.UNAVAILABLE, f"Cannot use {what}: {reason}.") from exc
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            detail = f"Another process (pid {owner}) owns {what}. {hint}"
+            raise ServiceError("home_in_use", ErrorKind.CONFLICT, detail) from exc
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)

@@ -36,6 +36,10 @@ _FOR_INSTALLERS_PREFIXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_")
 """What npm, pip and uv need to find the registry and trust it, as the operator set them up. Servers do not get these."""
 
 
+_SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
+_POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
+
+
 class SettingsError(Exception):
     """Settings that cannot be used. The message has a line for each, for the person who starts the service, and shows
     no secret."""
@@ -53,7 +57,7 @@ def _http_url(value: str) -> str:
 
 
 def _database_url(value: str) -> str:
-    if not re.match(r"(sqlite(\+\w+)?:///.|postgres(ql)?(\+\w+)?://.)", value):
+    if not _POSTGRES_URL.match(value) and not _SQLITE_FILE.fullmatch(value):
         raise ValueError("not a database URL")
     return value
 
@@ -100,8 +104,8 @@ class Settings(BaseSettings):
     database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(
         default=None,
         repr=False,
-        description="a URL that starts with postgresql:// or sqlite:///",
-        examples=["postgresql://dragoman@localhost/dragoman"],
+        description="the URL of an SQLite file: sqlite:/// and its path, four slashes in all for an absolute one",
+        examples=["sqlite:////var/lib/dragoman/dragoman.db"],
     )
     host: str = Field(
         default="127.0.0.1",
@@ -199,6 +203,12 @@ class Settings(BaseSettings):
     )
 
     @property
+    def database_path(self) -> Path | None:
+        """The SQLite file that DATABASE_URL names; None when it lies in HOME."""
+        named = None if self.database_url is None else _SQLITE_FILE.fullmatch(self.database_url)
+        return None if named is None else _absolute(Path(named["path"]))
+
+    @property
     def secret_keys(self) -> tuple[str, ...]:
         """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
         return () if self.secret_key is None else tuple(_split(self.secret_key))
@@ -238,6 +248,9 @@ def load_settings() -> Settings:
     if (settings.langfuse_public_key is None) != (settings.langfuse_secret_key is None):
         missing = "langfuse_secret_key" if settings.langfuse_public_key else "langfuse_public_key"
         raise _settings_error([_line(missing, "is missing: Langfuse needs both of its keys")])
+    if settings.database_url is not None and settings.database_path is None:
+        later = "names PostgreSQL, which the service does not use yet: that comes with a later version. Leave it out"
+        raise _settings_error([_line("database_url", f"{later}, or name an SQLite file")])
     return settings
 
 

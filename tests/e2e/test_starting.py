@@ -26,6 +26,20 @@ def test_a_first_start_makes_a_private_home_and_says_where_it_listens_and_where_
         assert (home / "admin.key").read_text() == key_of_first_start
 
 
+def test_a_database_elsewhere_is_used_and_has_one_owner(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "data" / "mine.db"
+    elsewhere.parent.mkdir()
+    url = f"sqlite:///{elsewhere}"
+    with serving(tmp_path / "home", DRAGOMAN_DATABASE_URL=url) as first:
+        assert elsewhere.exists()
+        assert not (tmp_path / "home" / "dragoman.db").exists()
+        second = serve_to_its_end(tmp_path / "other", DRAGOMAN_DATABASE_URL=url)
+        assert second.returncode != 0
+        [line] = second.stderr.splitlines()
+        assert f"pid {first.process.pid}" in line
+        assert str(elsewhere) in line
+
+
 @pytest.mark.requirement("E6")
 def test_a_second_service_on_the_same_home_says_who_owns_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
@@ -59,6 +73,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
         ("DRAGOMAN_WORKER_CONCURRENCY", "0"),
         ("DRAGOMAN_SECRET_KEY", "short"),
         ("DRAGOMAN_DATABASE_URL", "oracle://somewhere"),
+        ("DRAGOMAN_DATABASE_URL", "postgresql://dragoman@localhost/dragoman"),
         ("OPENAI_BASE_URL", "not a url"),
     ],
 )

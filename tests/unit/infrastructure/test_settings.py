@@ -23,7 +23,7 @@ def test_everything_has_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = {
         "DRAGOMAN_HOME": str(tmp_path / "data"),
-        "DRAGOMAN_DATABASE_URL": "postgresql://me:db-password@db/dragoman",
+        "DRAGOMAN_DATABASE_URL": f"sqlite:///{tmp_path}/elsewhere.db",
         "DRAGOMAN_PORT": "9000",
         "DRAGOMAN_SECRET_KEY": "the newest long passphrase, the oldest long passphrase",
         "DRAGOMAN_MCP_ENABLED": "false",
@@ -44,6 +44,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     settings = load_settings()
 
     assert settings.home == tmp_path / "data"
+    assert settings.database_path == tmp_path / "elsewhere.db"
     assert settings.port == 9000
     assert settings.secret_keys == ("the newest long passphrase", "the oldest long passphrase")
     assert not settings.mcp_enabled
@@ -55,7 +56,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert settings.langfuse_url == "https://cloud.langfuse.com"
     assert unknown_variables() == ()
     assert set(settings.secret_values) >= {
-        *("db-password", "the newest long passphrase", "the oldest long passphrase"),
+        *("the newest long passphrase", "the oldest long passphrase"),
         *("dgm_key-of-the-cli", "sk-lf-2", "sk-openai"),
     }
 
@@ -98,7 +99,10 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
         ("DRAGOMAN_TRACE_CONTENT", "some", "must be on or off"),
         ("DRAGOMAN_LOG_LEVEL", "loud", "must be debug, info, warning or error"),
         ("DRAGOMAN_LOG_FORMAT", "xml", "must be console or json"),
-        ("DRAGOMAN_DATABASE_URL", "mysql://db/x", "postgresql://"),
+        ("DRAGOMAN_DATABASE_URL", "mysql://db/x", "must be the URL of an SQLite file"),
+        ("DRAGOMAN_DATABASE_URL", "sqlite:///:memory:", "must be the URL of an SQLite file"),
+        ("DRAGOMAN_DATABASE_URL", "sqlite:///a.db?mode=ro", "must be the URL of an SQLite file"),
+        ("DRAGOMAN_DATABASE_URL", "postgresql://db/x", "PostgreSQL, which the service does not use yet"),
         ("LANGFUSE_HOST", "langfuse", "LANGFUSE_HOST must be an http or https URL"),
         ("OPENAI_BASE_URL", "ftp://models", "OPENAI_BASE_URL must be an http or https URL"),
         ("LANGFUSE_PUBLIC_KEY", "pk-lf-1", "LANGFUSE_SECRET_KEY is missing"),
@@ -134,9 +138,28 @@ def test_every_wrong_value_is_named_at_once_and_no_secret_is_shown(monkeypatch: 
     assert caught.value.__suppress_context__
 
 
+def test_a_refused_database_url_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "postgresql://me:hunter2@db/x")
+
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+
+    assert "DRAGOMAN_DATABASE_URL" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_database_file_may_be_named_from_the_working_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "sqlite:///data/mine.db")
+
+    assert load_settings().database_path == tmp_path / "data" / "mine.db"
+
+
 def test_settings_show_no_secret_when_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_SECRET_KEY", "a long enough hunter2 passphrase")
-    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "postgresql://me:hunter2@db/x")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-hunter2")
 
     assert "hunter2" not in repr(load_settings())
 
