@@ -1,0 +1,127 @@
+"""Grants and pending authorizations, in memory and over real databases."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Connection, text
+
+from domain.audit.event import AuditAction
+from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, PendingAuthorization
+from infrastructure.memory.oauth import InMemoryOAuthStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.oauth_store import SqlOAuthStore
+from infrastructure.secrets import SecretBox
+from tests.builders import KEY, ORG, OTHER_ORG, SERVER, START, a_server, after, an_audit_event
+
+pytestmark = pytest.mark.requirement("B12")
+
+CLIENT = OAuthClient(
+    client_id="registered", auth_method="client_secret_basic", secret="client-s3cret", redirect_uri="https://here/back"
+)
+GRANT = Grant(
+    binding="b1",
+    issuer="https://auth.example.org",
+    resource="https://mcp.example.org/mcp",
+    token_endpoint="https://auth.example.org/token",
+    client=CLIENT,
+    scope="a b",
+    obtained_at=after(1),
+    expires_at=after(3601),
+    access_token="access-s3cret",
+    refresh_token="refresh-s3cret",
+)
+PENDING = PendingAuthorization(
+    organization_id=ORG,
+    server_id=SERVER,
+    key_id=KEY,
+    expires_at=after(600),
+    binding="b1",
+    issuer="https://auth.example.org",
+    issuer_in_answer=True,
+    resource="https://mcp.example.org/mcp",
+    scope=None,
+    token_endpoint="https://auth.example.org/token",
+    client=replace(CLIENT, secret=None),
+    redirect_uri="https://here/back",
+    verifier="verifier-s3cret",
+)
+
+
+async def sql_store(database: Database) -> SqlOAuthStore:
+    """Over a database that has the server SERVER of ORG."""
+    box = SecretBox(["a key for tests"])
+    added = an_audit_event(action=AuditAction.MCP_SERVER_CREATED)
+    await SqlMcpServerStore(database=database, box=box).add(a_server(), added)
+    return SqlOAuthStore(database=database, box=box)
+
+
+@pytest.fixture(params=["memory", "sql"])
+async def store(request: pytest.FixtureRequest, database: Database) -> OAuthStore:
+    """Each adapter, with the server SERVER of ORG."""
+    if request.param == "sql":
+        return await sql_store(database)
+    state = InMemoryState()
+    state.servers[SERVER] = a_server()
+    return InMemoryOAuthStore(state)
+
+
+async def test_a_grant_is_read_back_as_it_was_and_replaced_by_the_next_of_its_issuer(store: OAuthStore) -> None:
+    bare = replace(GRANT, scope=None, expires_at=None, access_token=None, refresh_token=None)
+    await store.save(ORG, SERVER, GRANT)
+    assert await store.load(ORG, SERVER) == (GRANT,)
+    await store.save(ORG, SERVER, bare)
+    assert await store.load(ORG, SERVER) == (bare,)
+
+
+async def test_grants_of_several_issuers_are_kept_newest_first(store: OAuthStore) -> None:
+    newer = replace(GRANT, issuer="https://other.example.org", obtained_at=after(2))
+    await store.save(ORG, SERVER, newer)
+    await store.save(ORG, SERVER, GRANT)
+    assert await store.load(ORG, SERVER) == (newer, GRANT)
+
+
+async def test_nothing_is_kept_for_a_server_that_is_not_stored_or_of_another_organization(store: OAuthStore) -> None:
+    await store.save(OTHER_ORG, SERVER, GRANT)
+    assert await store.load(OTHER_ORG, SERVER) == ()
+    assert await store.load(ORG, SERVER) == ()
+
+
+async def test_a_pending_authorization_is_taken_once_however_many_ask(store: OAuthStore) -> None:
+    await store.expect("hash", PENDING, START)
+    taken = await asyncio.gather(*(store.take("hash") for _ in range(5)))
+    assert [pending for pending in taken if pending is not None] == [PENDING]
+    assert await store.take("other") is None
+
+
+async def test_what_has_expired_is_dropped_when_the_next_is_stored(store: OAuthStore) -> None:
+    await store.expect("old", PENDING, START)
+    await store.expect("new", replace(PENDING, expires_at=after(2000)), after(601))
+    assert await store.take("old") is None
+    assert await store.take("new") is not None
+
+
+async def test_nothing_secret_can_be_read_in_the_database(database: Database) -> None:
+    store = await sql_store(database)
+    await store.save(ORG, SERVER, GRANT)
+    await store.expect("hash", PENDING, START)
+
+    def everything(connection: Connection) -> str:
+        tables = ("oauth_grant", "oauth_authorization", "mcp_server", "audit_event")
+        return repr([connection.execute(text(f"SELECT * FROM {table}")).all() for table in tables])
+
+    stored = await database.read(everything)
+    assert "https://auth.example.org" in stored
+    assert "s3cret" not in stored
+
+
+async def test_a_deleted_server_takes_its_grants_along(database: Database) -> None:
+    store = await sql_store(database)
+    await store.save(ORG, SERVER, GRANT)
+    await store.expect("hash", PENDING, START)
+    servers = SqlMcpServerStore(database=database, box=SecretBox(["a key for tests"]))
+    await servers.delete(ORG, SERVER, an_audit_event(9, action=AuditAction.MCP_SERVER_DELETED))
+    assert await store.load(ORG, SERVER) == ()
+    assert await store.take("hash") is None
