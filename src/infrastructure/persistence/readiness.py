@@ -1,4 +1,4 @@
-"""Whether the database answers, at the revision this code expects."""
+"""Whether the database answers and takes writes, at the revision this code expects."""
 
 import asyncio
 
@@ -10,6 +10,7 @@ from infrastructure.persistence.revision import HEAD
 
 PATIENCE_S = 2.0
 _stored = text("SELECT version_num FROM alembic_version")
+_touch = text("UPDATE alembic_version SET version_num = version_num")
 
 
 class DatabaseReadiness:
@@ -19,10 +20,13 @@ class DatabaseReadiness:
         self._database = database
 
     async def problems(self) -> tuple[str, ...]:
-        """`database` when it does not answer in time, `migrations` when its schema is another one; empty when ready."""
+        """`database` when it does not answer in time or cannot be written to, `migrations` when its schema is another
+        one; empty when ready."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 revisions = await self._database.read(_revisions)
+                # Only writing proves that one can: beginning a transaction does not touch the disk.
+                await self._database.write(_rewrite)
         except (TimeoutError, ServiceError):
             return ("database",)
         return () if revisions == [HEAD] else ("migrations",)
@@ -30,3 +34,7 @@ class DatabaseReadiness:
 
 def _revisions(connection: Connection) -> list[str]:
     return [str(revision) for revision in connection.execute(_stored).scalars()]
+
+
+def _rewrite(connection: Connection) -> None:
+    connection.execute(_touch)

@@ -1,5 +1,7 @@
 """Which revision a database stands at: one query, so that a start on a current database need not import Alembic."""
 
+from pathlib import Path
+
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
@@ -7,6 +9,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from infrastructure.persistence.database import unusable
 from infrastructure.persistence.postgres import driver_url
+from infrastructure.persistence.sqlite import make_private
 
 HEAD = "0008"
 """The revision that tables.py describes."""
@@ -34,6 +37,8 @@ def plain_engine(database_url: str) -> Engine:
     if database_url.startswith(_POSTGRES):
         return create_engine(driver_url(database_url), poolclass=NullPool, hide_parameters=True)
     engine = create_engine(database_url, poolclass=NullPool, hide_parameters=True)
+    if engine.url.database:
+        make_private(Path(engine.url.database))
 
     @event.listens_for(engine, "connect")
     def no_implicit_transactions(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -1,6 +1,8 @@
 """SQLite in threads: one that writes, in batches, and a few that read. See ADR 0002."""
 
 import asyncio
+import contextlib
+import logging
 import queue
 import sqlite3
 import threading
@@ -10,9 +12,11 @@ from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from infrastructure.persistence.database import Job, Unit, resolve_all, stopped, translated
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
@@ -47,11 +51,12 @@ class SqliteDatabase:
 
     async def start(self) -> None:
         """Open the file, creating it if needed, and start the threads."""
+        make_private(self._path)
         writer = _ServingThread(
             name="sqlite-writer",
             jobs=self._writes,
             serve=self._commit,
-            engine=_engine(self._path, mode="rwc"),
+            engine=_engine(self._path, mode="rw"),
             pragmas=(
                 "journal_mode = WAL",
                 f"synchronous = {self._synchronous.upper()}",
@@ -59,7 +64,7 @@ class SqliteDatabase:
             ),
             max_batch=self._max_batch,
         )
-        # The writer comes first: it creates the file that the readers open read-only.
+        # The writer comes first: it makes the write-ahead log that the readers need.
         await self._started(writer)
         for number in range(self._readers):
             await self._started(
@@ -110,8 +115,8 @@ class SqliteDatabase:
 
     def _commit(self, connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
         """One transaction for the whole batch, a savepoint for each unit: a unit fails alone, a commit for all."""
+        raw.execute("BEGIN IMMEDIATE")
         try:
-            raw.execute("BEGIN IMMEDIATE")
             for job in batch:
                 if not job.withdrawn:
                     _execute_in_savepoint(job, connection, raw)
@@ -127,7 +132,10 @@ class SqliteDatabase:
 
 
 class _ServingThread(threading.Thread):
-    """A thread with a connection that serves jobs from a queue, in batches, until it finds None there."""
+    """A thread with a connection that serves jobs from a queue, in batches, until it finds None there.
+
+    Nothing ends it before: a batch whose connection fails is answered, and the next one is served on a new connection.
+    """
 
     def __init__(
         self, *, name: str, jobs: _Jobs, serve: _Serve, engine: Engine, pragmas: tuple[str, ...], max_batch: int
@@ -136,8 +144,9 @@ class _ServingThread(threading.Thread):
         self._jobs = jobs
         self._serve = serve
         self._engine = engine
-        self._pragmas = pragmas
+        self._pragmas = (*pragmas, f"cache_size = -{_PAGE_CACHE_KIB}", "temp_store = MEMORY")
         self._max_batch = max_batch
+        self._connection: Connection | None = None
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
 
@@ -148,26 +157,48 @@ class _ServingThread(threading.Thread):
     def run(self) -> None:
         """Serve. Not to be called: `start` does."""
         try:
-            connection = self._engine.connect()
+            self._connected()
         except Exception as error:  # noqa: BLE001  # whatever it is, whoever starts us is told
-            self._loop.call_soon_threadsafe(self._ready.set_exception, error)
+            self._disconnect()
+            self._loop.call_soon_threadsafe(self._ready.set_exception, _wrapped(error))
             return
-        with connection:
-            raw = _raw(connection)
-            try:
-                for pragma in (*self._pragmas, f"cache_size = -{_PAGE_CACHE_KIB}", "temp_store = MEMORY"):
-                    raw.execute(f"PRAGMA {pragma}").close()
-            except sqlite3.Error as error:
-                self._loop.call_soon_threadsafe(self._ready.set_exception, _wrapped(error))
-                return
-            self._loop.call_soon_threadsafe(self._ready.set_result, None)
-            more = True
-            while more:
-                batch, more = self._next_batch()
-                if batch:
-                    self._serve(connection, raw, batch)
-                    resolve_all(self._loop, batch)
+        self._loop.call_soon_threadsafe(self._ready.set_result, None)
+        more = True
+        while more:
+            batch, more = self._next_batch()
+            if batch:
+                self._answer(batch)
+        self._disconnect()
         self._engine.dispose()
+
+    def _answer(self, batch: "list[Job[object]]") -> None:
+        try:
+            connection = self._connected()
+            self._serve(connection, _raw(connection), batch)
+        except Exception as error:  # noqa: BLE001  # it goes to the units' callers
+            # Nothing of the batch was committed, and closing the connection undoes what it began.
+            self._disconnect()
+            for job in batch:
+                if not job.failed:
+                    job.fail(_wrapped(error))
+        resolve_all(self._loop, batch)
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            raw = _raw(self._connection)
+            for pragma in self._pragmas:
+                raw.execute(f"PRAGMA {pragma}").close()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.close()
+        except Exception:
+            logger.exception("a connection to the database could not be closed")
 
     def _next_batch(self) -> "tuple[list[Job[object]], bool]":
         """What waits, at least one job, and whether more may come."""
@@ -210,6 +241,12 @@ def _read(connection: Connection, raw: sqlite3.Connection, batch: "list[Job[obje
                 raw.execute("ROLLBACK")
 
 
+def make_private(path: Path) -> None:
+    """Create the file, if it is not there, for its owner alone; SQLite gives the files beside it the same mode."""
+    with contextlib.suppress(OSError):  # whoever opens it next says what is wrong
+        path.touch(mode=0o600)
+
+
 def _engine(path: Path, *, mode: str) -> Engine:
     """Transactions are ours alone: the driver begins none (AUTOCOMMIT), so BEGIN IMMEDIATE and savepoints hold."""
     url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": mode, "uri": "true"})
@@ -229,7 +266,9 @@ def _raw(connection: Connection) -> sqlite3.Connection:
     return raw
 
 
-def _wrapped(error: sqlite3.Error) -> Exception:
+def _wrapped(error: Exception) -> DBAPIError:
     """As SQLAlchemy would raise it, so that callers meet one family of errors."""
+    if isinstance(error, DBAPIError):
+        return error
     family = IntegrityError if isinstance(error, sqlite3.IntegrityError) else OperationalError
     return family(None, None, error)

@@ -1,14 +1,20 @@
-"""The one writer of SQLite: batches, savepoints, withdrawal."""
+"""The one writer of SQLite: batches, savepoints, withdrawal, and what happens when its connection fails."""
 
 import asyncio
+import sqlite3
+import stat
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
+from domain.errors import ServiceError
+from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.upgrade import upgrade
 from tests.builders import ORG, after
-from tests.databases import SqliteFiles
+from tests.databases import SqliteFiles, sqlite_url
 from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
 
 
@@ -130,3 +136,57 @@ async def test_times_in_rows_are_whole_microseconds(sqlite: SqliteDatabase) -> N
     await sqlite.write(adding(1))
     stored = await sqlite.read(lambda c: c.execute(text("SELECT created_at FROM thread")).scalar_one())
     assert stored == int(after(0).timestamp()) * 1_000_000
+
+
+def closing_the_connection(connection: Connection) -> None:
+    """Takes the connection away from under its thread."""
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    raw.close()
+
+
+async def test_every_unit_whose_writing_connection_fails_is_told_and_the_writer_goes_on(
+    sqlite: SqliteDatabase,
+) -> None:
+    gate, holder = await behind_a_gate(sqlite)
+    units = [adding(1), closing_the_connection, adding(2)]
+    waiting = [asyncio.create_task(sqlite.write(unit)) for unit in units]
+    await asyncio.sleep(0)
+    gate.open()
+    async with asyncio.timeout(10):
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert await holder == "passed"
+        assert [getattr(result, "code", None) for result in results] == ["storage_unavailable"] * 3
+        assert await sqlite.write(adding(3)) == 3
+        assert await sqlite.write(lambda c: c.execute(text("PRAGMA foreign_keys")).scalar_one()) == 1
+    assert await thread_numbers(sqlite) == [3]
+
+
+async def test_a_reader_whose_connection_fails_answers_and_goes_on(sqlite_files: SqliteFiles) -> None:
+    database = SqliteDatabase(sqlite_files.fresh(), readers=1)
+    await database.start()
+    async with asyncio.timeout(10):
+        with pytest.raises(ServiceError) as failed:
+            await database.read(closing_the_connection)
+        assert failed.value.code == "storage_unavailable"
+        assert await thread_numbers(database) == []
+    await database.stop()
+
+
+async def test_a_database_that_cannot_be_written_to_is_not_ready(sqlite: SqliteDatabase) -> None:
+    readiness = DatabaseReadiness(database=sqlite)
+    assert await readiness.problems() == ()
+    await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = ON")).close())
+    assert await readiness.problems() == ("database",)
+    await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = OFF")).close())
+    assert await readiness.problems() == ()
+
+
+async def test_the_files_of_a_database_are_its_owner_s_alone(tmp_path: Path) -> None:
+    path = tmp_path / "dragoman.db"
+    upgrade(sqlite_url(path))
+    database = SqliteDatabase(path)
+    await database.start()
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    await database.stop()
+    assert modes == {"dragoman.db": 0o600, "dragoman.db-wal": 0o600, "dragoman.db-shm": 0o600}
