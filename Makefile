@@ -143,7 +143,8 @@ lock: ## lock the newest versions that install together (needs uv; LOCK_ARGS=--u
 	@$(UV) $(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	@$(UV) $(COMPILE) pyproject.toml --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 	@$(UV) $(COMPILE) requirements/demo.in --constraint requirements/runtime.txt --output-file requirements/demo.txt
-	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --output-file requirements/peers.txt
+	@$(UV) $(COMPILE) requirements/node.in --output-file requirements/node.txt
+	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
 	@[ -z "$(NPM)" ] || (cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)')
 
 # The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.

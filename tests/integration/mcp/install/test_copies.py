@@ -173,3 +173,15 @@ async def test_a_server_whose_files_are_gone_is_not_installed(workshop: Workshop
             with pytest.raises(McpFailure) as failed:
                 await connections.call_tool(missing, IN_RUN, a_call("echo", text="hello"))
             assert failed.value.kind is McpFailureKind.NOT_INSTALLED
+
+
+@pytest.mark.requirement("B2")
+async def test_each_installation_has_a_place_of_its_own(workshop: Workshop, source: Path) -> None:
+    server = copied(source, command="start.sh")
+    first, second = await workshop.install(server), await workshop.install(server)
+    assert first.installation is not None
+    assert second.installation is not None
+    assert first.installation.location != second.installation.location
+    await workshop.installer.remove(first.installation.location)
+    assert not workshop.installer.has(first.installation)
+    assert workshop.installer.has(second.installation)
