@@ -511,7 +511,12 @@ class Container(containers.DeclarativeContainer):
             RecordReply, check=providers.Singleton(CheckToolCall, schemas=schemas), clock=clock
         ),
         call_tools=providers.Singleton(
-            CallTools, execute_tool=execute_tool, tracer=tracer, clock=clock, settings=CallToolsSettings()
+            CallTools,
+            execute_tool=execute_tool,
+            box=secret_box,
+            tracer=tracer,
+            clock=clock,
+            settings=CallToolsSettings(),
         ),
         prices=prices,
         clock=clock,
@@ -538,7 +543,9 @@ class Container(containers.DeclarativeContainer):
     start_run: providers.Provider[StartRun] = providers.Singleton(
         StartRun, runs=runs, agents=agents, models=routed_models, queue=run_queue, clock=clock, ids=ids
     )
-    resume_run: providers.Provider[ResumeRun] = providers.Singleton(ResumeRun, runs=runs, queue=run_queue, clock=clock)
+    resume_run: providers.Provider[ResumeRun] = providers.Singleton(
+        ResumeRun, runs=runs, queue=run_queue, schemas=schemas, box=secret_box, clock=clock
+    )
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=runs, queue=run_queue, clock=clock)
     watch_run: providers.Provider[WatchRun] = providers.Singleton(WatchRun, runs=runs, wakeups=wakeups, clock=clock)
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)

@@ -126,6 +126,16 @@ def suspend_step(run: Run, *calls: ToolCall, at: datetime = START) -> Step:
     return Step(run=run.suspended(pending, output="Shown."), events=(run_requires_action(pending, at=at),))
 
 
+def asking_step(run: Run, *calls: ToolCall) -> Step:
+    """The run begins to wait: for the calls that ask, and for displayed ones."""
+    pending = tuple(replace(a_tool_use(call), elicitation=call.elicitation) for call in calls)
+    return Step(
+        run=run.suspended(pending),
+        events=(run_requires_action(pending, at=START),),
+        changed=tuple(call for call in calls if call.state is ToolCallState.AWAITING_INPUT),
+    )
+
+
 def finish_step(run: Run, status: RunStatus = RunStatus.COMPLETED, *, at: datetime = START) -> Step:
     """The run ends (COMPLETED or FAILED)."""
     failed = status is RunStatus.FAILED

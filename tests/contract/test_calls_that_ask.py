@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from application.runs.ports import ClaimedRun, Step
-from application.runs.run_events import run_requires_action
 from domain.errors import ServiceError
 from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
-from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolResult
-from tests.builders import KEY, ORG, RUN, START, a_displayable_call, a_settlement, a_tool_call, a_tool_use, after
-from tests.contract.run_steps import claim, reply_step, run_number, start, start_and_claim, stored
+from tests.builders import KEY, ORG, RUN, a_displayable_call, a_settlement, a_tool_call, after
+from tests.contract.run_steps import asking_step, claim, reply_step, run_number, start, start_and_claim, stored
 from tests.contract.stores import Stores
 
 COLOUR = Elicitation(request_id="1.colour", message="Which colour?", schema={"type": "object", "properties": {}})
@@ -27,16 +26,6 @@ def an_answer(
     call: ToolCall, *, request_id: str = COLOUR.request_id, following: Elicitation | None = None
 ) -> InputAnswer:
     return InputAnswer(tool_call_id=call.id, request_id=request_id, input=b"answered", next=following)
-
-
-def asking_step(run: Run, *calls: ToolCall) -> Step:
-    """The run begins to wait: for the calls that ask, and for displayed ones."""
-    pending = tuple(replace(a_tool_use(call), elicitation=call.elicitation) for call in calls)
-    return Step(
-        run=run.suspended(pending),
-        events=(run_requires_action(pending, at=START),),
-        changed=tuple(call for call in calls if call.state is ToolCallState.AWAITING_INPUT),
-    )
 
 
 async def a_waiting_run(stores: Stores, *, displayed: bool = False) -> tuple[ClaimedRun, ToolCall]:

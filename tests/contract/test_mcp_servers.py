@@ -17,6 +17,7 @@ from domain.mcp.pinning import PinnedTool, pinned
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
+    ElicitationPolicy,
     Isolation,
     McpServer,
     McpServerConfig,
@@ -58,6 +59,7 @@ STARTED = McpServerConfig(
     max_response_bytes=1024,
     max_concurrency=1,
     on_connection_loss=ConnectionLoss.UNREGISTER,
+    elicitation=ElicitationPolicy.ASK,
     rate_limit=RateLimit(calls=3, per_s=0.5),
     enabled=False,
 )

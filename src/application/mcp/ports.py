@@ -1,6 +1,6 @@
 """Ports of the MCP slice: stored servers and catalogs, and live connections to servers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -15,6 +15,7 @@ from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer
 from domain.threads.message import ImageContent
+from domain.tools.elicitation import Elicitation
 
 
 class McpServerStore(Protocol):
@@ -94,12 +95,26 @@ class ContentBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class McpInputRequired:
+    """A server answers a call with questions, or asks only to be called again with `request_state`, which is opaque.
+    `unsupported` names what else it asks for (sampling, roots). `ended`: it did not wait, and has answered the call without
+    the input, so that calling it again is a new call."""
+
+    questions: tuple[Elicitation, ...] = ()
+    request_state: str | None = None
+    unsupported: tuple[str, ...] = ()
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class McpReply:
-    """What a server answered to `tools/call`. `structured` is None when there is no `structuredContent`."""
+    """What a server answered to `tools/call`. `structured` is None when there is no `structuredContent`; `input_required` is
+    there when the call is not finished before it is sent again with that."""
 
     is_error: bool
     content: tuple[ContentBlock, ...]
     structured: JsonValue = None
+    input_required: McpInputRequired | None = None
 
 
 class McpFailureKind(StrEnum):
@@ -177,7 +192,8 @@ ProgressCallback = Callable[[McpProgress], Awaitable[None]]
 class McpCall:
     """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.
     `meta` goes into the request's `_meta` (idempotency key, trace context). `definition` is the tool as the caller knows
-    it: a server that lists it otherwise on the connection used is not called."""
+    it: a server that lists it otherwise on the connection used is not called. `accepts_input` says that somebody can be
+    asked; a call that asked before goes again with the answers (`input_responses`) and the `request_state` it gave."""
 
     tool_name: str
     arguments: JsonObject
@@ -185,6 +201,9 @@ class McpCall:
     output_schema: JsonObject | None = None
     definition: McpToolDefinition | None = None
     meta: dict[str, str] | None = None
+    accepts_input: bool = False
+    input_responses: Mapping[str, JsonObject] | None = None
+    request_state: str | None = None
 
 
 class ServerState(StrEnum):

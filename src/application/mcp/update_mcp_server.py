@@ -18,6 +18,7 @@ from domain.mcp.auth import ServerAuth
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
+    ElicitationPolicy,
     Isolation,
     McpServer,
     McpServerConfig,
@@ -43,6 +44,7 @@ class McpServerChanges(TypedDict, total=False):
     isolation: Isolation
     on_connection_loss: ConnectionLoss
     output_validation: OutputValidation
+    elicitation: ElicitationPolicy
     timeout_s: float
     idle_timeout_s: float
     max_response_bytes: int

@@ -10,17 +10,21 @@ from application.runs.interruption import Interrupted, StopReason, TimeUp
 from application.runs.ports import Step
 from application.runs.run_events import tool_settled
 from application.runs.run_session import RunSession, settled_call
+from application.runs.sealed_input import sealed, unsealed
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand, progress_data
+from application.tools.ports import Box, InputAwaited
 from application.tools.toolset import Toolset
 from application.tracing.ports import ToolCallRecord, Tracer
+from domain.errors import ServiceError
 from domain.ids import ToolCallId
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import RunStatus
+from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 
@@ -41,18 +45,22 @@ class CallToolsSettings:
 
 class CallTools:
     """Rules: a call is executed only while the lease holds; one that was recorded before a crash is executed again only if
-    it is repeatable, else its outcome is unknown; every outcome is stored when it is known; the turn's last settlement
-    also stores the tool message and begins the next turn, or suspends the run for its client."""
+    it is repeatable, else its outcome is unknown; one whose server asks for input waits, and is recorded anew before it is
+    sent again with the answers; every outcome is stored when it is known; the turn's last settlement also stores the
+    tool message and begins the next turn, or suspends the run for its client."""
 
-    def __init__(self, *, execute_tool: ExecuteTool, tracer: Tracer, clock: Clock, settings: CallToolsSettings) -> None:
+    def __init__(
+        self, *, execute_tool: ExecuteTool, box: Box, tracer: Tracer, clock: Clock, settings: CallToolsSettings
+    ) -> None:
         self._execute_tool = execute_tool
+        self._box = box
         self._tracer = tracer
         self._clock = clock
         self._settings = settings
 
     async def execute(self, session: RunSession, toolset: Toolset) -> None:
         """Bring the turn under way to its end. Raises Interrupted and LeaseLost."""
-        todo = [call for call in session.open_calls.values() if call.state is ToolCallState.RECORDED]
+        todo = [call for call in session.open_calls.values() if call.state.is_executable]
         deadline = self._clock.monotonic() + min(session.limits.turn_tool_timeout_s, session.work_time_left_s)
         if not todo:
             await self._finish_turn(session)
@@ -86,11 +94,17 @@ class CallTools:
 
     async def _settle(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> None:
         tool = toolset.find(call.name)
+        if call.state is ToolCallState.INPUT_GIVEN:
+            call = replace(call, state=ToolCallState.RECORDED)
+            await session.advance(lambda: Step(run=session.run, changed=(call,)))
         began = self._clock.monotonic()
         try:
             result = await self._outcome(session, tool, call, deadline)
         except Interrupted:
             return  # whoever stopped the run also answers its open calls; `execute` raises it again
+        except InputAwaited as asked:
+            await self._await_input(session, call, asked.awaited)
+            return
         duration_s = self._clock.monotonic() - began
         now = self._clock.now()
         settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
@@ -115,6 +129,11 @@ class CallTools:
         timeout_s = min(session.limits.tool_timeout_s, deadline - self._clock.monotonic())
         if timeout_s <= 0:
             return failure_text.limit_reached("timeout_s" if session.work_time_left_s <= 0 else "turn_tool_timeout_s")
+        try:
+            given = None if call.input is None else unsealed(call.input, self._box)
+        except ServiceError:
+            logger.warning("answers for a tool cannot be decrypted", extra={"run_id": call.run_id, "tool": call.name})
+            return failure_text.input_lost()
         if not session.lease_holds:
             session.stop.fire(StopReason.LEASE_LOST)
         command = ExecuteToolCommand(
@@ -127,6 +146,7 @@ class CallTools:
             timeout_s=timeout_s,
             meta={IDEMPOTENCY_META: call.id, **self._tracer.trace_context(session.run, call.id)},
             on_progress=lambda progress: self._progress(session, call.id, progress),
+            input=given,
         )
         try:
             async with session.stop.interruptible(timeout_s + self._settings.grace_s):
@@ -135,6 +155,20 @@ class CallTools:
             ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}
             logger.warning("tool did not stop in time and was abandoned", extra=ids)
             return failure_text.abandoned(timeout_s)
+
+    async def _await_input(self, session: RunSession, call: ToolCall, awaited: InputRound) -> None:
+        def build() -> Step:
+            asking = replace(
+                call,
+                state=ToolCallState.AWAITING_INPUT,
+                elicitation=awaited.current,
+                input=sealed(awaited, self._box),
+            )
+            calls = {**session.open_calls, call.id: asking}
+            end = turn_end(session.run, tuple(calls.values()), session.transcript, at=self._clock.now())
+            return replace(end or Step(run=session.run), changed=(asking,))
+
+        await session.advance(build)
 
     async def _store(self, session: RunSession, tool: Tool | None, call: ToolCall, settlement: Settlement) -> None:
         server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None

@@ -169,8 +169,10 @@ class ExecuteRun:
 
     async def _leave(self, session: RunSession) -> None:
         run = session.run
-        # The run's own connections only: those of its thread are kept for the thread's next run.
-        await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
+        # The run's own connections only: those of its thread are kept for the thread's next run. Nor is a server sent away
+        # that waits for an answer: many sign what they give us to keep with a key of their process. It may become idle.
+        if not (run.status is RunStatus.REQUIRES_ACTION and any(use.elicitation for use in run.pending)):
+            await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
         if run.status.is_terminal:
             self._tracer.run_finished(run, session.agent)
         if session.promoted is not None:

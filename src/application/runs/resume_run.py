@@ -1,23 +1,26 @@
-"""Resumes a waiting run with the client's results for displayed tools."""
+"""Resumes a waiting run with the client's results for displayed tools and its answers to servers' questions."""
 
 from dataclasses import dataclass
 
+from application.runs.elicitation_answers import read_answer
 from application.runs.ports import RunQueue, RunStore
+from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
+from application.tools.ports import Box, SchemaValidator
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.errors import ErrorKind, ServiceError, Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonValue
-from domain.runs.ledger import Settlement
+from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientToolResult:
-    """What the client says a displayed tool came to."""
+    """What the client says a displayed tool came to, or its answer to what the call's server asks (`read_answer`)."""
 
     tool_call_id: ToolCallId
     result: JsonValue
@@ -35,11 +38,13 @@ class ResumeRunCommand:
 
 class ResumeRun:
     """Rules: a runner may resume the runs it made, an operator any; results are accepted for pending displayed calls only,
-    once each."""
+    once each; a call whose server asks for input takes an answer that fits the question; all are taken, or none."""
 
-    def __init__(self, *, runs: RunStore, queue: RunQueue, clock: Clock) -> None:
+    def __init__(self, *, runs: RunStore, queue: RunQueue, schemas: SchemaValidator, box: Box, clock: Clock) -> None:
         self._runs = runs
         self._queue = queue
+        self._schemas = schemas
+        self._box = box
         self._clock = clock
 
     async def execute(self, command: ResumeRunCommand) -> Run:
@@ -56,15 +61,50 @@ class ResumeRun:
                 "Resuming needs one result for each of some pending tool calls.",
                 Violation(path="tool_results", message="must not be empty or name a call twice"),
             )
+        _refuse_strangers(run, command.tool_results)
+        asking = await self._asking(run)
         now = self._clock.now()
         settlements = tuple(
             Settlement(tool_call_id=given.tool_call_id, result=_result(given), duration_ms=0, at=now)
             for given in command.tool_results
+            if given.tool_call_id not in asking
         )
-        resumed = await self._runs.resume(command.principal.organization_id, run.id, settlements, at=now)
+        answers = tuple(
+            self._answer(given, asking[given.tool_call_id], index)
+            for index, given in enumerate(command.tool_results)
+            if given.tool_call_id in asking
+        )
+        resumed = await self._runs.resume(
+            command.principal.organization_id, run.id, settlements, answers=answers, at=now
+        )
         if resumed.status is RunStatus.QUEUED:
             await self._queue.submit(resumed.id)
         return resumed
+
+    async def _asking(self, run: Run) -> dict[ToolCallId, ToolCall]:
+        """The run's calls whose server waits for an answer."""
+        if not any(use.elicitation for use in run.pending):
+            return {}
+        calls = await self._runs.tool_calls(run.organization_id, run.id)
+        return {call.id: call for call in calls if call.state is ToolCallState.AWAITING_INPUT}
+
+    def _answer(self, given: ClientToolResult, call: ToolCall, index: int) -> InputAnswer:
+        if call.elicitation is None or call.input is None:
+            raise ValueError(f"call {call.id} asks for nothing")
+        if given.is_error:
+            raise invalid(
+                "elicitation_answer_invalid",
+                "The answer does not fit the question.",
+                Violation(path=f"tool_results.{index}.is_error", message="is for results; an answer has an action"),
+            )
+        answer = read_answer(given.result, call.elicitation, path=f"tool_results.{index}.result", schemas=self._schemas)
+        answered = unsealed(call.input, self._box).answered(answer)
+        return InputAnswer(
+            tool_call_id=call.id,
+            request_id=call.elicitation.request_id,
+            input=sealed(answered, self._box),
+            next=answered.current,
+        )
 
 
 def require_own_or_operator(principal: Principal, run: Run) -> None:
@@ -73,6 +113,18 @@ def require_own_or_operator(principal: Principal, run: Run) -> None:
         raise ServiceError(
             "run_not_yours", ErrorKind.FORBIDDEN, "Another key made this run; acting on it needs the role operator."
         )
+
+
+def _refuse_strangers(run: Run, given: tuple[ClientToolResult, ...]) -> None:
+    """What is not pending is refused by its place in the request; the store looks again at what is pending then."""
+    pending = {use.id for use in run.pending}
+    wrong = [
+        Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending")
+        for index, result in enumerate(given)
+        if result.tool_call_id not in pending
+    ]
+    if wrong and run.status is RunStatus.REQUIRES_ACTION:
+        raise invalid("tool_call_not_pending", f"Run {run.id} does not wait for all of these calls.", *wrong)
 
 
 def _result(given: ClientToolResult) -> ToolResult:

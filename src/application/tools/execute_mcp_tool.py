@@ -1,7 +1,8 @@
 """Executes one call of an MCP tool: binding, server, call, output schema; every failure becomes a value for the model."""
 
+import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
@@ -11,29 +12,34 @@ from application.mcp.ports import (
     McpConnections,
     McpFailure,
     McpFailureKind,
+    McpInputRequired,
     McpReply,
     McpServerStore,
     ProgressCallback,
 )
 from application.mcp.server_catalogs import ServerCatalogs
 from application.tools import failure_text
-from application.tools.ports import SchemaValidator
+from application.tools.ports import InputAwaited, SchemaValidator
 from application.tools.result_text import reply_text
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.pinning import DefinitionState
-from domain.mcp.server import McpServer, OutputValidation
+from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
+from domain.tools.elicitation import MAX_ROUNDS, InputRound
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
 
 logger = logging.getLogger(__name__)
 
+_INVALID_PARAMS = -32602
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteMcpToolCommand:
     """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
-    server (trace context, idempotency key)."""
+    server (trace context, idempotency key), and so does `input`, the answers to what it asked before;
+    `known` are answers to use if it asks the same once more."""
 
     tool: Tool
     tool_call_id: ToolCallId
@@ -42,12 +48,15 @@ class ExecuteMcpToolCommand:
     timeout_s: float
     meta: dict[str, str]
     on_progress: ProgressCallback | None = None
+    input: InputRound | None = None
+    known: InputRound | None = None
 
 
 class ExecuteMcpTool:
     """Rules: the server comes from the tool's binding, never from the model; a tool that is in quarantine, or that is no
     longer what the run was given, is not called; the smallest timeout applies; what the server itself says of a failure reaches the model, what we say is a fixed sentence with a reference; structured content is
-    held against the tool's output schema as the server's mode says."""
+    held against the tool's output schema as the server's mode says; a server that asks for input gets it only where its
+    policy says so, and at most ten times for one call."""
 
     def __init__(
         self,
@@ -67,7 +76,7 @@ class ExecuteMcpTool:
         self._switch = switch
 
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
-        """The outcome; never raises but for cancellation."""
+        """The outcome. Raises InputAwaited, and nothing else but for cancellation."""
         binding = command.tool.mcp
         ids = {
             "organization_id": command.scope.organization_id,
@@ -86,6 +95,9 @@ class ExecuteMcpTool:
         except McpFailure as failure:
             result = await self._failed(command, failure, timeout_s)
             ids |= {"failure": failure.kind.value, "detail": failure.detail, "stderr": failure.stderr[-500:]}
+        except InputAwaited:
+            logger.info("MCP tool asks for input", extra=ids)
+            raise
         except Exception:
             logger.exception("MCP call failed unexpectedly", extra=ids)
             result = failure_text.mcp_unexpected(command.tool_call_id)
@@ -103,19 +115,24 @@ class ExecuteMcpTool:
         refusal = await self._refusal(command, binding)
         if refusal is not None:
             return refusal
-        reply = await self._connections.call_tool(
-            server,
-            command.scope,
-            McpCall(
-                tool_name=binding.tool_name,
-                arguments=command.arguments,
-                timeout_s=timeout_s,
-                output_schema=binding.output_schema,
-                definition=binding.definition,
-                meta=command.meta or None,
-            ),
-            command.on_progress,
-        )
+        began = asyncio.get_running_loop().time()
+        try:
+            reply = await self._connections.call_tool(
+                server, command.scope, _mcp_call(command, binding, server, timeout_s), command.on_progress
+            )
+        except McpFailure as failure:
+            given = command.input
+            if failure.rpc_code != _INVALID_PARAMS or given is None or given.request_state is None:
+                raise
+            # It knows its own note no more (many forget it when they restart), and has not run the call.
+            anew = replace(command, input=InputRound(number=given.number + 1, questions=()), known=given)
+            return await self._call(anew, binding, timeout_s - (asyncio.get_running_loop().time() - began))
+        if reply.input_required is not None:
+            left_s = timeout_s - (asyncio.get_running_loop().time() - began)
+            if reply.input_required.ended and not command.tool.repeatable:
+                question = reply.input_required.questions[0].message
+                return failure_text.input_undeliverable(question, reply_text(reply)[0])
+            return await self._asked(command, binding, server, reply.input_required, left_s)
         text, images = reply_text(reply)
         if reply.is_error:
             return failure_text.server_said_error(text)
@@ -151,6 +168,38 @@ class ExecuteMcpTool:
                 logger.warning("changed MCP tools could not be listed", extra={"server_id": server.id})
         return failure_text.changed_tool(command.tool.name)
 
+    async def _asked(
+        self,
+        command: ExecuteMcpToolCommand,
+        binding: McpBinding,
+        server: McpServer,
+        asked: McpInputRequired,
+        left_s: float,
+    ) -> ToolResult:
+        """Wait for the answers, or tell the model why nobody does. A server that asks for nothing but to be called again is,
+        while there is time."""
+        before = command.input
+        awaited = InputRound(
+            number=1 if before is None else before.number + 1,
+            questions=asked.questions,
+            # A call that is made anew is asked everything anew.
+            answers=before.answers if before is not None and asked.ended else _known_answers(command.known, asked),
+            request_state=asked.request_state,
+        )
+        if awaited.number > MAX_ROUNDS:
+            return failure_text.asked_too_often(MAX_ROUNDS)
+        if asked.unsupported:
+            return failure_text.input_unsupported(asked.unsupported)
+        if awaited.current is None:
+            if left_s <= 0:
+                raise McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
+            return await self._call(replace(command, input=awaited, known=None), binding, left_s)
+        if server.config.elicitation is ElicitationPolicy.DECLINE:
+            return failure_text.input_declined(awaited.current.message)
+        if any(question.schema and self._schemas.problem_with(question.schema) for question in awaited.questions):
+            raise McpFailure(McpFailureKind.INVALID_REPLY, "The server asked with a form that cannot be used.")
+        raise InputAwaited(awaited)
+
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not await self._switch.is_on(scope.organization_id):
             raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
@@ -179,3 +228,27 @@ class ExecuteMcpTool:
             )
             return ()
         return violations
+
+
+def _mcp_call(command: ExecuteMcpToolCommand, binding: McpBinding, server: McpServer, timeout_s: float) -> McpCall:
+    return McpCall(
+        tool_name=binding.tool_name,
+        arguments=command.arguments,
+        timeout_s=timeout_s,
+        output_schema=binding.output_schema,
+        definition=binding.definition,
+        meta=command.meta or None,
+        accepts_input=server.config.elicitation is ElicitationPolicy.ASK,
+        input_responses=None if command.input is None else command.input.answers or None,
+        request_state=None if command.input is None else command.input.request_state,
+    )
+
+
+def _known_answers(known: InputRound | None, asked: McpInputRequired) -> dict[str, JsonObject]:
+    if known is None:
+        return {}
+    return {
+        question.request_id: known.answers[question.request_id]
+        for question in asked.questions
+        if question in known.questions and question.request_id in known.answers
+    }

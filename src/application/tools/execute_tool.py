@@ -13,6 +13,7 @@ from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
+from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 
@@ -21,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteToolCommand:
-    """A call that passed `CheckToolCall`. `timeout_s` is the smallest of what run, turn and tool allow."""
+    """A call that passed `CheckToolCall`. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
+    server asked for before, with the answers."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -32,6 +34,7 @@ class ExecuteToolCommand:
     timeout_s: float
     meta: dict[str, str]
     on_progress: ProgressCallback | None = None
+    input: InputRound | None = None
 
 
 class ExecuteTool:
@@ -43,7 +46,7 @@ class ExecuteTool:
         self._execute_mcp_tool = execute_mcp_tool
 
     async def execute(self, command: ExecuteToolCommand) -> ToolResult:
-        """The outcome; never raises but for cancellation."""
+        """The outcome. Raises InputAwaited, and nothing else but for cancellation."""
         if command.tool.type is ToolType.MCP_TOOL:
             result = await self._execute_mcp_tool.execute(
                 ExecuteMcpToolCommand(
@@ -56,6 +59,7 @@ class ExecuteTool:
                     timeout_s=command.timeout_s,
                     meta=command.meta,
                     on_progress=command.on_progress,
+                    input=command.input,
                 )
             )
         else:

@@ -120,6 +120,42 @@ def output_schema_violated(violations: tuple[str, ...]) -> ToolResult:
     return ToolResult.failed("mcp_output_invalid", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
+def input_declined(question: str) -> ToolResult:
+    """The server asked for input, and its policy is that nobody is asked."""
+    text = (
+        "MCP tool execution failed: the server asked for input in the middle of the call, which was declined. "
+        f"It asked: {question}"
+    )
+    return ToolResult.failed("mcp_input_declined", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def input_undeliverable(question: str, said: str) -> ToolResult:
+    """A server of an older generation asked for input and did not wait; the tool may not be called twice."""
+    text = (
+        "MCP tool execution failed: the server asked for input in the middle of the call, and its version of the protocol "
+        f"has no way to give it later. It asked: {cut(question, 500)}\nWithout it, it answered: {said or 'nothing'}"
+    )
+    return ToolResult.failed("mcp_input_undeliverable", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def input_unsupported(methods: tuple[str, ...]) -> ToolResult:
+    """The server asked for what no server is given: a model's answer, or the file system's roots."""
+    text = f"MCP tool execution failed: the server asked for {', '.join(methods)} in the middle of the call, which was declined."
+    return ToolResult.failed("mcp_input_declined", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def asked_too_often(rounds: int) -> ToolResult:
+    """The server asked again and again."""
+    text = f"MCP tool execution failed: the server asked for input more than {rounds} times during one call."
+    return ToolResult.failed("mcp_input_endless", text)
+
+
+def input_lost() -> ToolResult:
+    """What the server was to be sent with the answers cannot be decrypted any more; nothing was sent."""
+    text = "MCP tool execution failed: the answers to the server's questions can no longer be read. Call it again."
+    return ToolResult.failed("mcp_input_lost", text)
+
+
 def native_failure(code: str, message: str) -> ToolResult:
     """An expected failure of a native tool, in its own words."""
     return ToolResult.failed(code, cut(cleaned(message), FAILURE_LIMIT_BYTES * 4) or "The tool failed.")

@@ -7,6 +7,7 @@ from typing import Protocol
 from domain.ids import OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import ImageContent
+from domain.tools.elicitation import InputRound
 from domain.tools.tool import Tool
 
 
@@ -22,6 +23,26 @@ class SchemaValidator(Protocol):
     def problem_with(self, schema: JsonObject) -> str | None:
         """Why a schema cannot be used (not an object schema, invalid, too deep, remote reference), or None."""
         ...
+
+
+class Box(Protocol):
+    """Encrypts what must not be readable in storage."""
+
+    def encrypt(self, plain: bytes, /) -> bytes:
+        """The sealed form, which `decrypt` opens."""
+        ...
+
+    def decrypt(self, sealed: bytes, /) -> bytes:
+        """The inverse of `encrypt`. Raises ServiceError `secret_undecryptable`."""
+        ...
+
+
+class InputAwaited(Exception):
+    """The call is not finished: its server asks for input, and it is to be sent again with the answers."""
+
+    def __init__(self, awaited: InputRound) -> None:
+        super().__init__("the tool's server asks for input")
+        self.awaited = awaited
 
 
 class NativeToolError(Exception):

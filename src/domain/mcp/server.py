@@ -63,6 +63,15 @@ class ConnectionLoss(StrEnum):
     """They stay; calls say that the server is not connected."""
 
 
+class ElicitationPolicy(StrEnum):
+    """What happens when a server asks for input in the middle of a call."""
+
+    DECLINE = "decline"
+    """It is told that nobody answers, and the model that it asked."""
+    ASK = "ask"
+    """The run waits for an answer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
     """A server's settings. `env`, `headers` and `auth` hold secrets, or name them: values are encrypted at rest and never
@@ -90,6 +99,7 @@ class McpServerConfig:
     isolation: Isolation = Isolation.RUN
     on_connection_loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY
     output_validation: OutputValidation = OutputValidation.WARN
+    elicitation: ElicitationPolicy = ElicitationPolicy.DECLINE
     timeout_s: float = 30.0
     idle_timeout_s: float = 300.0
     max_response_bytes: int = 4 * 1024 * 1024

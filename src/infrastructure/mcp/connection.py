@@ -18,6 +18,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from application.mcp.ports import McpFailure, McpFailureKind
+from infrastructure.mcp.asked_calls import AskedCalls
 from infrastructure.mcp.faults import (
     BROKEN,
     TransportFailedError,
@@ -62,7 +63,7 @@ class ConnectionEvents(Protocol):
 class McpConnection:
     """A connection from its beginning, which the constructor is, to its end.
 
-    `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
+    `asks` says that questions of the server are taken in the middle of calls. `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
     is pinged every `keep_alive_s`, if given and of a version that has pings, so that a dead peer is noticed.
     """
 
@@ -75,6 +76,7 @@ class McpConnection:
         events: ConnectionEvents,
         connect_timeout_s: float,
         idle_timeout_s: float,
+        asks: bool = False,
         keep_alive_s: float | None = None,
         on_tools_changed: Callable[[], None] | None = None,
     ) -> None:
@@ -84,6 +86,7 @@ class McpConnection:
         self._events = events
         self._connect_timeout_s = connect_timeout_s
         self._idle_timeout_s = idle_timeout_s
+        self._asks = asks
         self._keep_alive_s = keep_alive_s
         self._on_tools_changed = on_tools_changed
         self._loop = asyncio.get_running_loop()
@@ -217,7 +220,13 @@ class McpConnection:
     async def _connect(self, stack: contextlib.AsyncExitStack) -> tuple[ServerSession, ObservedDispatcher]:
         reader, writer = await stack.enter_async_context(self._transport)
         dispatcher = ObservedDispatcher(reader, writer)
-        client = ClientSession(dispatcher=dispatcher, client_info=self._client, message_handler=self._on_message)
+        asked_calls = AskedCalls()
+        client = ClientSession(
+            dispatcher=dispatcher,
+            client_info=self._client,
+            message_handler=self._on_message,
+            elicitation_callback=asked_calls.answer if self._asks else None,
+        )
         await stack.enter_async_context(client)
         try:
             await self._negotiate(client)
@@ -228,7 +237,13 @@ class McpConnection:
                     async with asyncio.timeout(_LAST_WORDS_S):
                         await dispatcher.ended.wait()
             raise
-        session = ServerSession(session=client, dispatcher=dispatcher, transport=self._transport, client=self._client)
+        session = ServerSession(
+            session=client,
+            dispatcher=dispatcher,
+            transport=self._transport,
+            client=self._client,
+            asked_calls=asked_calls,
+        )
         is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
         if self._on_tools_changed is not None and session.facts.announces_tool_changes and is_modern:
             listener = asyncio.create_task(self._listen(client), name="mcp-listen")

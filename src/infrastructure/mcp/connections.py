@@ -27,7 +27,7 @@ from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
-from domain.mcp.server import Isolation, McpServer, McpServerKind
+from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
 from infrastructure.mcp.crashes import Crashes
@@ -294,6 +294,7 @@ class SdkMcpConnections:
             events=life,
             connect_timeout_s=self._connect_timeout_s,
             idle_timeout_s=server.config.idle_timeout_s,
+            asks=server.config.elicitation is ElicitationPolicy.ASK,
             keep_alive_s=self._keep_alive_s if is_kept else None,
             on_tools_changed=life.changes.announce if life.changes else None,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpReply
 from domain.threads.message import ImageContent
+from infrastructure.mcp.input_requests import read_input_required
 from infrastructure.mcp.text import capped, clean, clean_value
 
 _IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
@@ -23,7 +24,7 @@ def read_reply(result: Mapping[str, Any]) -> McpReply:
         case "complete":
             pass
         case "input_required":
-            raise _invalid("The server asked for input in the middle of the call, which is not supported.")
+            return McpReply(is_error=False, content=(), input_required=read_input_required(result))
         case _:
             raise _invalid("The server's reply is of an unknown kind.")
     structured = result.get("structuredContent")

@@ -7,7 +7,7 @@ to have it. Below: `exchanges.py`; replies are read in `content.py` and `catalog
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio.abc
@@ -32,8 +32,18 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpReply, ProgressCallback
+from application.mcp.ports import (
+    ContentBlock,
+    ContentKind,
+    McpCall,
+    McpFailure,
+    McpFailureKind,
+    McpInputRequired,
+    McpReply,
+    ProgressCallback,
+)
 from domain.mcp.catalog import McpToolDefinition
+from infrastructure.mcp.asked_calls import AskedCalls
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
 from infrastructure.mcp.exchanges import Exchanges
@@ -46,6 +56,7 @@ from infrastructure.mcp.transports import ServerTransport
 _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
 _COURTESY_TIMEOUT_S = 5.0
+_ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 
 
 class ObservedDispatcher(JSONRPCDispatcher):
@@ -104,6 +115,7 @@ class ServerSession:
         dispatcher: ObservedDispatcher,
         transport: ServerTransport,
         client: Implementation,
+        asked_calls: AskedCalls,
     ) -> None:
         assert session.protocol_version is not None  # negotiated
         self.facts = _read_facts(session, session.protocol_version)
@@ -118,12 +130,15 @@ class ServerSession:
                 CLIENT_INFO_META_KEY: client.model_dump(by_alias=True, mode="json", exclude_none=True),
                 CLIENT_CAPABILITIES_META_KEY: {},
             }
+        # What the client can do is said with each request (MCP 2026-07-28, basic/lifecycle).
+        self._asking_meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: _ELICITATION} if self._is_modern else {}
         self._header_maps: Mapping[str, HeaderMap] | None = None
         self._definitions: Mapping[str, McpToolDefinition] | None = None
         self._generation = 0
         self._listing = asyncio.Lock()
         self._exchanges = dispatcher.exchanges
         self._courtesies: set[asyncio.Task[None]] = set()
+        self._asked_calls = asked_calls
 
     @property
     def is_over(self) -> bool:
@@ -134,13 +149,13 @@ class ServerSession:
         """One call, answered by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
         await self._check_definition(call, deadline)
         try:
-            return read_reply(await self._call(call, deadline, on_progress))
+            return await self._reply(call, deadline, on_progress)
         except McpFailure as exc:
             if exc.rpc_code != HEADER_MISMATCH or not self._is_modern or self._header_maps is not None:
                 raise
         # The server wants arguments in headers and did not run the call: its list of tools says which ones.
         await self.list_tools(deadline)
-        return read_reply(await self._call(call, deadline, on_progress))
+        return await self._reply(call, deadline, on_progress)
 
     async def list_tools(self, deadline: float) -> ToolListing:
         """All tools, by `deadline`. A server that has no such method has no tools. Raises McpFailure,
@@ -206,17 +221,35 @@ class ServerSession:
         for task in self._courtesies:
             task.cancel()
 
+    async def _reply(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
+        with self._asked_calls.during(call) as asked:
+            try:
+                reply = read_reply(await self._call(call, deadline, on_progress))
+            except McpFailure as exc:
+                if not asked.questions or exc.kind is not McpFailureKind.SERVER_ERROR:
+                    raise
+                words = ContentBlock(kind=ContentKind.TEXT, text=exc.detail)
+                reply = McpReply(is_error=True, content=(words,))
+        if asked.questions:
+            return replace(reply, input_required=McpInputRequired(questions=tuple(asked.questions), ended=True))
+        return reply
+
     async def _call(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> dict[str, Any]:
         params: dict[str, Any] = {"name": call.tool_name, "arguments": call.arguments}
         if call.meta:
             params["_meta"] = dict(call.meta)
+        if call.input_responses is not None:
+            params["inputResponses"] = dict(call.input_responses)
+        if call.request_state is not None:
+            params["requestState"] = call.request_state
         headers: dict[str, str] = {}
         if self._is_modern:
             headers[MCP_NAME_HEADER] = encode_header_value(call.tool_name)
             header_map = (self._header_maps or {}).get(call.tool_name)
             if header_map:
                 headers |= mcp_param_headers(header_map, call.arguments)
-        return await self._request("tools/call", params, deadline, headers=headers, on_progress=on_progress)
+        meta = self._asking_meta if call.accepts_input else self._meta
+        return await self._request("tools/call", params, deadline, headers=headers, meta=meta, on_progress=on_progress)
 
     async def _request(
         self,
@@ -225,10 +258,11 @@ class ServerSession:
         deadline: float,
         *,
         headers: Mapping[str, str] | None = None,
+        meta: Mapping[str, Any] | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> dict[str, Any]:
         if self._is_modern:
-            params["_meta"] = {**params.get("_meta", {}), **self._meta}
+            params["_meta"] = {**params.get("_meta", {}), **(meta or self._meta)}
         request_id = self._exchanges.new_id()
         headers = {**self._headers, **(headers or {})}
         if self._is_modern:

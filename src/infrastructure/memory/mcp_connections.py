@@ -44,6 +44,9 @@ class Invocation:
     meta: Mapping[str, str]
     memory: dict[str, JsonValue]
     report_progress: ProgressCallback
+    accepts_input: bool = False
+    input_responses: Mapping[str, JsonObject] | None = None
+    request_state: str | None = None
 
 
 Handler = Callable[[Invocation], Awaitable[McpReply]]
@@ -129,6 +132,9 @@ class InMemoryMcpConnections:
             meta=call.meta or {},
             memory=memory,
             report_progress=_shielded(on_progress),
+            accepts_input=call.accepts_input,
+            input_responses=call.input_responses,
+            request_state=call.request_state,
         )
         try:
             async with asyncio.timeout(call.timeout_s):

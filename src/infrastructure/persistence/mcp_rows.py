@@ -11,6 +11,7 @@ from domain.mcp.pinning import PinnedTool
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
+    ElicitationPolicy,
     Isolation,
     McpServer,
     McpServerConfig,
@@ -167,6 +168,7 @@ def _config_to_json(config: McpServerConfig) -> JsonObject:
         "isolation": config.isolation.value,
         "on_connection_loss": config.on_connection_loss.value,
         "output_validation": config.output_validation.value,
+        "elicitation": config.elicitation.value,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,
@@ -205,6 +207,7 @@ def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
         isolation=Isolation(config["isolation"]),
         on_connection_loss=ConnectionLoss(config.get("on_connection_loss", ConnectionLoss.MARK_UNHEALTHY)),
         output_validation=OutputValidation(config["output_validation"]),
+        elicitation=ElicitationPolicy(config.get("elicitation", ElicitationPolicy.DECLINE)),
         timeout_s=config["timeout_s"],
         idle_timeout_s=config["idle_timeout_s"],
         max_response_bytes=config["max_response_bytes"],

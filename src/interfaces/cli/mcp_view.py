@@ -19,6 +19,7 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "env": ", ".join(server.env),
             "headers": ", ".join(server.headers),
             "isolation": server.isolation,
+            "elicitation": server.elicitation,
             "trusted": "yes" if server.trusted else "no",
             "enabled": "yes" if server.enabled else "no",
             "on connection loss": server.on_connection_loss,

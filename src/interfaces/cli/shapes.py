@@ -20,8 +20,17 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Elicitation:
+    """What a call's server asks: a form (`schema`), or a page to visit."""
+
+    message: str
+    schema: dict[str, object] | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a message, of any kind: text, image, tool_use or tool_result."""
+    """A part of a message, of any kind: text, image, tool_use (perhaps with a question) or tool_result."""
 
     type: str
     text: str = ""
@@ -29,6 +38,7 @@ class Part:
     name: str = ""
     params: dict[str, object] = field(default_factory=dict)
     malformed: str | None = None
+    elicitation: Elicitation | None = None
     tool_id: str = ""
     tool_name: str = ""
     result: str = ""
@@ -162,6 +172,7 @@ class McpServer:
     headers: dict[str, object] = field(default_factory=dict)
     trusted: bool = False
     isolation: str = ""
+    elicitation: str = ""
     on_connection_loss: str = ""
     max_concurrency: int | None = None
     rate_limit: dict[str, float] | None = None

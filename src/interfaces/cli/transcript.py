@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from interfaces.cli.shapes import Message, Part, Run
+from interfaces.cli.shapes import Elicitation, Message, Part, Run
 from interfaces.cli.terminal import Terminal, one_line, short_json
 
 _RESULT_LIMIT = 2000
@@ -70,5 +70,24 @@ def show_pending(terminal: Terminal, run: Run) -> None:
     terminal.note(f"The run {run.id} waits for the result of:")
     for call in run.pending:
         terminal.note(f"{_INDENT}{call_text(call)}  [{call.id}]")
-    results = " ".join(f"--result {call.id}=TEXT" for call in run.pending)
+        if call.elicitation is not None:
+            terminal.note(f"{_INDENT}{_INDENT}{_question(call.elicitation)}")
+    results = " ".join(
+        f"{'--result' if call.elicitation is None else '--answer'} {call.id}={_given(call)}" for call in run.pending
+    )
     terminal.note(f"Go on with: dragoman run-resume {run.id} {results}")
+
+
+def _question(asked: Elicitation) -> str:
+    """What a server asks, on one line. It says what it likes: no control characters get to the terminal."""
+    if asked.url is not None:
+        return f"asks you to visit {one_line(asked.url, 300)}: {one_line(asked.message, 300)}"
+    fields = (asked.schema or {}).get("properties")
+    names = ", ".join(one_line(name, 40) for name in fields) if isinstance(fields, dict) else ""
+    return f"asks: {one_line(asked.message, 300)}" + (f" ({names})" if names else "")
+
+
+def _given(call: Part) -> str:
+    if call.elicitation is None:
+        return "TEXT"
+    return "accept" if call.elicitation.url is not None else "'{…}'"

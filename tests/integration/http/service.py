@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast
 
@@ -12,18 +12,32 @@ from litestar import Litestar
 from litestar.testing import AsyncTestClient
 from litestar.types import Receive, Scope, Send
 
+from application.runs.sealed_input import sealed
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
+from domain.runs.ledger import ToolCallState
+from domain.tools.elicitation import Elicitation, InputRound
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.state import InMemoryState
+from infrastructure.secrets import SecretBox
 from interfaces.http.app import create_app
-from tests.builders import ORG, OTHER_ORG, a_displayable_call, a_key, an_organization
-from tests.contract.run_steps import answer_step, claim, finish_step, reply_step, suspend_step
+from tests.builders import ORG, OTHER_ORG, a_displayable_call, a_key, a_tool_call, an_organization
+from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores
-from tests.integration.http.wiring import in_memory_stores, use_cases
+from tests.integration.http.wiring import BOX_KEY, in_memory_stores, use_cases
 
 MODEL = "scripted:demo.yaml"
+COLOUR = InputRound(
+    number=1,
+    questions=(
+        Elicitation(
+            request_id="colour",
+            message="Which colour?",
+            schema={"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]},
+        ),
+    ),
+)
 OTHER_ADMIN = "dgm_admin-of-the-other-organization"
 
 
@@ -39,6 +53,8 @@ class Act(StrEnum):
     FINISH = "finish"
     ASK = "ask"
     """Ask the client to show an email; finish once that is settled."""
+    ELICIT = "elicit"
+    """Call a tool whose server asks for a colour."""
 
 
 class ObedientWorker:
@@ -61,6 +77,16 @@ class ObedientWorker:
             reply = reply_step(claimed.run, text="Done.")
             await journal.commit(claimed.lease, reply)
             await journal.commit(claimed.lease, finish_step(reply.run))
+            return
+        if self.act is Act.ELICIT:
+            asking = replace(
+                a_tool_call(run_id=run_id),
+                state=ToolCallState.AWAITING_INPUT,
+                elicitation=COLOUR.current,
+                input=sealed(COLOUR, SecretBox([BOX_KEY])),
+            )
+            await journal.commit(claimed.lease, reply_step(claimed.run, a_tool_call(run_id=run_id)))
+            await journal.commit(claimed.lease, asking_step(claimed.run, asking))
             return
         call = a_displayable_call(run_id=run_id)
         await journal.commit(claimed.lease, reply_step(claimed.run, call))

@@ -12,6 +12,7 @@ FILES: dict[str, object] = {
     "args": ["--root", "."],
     "env": {"TOKEN": "s3cret"},
     "isolation": "shared",
+    "elicitation": "ask",
 }
 
 
@@ -25,9 +26,11 @@ async def test_a_server_is_registered_read_changed_and_deleted(service: Service)
     assert (await service.call("GET", "/v1/mcp-servers")).json() == {"data": [server], "next_cursor": None}
 
     changed = await service.call(
-        "PATCH", "/v1/mcp-servers/files", json={"timeout_s": 5, "enabled": False}, headers={"If-Match": '"1"'}
+        "PATCH", "/v1/mcp-servers/files", json={"timeout_s": 5, "elicitation": "decline"}, headers={"If-Match": '"1"'}
     )
-    assert changed.json().items() >= {"timeout_s": 5.0, "enabled": False, "revision": 2, "slug": "files"}.items()
+    assert (
+        changed.json().items() >= {"timeout_s": 5.0, "elicitation": "decline", "revision": 2, "slug": "files"}.items()
+    )
     problem_of(
         await service.call("PATCH", "/v1/mcp-servers/files", json={"timeout_s": 6}, headers={"If-Match": '"1"'}),
         412,

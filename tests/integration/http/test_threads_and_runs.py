@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from domain.json_value import JsonObject
 from tests.integration.http.service import MODEL, Act, Conversation, Service, paths_of, problem_of
 
 
@@ -272,3 +273,27 @@ async def test_input_that_is_not_content_is_refused_with_its_path(
 ) -> None:
     response = await service.call("POST", "/v1/runs", json={"agent": "guide", "input": parts})
     assert paths_of(problem_of(response, 422, "body_invalid")) == paths
+
+
+@pytest.mark.requirement("B4", "C5")
+async def test_a_run_whose_tool_asks_for_input_is_resumed_with_an_answer_that_fits(service: Service) -> None:
+    service.worker.act = Act.ELICIT
+    waiting = (await service.call("POST", "/v1/runs/wait", json=RUN)).json()["run"]
+    [use] = waiting["pending"]
+    assert waiting["status"] == "requires_action"
+    assert (use["type"], use["elicitation"]["message"]) == ("tool_use", "Which colour?")
+    assert use["elicitation"]["schema"]["required"] == ["colour"]
+    resume = f"/v1/runs/{waiting['id']}/resume"
+
+    def answering(content: JsonObject) -> JsonObject:
+        result: JsonObject = {"action": "accept", "content": content}
+        return {"tool_results": [{"tool_call_id": use["id"], "result": result}]}
+
+    refused = await service.call("POST", resume, json=answering({"colour": 7}))
+    assert paths_of(problem_of(refused, 422, "elicitation_answer_invalid")) == ["tool_results.0.result.content"]
+    assert (await service.call("GET", f"/v1/runs/{waiting['id']}")).json() == waiting
+
+    service.worker.act = Act.REST
+    resumed = await service.call("POST", resume, json=answering({"colour": "red"}))
+    assert (resumed.status_code, resumed.json()["status"], resumed.json()["pending"]) == (200, "queued", [])
+    problem_of(await service.call("POST", resume, json=answering({"colour": "red"})), 409, "run_not_waiting")

@@ -76,9 +76,13 @@ from infrastructure.memory.surroundings import START, SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
+from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
+from infrastructure.secrets import SecretBox
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
+
+BOX_KEY = "a key of the tests"
 
 
 class ModelsThat:
@@ -193,7 +197,9 @@ def use_cases(
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
         start_run=StartRun(runs=runs, agents=agents, models=known_models, queue=queue, clock=clock, ids=ids),
-        resume_run=ResumeRun(runs=runs, queue=queue, clock=clock),
+        resume_run=ResumeRun(
+            runs=runs, queue=queue, schemas=JsonSchemaValidator(), box=SecretBox([BOX_KEY]), clock=clock
+        ),
         cancel_run=CancelRun(runs=runs, queue=queue, clock=clock),
         watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
         get_run=GetRun(runs=runs),

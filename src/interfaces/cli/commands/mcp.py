@@ -101,6 +101,12 @@ def add_server(
     isolation: Annotated[
         str | None, typer.Option("--isolation", metavar="MODE", help="Who shares a connection: shared, thread or run.")
     ] = None,
+    elicitation: Annotated[
+        str | None,
+        typer.Option(
+            "--elicitation", metavar="MODE", help="When it asks for input in the middle of a call: decline, or ask you."
+        ),
+    ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -147,6 +153,8 @@ def add_server(
     body |= auth_of(bearer_secret, oauth=oauth)
     if isolation is not None:
         body["isolation"] = isolation
+    if elicitation is not None:
+        body["elicitation"] = elicitation
     if loss is not None:
         body["on_connection_loss"] = loss
     if rate_limit is not None:

@@ -1,5 +1,6 @@
 """`dragoman run-show`, `run-cancel`, `run-resume`: runs that exist."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -79,13 +80,24 @@ def run_resume(
     context: typer.Context,
     run_id: RunId,
     result: Annotated[
-        list[str], typer.Option("--result", metavar="CALL_ID=TEXT", help="What a pending call came to. Repeatable.")
-    ],
+        list[str] | None,
+        typer.Option("--result", metavar="CALL_ID=TEXT", help="What a pending call came to. Repeatable."),
+    ] = None,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answer",
+            metavar="CALL_ID=ANSWER",
+            help="To what a call's server asks: the form's fields as a JSON object, accept, decline or cancel. Repeatable.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Give a waiting run its results and follow it on. Exit codes are those of `dragoman run`."""
     session = session_of(context)
-    tool_results = [_tool_result(entry) for entry in result]
+    tool_results = [*map(_tool_result, result or ()), *map(_answer, answer or ())]
+    if not tool_results:
+        raise BadUsage("Say what pending calls came to: --result CALL_ID=TEXT, or --answer CALL_ID=ANSWER.")
 
     async def resume(api: ServiceApi) -> int:
         from interfaces.cli.following import follow_to_rest, stopped_by_signals
@@ -109,3 +121,18 @@ def _tool_result(entry: str) -> JsonValue:
     if not separator or not call_id:
         raise BadUsage(f"--result takes CALL_ID=TEXT, not {entry[:40]!r}.")
     return {"tool_call_id": call_id, "result": text}
+
+
+def _answer(entry: str) -> JsonValue:
+    call_id, separator, text = entry.partition("=")
+    if not separator or not call_id:
+        raise BadUsage(f"--answer takes CALL_ID=ANSWER, not {entry[:40]!r}.")
+    if text in ("accept", "decline", "cancel"):
+        return {"tool_call_id": call_id, "result": {"action": text}}
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise BadUsage("--answer takes a JSON object with the form's fields, or accept, decline or cancel.")
+    return {"tool_call_id": call_id, "result": {"action": "accept", "content": content}}

@@ -10,6 +10,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
+    ElicitationPolicy,
     Isolation,
     McpServerConfig,
     McpServerKind,
@@ -39,6 +40,7 @@ Kind = Annotated[McpServerKind, Field(strict=False)]
 IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
 LossStrategy = Annotated[ConnectionLoss, Field(strict=False)]
+ElicitationMode = Annotated[ElicitationPolicy, Field(strict=False)]
 
 
 class RateLimitBody(Body):
@@ -94,6 +96,10 @@ class McpServerBody(Body):
         description="While the connection its organization shares is lost: keep its tools, or leave them out of new runs.",
     )
     output_validation: ValidationMode = OutputValidation.WARN
+    elicitation: ElicitationMode = Field(
+        default=ElicitationPolicy.DECLINE,
+        description="When it asks for input in the middle of a call: say no, or let the run wait for an answer.",
+    )
     timeout_s: float = Field(default=30.0, gt=0, description="Of each call.")
     idle_timeout_s: float = Field(default=300.0, gt=0, description="How long an unused connection is kept.")
     max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0)
@@ -128,6 +134,7 @@ class McpServerBody(Body):
             isolation=self.isolation or default_isolation(self.kind),
             on_connection_loss=self.on_connection_loss,
             output_validation=self.output_validation,
+            elicitation=self.elicitation,
             timeout_s=self.timeout_s,
             idle_timeout_s=self.idle_timeout_s,
             max_response_bytes=self.max_response_bytes,
@@ -174,6 +181,7 @@ class UpdateMcpServerBody(Patch):
     isolation: IsolationMode | None = None
     on_connection_loss: LossStrategy | None = None
     output_validation: ValidationMode | None = None
+    elicitation: ElicitationMode | None = None
     timeout_s: float | None = Field(default=None, gt=0)
     idle_timeout_s: float | None = Field(default=None, gt=0)
     max_response_bytes: int | None = Field(default=None, gt=0)

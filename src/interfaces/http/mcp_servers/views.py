@@ -44,6 +44,7 @@ class McpServerView(TypedDict):
     isolation: str
     on_connection_loss: str
     output_validation: str
+    elicitation: str
     timeout_s: float
     idle_timeout_s: float
     max_response_bytes: int
@@ -190,6 +191,7 @@ def server_view(server: McpServer) -> McpServerView:
         "isolation": config.isolation.value,
         "on_connection_loss": config.on_connection_loss.value,
         "output_validation": config.output_validation.value,
+        "elicitation": config.elicitation.value,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,

@@ -63,7 +63,8 @@ class RunBody(Body):
 
 
 class ToolResultBody(Body):
-    """What a displayed tool came to; any JSON value."""
+    """What a displayed tool came to: any JSON value. Of a call with an `elicitation`: `{action: accept | decline | cancel,
+    content}`, where `content` fits the elicitation's schema."""
 
     tool_call_id: str
     result: object

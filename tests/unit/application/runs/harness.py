@@ -53,6 +53,7 @@ from infrastructure.memory.state import InMemoryState, StoredThread
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.secrets import SecretBox
 from tests.builders import (
     KEY,
     ORG,
@@ -89,7 +90,11 @@ class Worker:
             ask_model=AskModel(models=house.model, prices=house.prices, tracer=house.tracer, clock=house.clock),
             record_reply=RecordReply(check=CheckToolCall(schemas=house.schemas), clock=house.clock),
             call_tools=CallTools(
-                execute_tool=house.execute_tool, tracer=house.tracer, clock=house.clock, settings=house.call_settings
+                execute_tool=house.execute_tool,
+                box=house.box,
+                tracer=house.tracer,
+                clock=house.clock,
+                settings=house.call_settings,
             ),
             prices=house.prices,
             clock=house.clock,
@@ -141,6 +146,7 @@ class RunHarness:
         self.prices = FlatPrices()
         self.tracer = RecordingTracer()
         self.schemas = JsonSchemaValidator()
+        self.box = SecretBox(["a key of the tests"])
         self.call_settings = call_settings or CallToolsSettings()
         self.agents = InMemoryAgentStore(self.state)
         self.servers = InMemoryMcpServerStore(self.state)
@@ -266,7 +272,7 @@ class RunHarness:
             ClientToolResult(tool_call_id=call_id, result=result, is_error=is_error)
             for call_id, result in results.items()
         )
-        use_case = ResumeRun(runs=self.runs, queue=self.queue, clock=self.clock)
+        use_case = ResumeRun(runs=self.runs, queue=self.queue, schemas=self.schemas, box=self.box, clock=self.clock)
         return await use_case.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
 
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:

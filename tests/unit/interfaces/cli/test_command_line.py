@@ -80,6 +80,9 @@ def test_the_module_is_the_command_too() -> None:
         (["mcp", "add", "x", "--url", "http://x", "--header", "oops"], "--header"),
         (["run", "hi", "--agent", "guide", "--server", "time"], "--server"),
         (["run-resume", "run_1", "--result", "oops"], "--result"),
+        (["run-resume", "run_1", "--answer", "oops"], "--answer"),
+        (["run-resume", "run_1", "--answer", "call_1=red"], "--answer"),
+        (["run-resume", "run_1"], "--answer"),
         (["thread", "show", ""], "id"),
     ],
 )

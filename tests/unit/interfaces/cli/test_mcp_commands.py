@@ -28,7 +28,7 @@ TOOL: JsonObject = {"name": "now", "model_name": "mcp__time__now", "description"
 def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
     service = FakeService().on("POST", "/v1/mcp-servers", httpx.Response(201, json=SERVER))
     outcome = service.run(
-        "mcp", "add", "time", "--env", "TOKEN=a=b", "--trusted", "--isolation", "thread",
+        "mcp", "add", "time", "--env", "TOKEN=a=b", "--trusted", "--isolation", "thread", "--elicitation", "ask",
         "--", "python", "-m", "mcp_server_time", "--help", "--json",
     )  # fmt: skip
     assert outcome.exit_code == 0
@@ -41,6 +41,7 @@ def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
             "args": ["-m", "mcp_server_time", "--help", "--json"],
             "env": {"TOKEN": "a=b"},
             "isolation": "thread",
+            "elicitation": "ask",
         }
     ]
     assert "dragoman mcp test time" in outcome.err

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli import following
 from interfaces.cli.following import Interruption, exit_code_of, follow_to_rest
 from interfaces.cli.run_view import summary
@@ -324,6 +324,53 @@ def test_resuming_sends_the_results_and_follows_from_there() -> None:
         {"tool_results": [{"tool_call_id": "call_1", "result": "sent=yes"}, {"tool_call_id": "call_2", "result": ""}]}
     ]
     assert "Let me see." not in outcome.err
+
+
+@pytest.mark.requirement("B4")
+def test_questions_of_servers_are_shown_and_answered() -> None:
+    form: JsonObject = {"type": "object", "properties": {"colour": {}, "size": {}}}
+    asking: list[JsonValue] = [
+        {**USE, "elicitation": {"request_id": "1.a", "message": "Which\x1b[2J?", "schema": form}},
+        {
+            **USE,
+            "id": "call_2",
+            "elicitation": {"request_id": "1.b", "message": "Sign in.", "url": "https://example.org"},
+        },
+    ]
+    run = run_document("requires_action", pending=asking, finished_at=None)
+    outcome = service_of(run, event(1, "run.requires_action", pending=asking)).run("run", "hi", "--agent", "guide")
+    assert outcome.exit_code == 3
+    assert "asks: Which" in outcome.err
+    assert "\x1b[2J" not in outcome.err
+    assert "(colour, size)" in outcome.err
+    assert "https://example.org" in outcome.err
+    assert "run-resume run_1 --answer call_1='{…}' --answer call_2=accept" in outcome.err
+
+    service = (
+        service_of(run_document(output="Sent."), *EVENTS)
+        .on("GET", "/v1/runs/run_1/events", {"data": [*EVENTS[:8]], "next_cursor": None})
+        .on("POST", "/v1/runs/run_1/resume", run_document("queued"))
+    )
+    outcome = service.run(
+        "run-resume",
+        "run_1",
+        "--answer",
+        'call_1={"colour": "red"}',
+        "--answer",
+        "call_2=decline",
+        "--result",
+        "call_3=x",
+    )
+    assert outcome.exit_code == 0
+    assert service.sent("POST", "/v1/runs/run_1/resume") == [
+        {
+            "tool_results": [
+                {"tool_call_id": "call_3", "result": "x"},
+                {"tool_call_id": "call_1", "result": {"action": "accept", "content": {"colour": "red"}}},
+                {"tool_call_id": "call_2", "result": {"action": "decline"}},
+            ]
+        }
+    ]
 
 
 @pytest.mark.parametrize(
