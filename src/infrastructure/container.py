@@ -690,7 +690,7 @@ class Container(containers.DeclarativeContainer):
         Authenticate, identities=identities, cache=token_cache
     )
     bootstrap_identity: providers.Provider[BootstrapIdentity] = providers.Singleton(
-        BootstrapIdentity, identities=identities, clock=clock, ids=ids
+        BootstrapIdentity, identities=identities, first_key=home, clock=clock, ids=ids
     )
     create_api_key: providers.Provider[CreateApiKey] = providers.Singleton(
         CreateApiKey, identities=identities, clock=clock, ids=ids

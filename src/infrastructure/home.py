@@ -24,6 +24,10 @@ class Home:
         return self.path / "admin.key"
 
     @property
+    def _draft_path(self) -> Path:
+        return self.path / "admin.key.draft"
+
+    @property
     def serve_path(self) -> Path:
         """Where the running service says how it is reached."""
         return self.path / "serve.json"
@@ -63,16 +67,28 @@ class Home:
                 locks.enter_context(_locked(lock, f"the database {self.database_path}", hint))
             yield
 
-    def write_admin_key(self, token: str) -> None:
-        """Keep the first key for the CLI, readable by the owner alone."""
-        self._write_private(self.admin_key_path, token + "\n")
+    def draft(self, fresh: str) -> str:
+        """The token that was drafted before, else `fresh`, drafted now; readable by the owner alone."""
+        with _written(self._draft_path):
+            drafted = _text_of(self._draft_path)
+        if drafted:
+            return drafted
+        self._write_private(self._draft_path, fresh + "\n")
+        return fresh
+
+    def keep(self) -> None:
+        """The draft becomes the first key, where the CLI finds it."""
+        with _written(self.admin_key_path):
+            self._draft_path.replace(self.admin_key_path)
+
+    def discard(self) -> None:
+        """The draft is forgotten."""
+        with _written(self._draft_path):
+            self._draft_path.unlink(missing_ok=True)
 
     def read_admin_key(self) -> str | None:
         """The first key, or None if the file is gone."""
-        try:
-            return self.admin_key_path.read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
+        return _text_of(self.admin_key_path)
 
     @contextmanager
     def announced(self, url: str) -> Iterator[None]:
@@ -85,10 +101,29 @@ class Home:
 
     def _write_private(self, path: Path, text: str) -> None:
         temporary = path.with_suffix(".new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.replace(path)
+        with _written(path):
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        reason = exc.strerror or "it cannot be written"
+        raise ServiceError("home_unusable", ErrorKind.UNAVAILABLE, f"Cannot write {path}: {reason}.") from exc
 
 
 @contextmanager

@@ -5,6 +5,7 @@ Above: the service and the CLI. Below: every adapter that must be opened.
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
@@ -34,16 +35,15 @@ def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
 async def running(container: Container, *, worker: bool = True) -> AsyncIterator[None]:
     """The whole system, open: HOME owned, schema current, runs recovered and being executed. Raises ServiceError when
     it cannot start (`home_in_use`, `storage_unavailable`, …)."""
-    home = container.home()
+    # Whatever is made in HOME from here on, by whichever library, is its owner's alone.
+    os.umask(0o077)
     async with AsyncExitStack() as stack:
-        stack.enter_context(home.owned())
+        stack.enter_context(container.home().owned())
         await asyncio.to_thread(container.upgrade_schema)
         database = container.database()
         await database.start()
         stack.push_async_callback(database.stop)
-        bootstrapped = await container.bootstrap_identity().execute()
-        if bootstrapped is not None:
-            home.write_admin_key(bootstrapped.token)
+        await container.bootstrap_identity().execute()
         tracer = container.tracer()
         stack.push_async_callback(tracer.close)
         stack.push_async_callback(container.lazy_providers().close)

@@ -142,7 +142,10 @@ def _announce(container: Container, url: str, *, first_start: bool) -> None:
     """Tell whoever started us. The first key is shown once, and only to a terminal."""
     home = container.home()
     lines = [f"Dragoman is ready on {url}", f"API key: {home.admin_key_path}"]
-    if first_start and sys.stdout.isatty():
-        lines[1] = f"API key (also in {home.admin_key_path}): {home.read_admin_key()}"
+    key = home.read_admin_key()
+    if key is None:
+        lines[1] = f"API key: {home.admin_key_path} is missing; use a key of this installation"
+    elif first_start and sys.stdout.isatty():
+        lines[1] = f"API key (also in {home.admin_key_path}): {key}"
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

@@ -21,6 +21,8 @@ def test_a_first_start_makes_a_private_home_and_says_where_it_listens_and_where_
             assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
         [key] = service.call("GET", "/api-keys")["data"]
         assert service.key not in str(key)
+        for name in ("dragoman.db", "lock"):
+            assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
     key_of_first_start = (home / "admin.key").read_text()
     with serving(home):
         assert (home / "admin.key").read_text() == key_of_first_start

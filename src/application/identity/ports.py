@@ -43,3 +43,21 @@ class IdentityStore(Protocol):
     async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
         """Keys, newest first."""
         ...
+
+
+class FirstKey(Protocol):
+    """Where the token of the first start is kept for the person who starts the service. Each raises UNAVAILABLE when that
+    place cannot be written."""
+
+    def draft(self, fresh: str) -> str:
+        """The token to make the first key with: one that was drafted and never kept or discarded, else `fresh`, which is
+        drafted now. A draft survives the process."""
+        ...
+
+    def keep(self) -> None:
+        """The draft is a key: put it where it is looked for."""
+        ...
+
+    def discard(self) -> None:
+        """The draft is no key."""
+        ...

@@ -1,5 +1,7 @@
 """API keys: first start, authentication, creation, revocation."""
 
+from pathlib import Path
+
 import pytest
 from pytest_mock import MockerFixture
 
@@ -15,6 +17,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import ApiKey, hash_token
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
+from infrastructure.home import Home
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
@@ -25,15 +28,16 @@ TOKEN = "dgm_secret"
 
 
 class Keys:
-    """The identity slice over in-memory tables."""
+    """The identity slice over in-memory tables, and a HOME in a folder."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.home = Home(folder)
         self.state = InMemoryState()
         self.store = InMemoryIdentityStore(self.state)
         self.cache = TokenCache(capacity=2)
         clock, ids = FixedClock(), SequentialIds()
         self.authenticate = Authenticate(identities=self.store, cache=self.cache)
-        self.bootstrap = BootstrapIdentity(identities=self.store, clock=clock, ids=ids)
+        self.bootstrap = BootstrapIdentity(identities=self.store, first_key=self.home, clock=clock, ids=ids)
         self.create = CreateApiKey(identities=self.store, clock=clock, ids=ids)
         self.list = ListApiKeys(identities=self.store)
         self.revoke = RevokeApiKey(identities=self.store, cache=self.cache, clock=clock, ids=ids)
@@ -43,8 +47,8 @@ class Keys:
 
 
 @pytest.fixture
-def keys() -> Keys:
-    return Keys()
+def keys(tmp_path: Path) -> Keys:
+    return Keys(tmp_path)
 
 
 @pytest.mark.requirement("C6")
@@ -57,10 +61,51 @@ async def test_the_first_start_makes_the_default_organization_and_a_platform_adm
 
 
 async def test_a_later_start_makes_nothing(keys: Keys) -> None:
-    await keys.bootstrap.execute()
+    made = await keys.bootstrap.execute()
+    assert made is not None
     before = dict(keys.state.keys)
     assert await keys.bootstrap.execute() is None
     assert keys.state.keys == before
+    assert keys.home.read_admin_key() == made.token
+    assert [path.name for path in keys.home.path.iterdir()] == ["admin.key"]
+
+
+async def test_a_deleted_first_key_is_not_replaced(keys: Keys) -> None:
+    await keys.bootstrap.execute()
+    keys.home.admin_key_path.unlink()
+    assert await keys.bootstrap.execute() is None
+    assert keys.home.read_admin_key() is None
+    assert list(keys.home.path.iterdir()) == []
+
+
+async def test_a_start_that_died_before_its_key_was_stored_locks_nobody_out(keys: Keys, mocker: MockerFixture) -> None:
+    died = mocker.patch.object(keys.store, "bootstrap", side_effect=RuntimeError)
+    with pytest.raises(RuntimeError):
+        await keys.bootstrap.execute()
+    mocker.stop(died)
+    made = await keys.bootstrap.execute()
+    assert made is not None
+    assert keys.home.read_admin_key() == made.token
+
+
+async def test_a_start_that_died_before_its_key_was_kept_locks_nobody_out(keys: Keys, mocker: MockerFixture) -> None:
+    died = mocker.patch.object(keys.home, "keep", side_effect=RuntimeError)
+    with pytest.raises(RuntimeError):
+        await keys.bootstrap.execute()
+    mocker.stop(died)
+    assert keys.home.read_admin_key() is None
+    assert await keys.bootstrap.execute() is None
+    token = keys.home.read_admin_key()
+    assert token is not None
+    assert (await keys.authenticate.execute(AuthenticateCommand(token=token))).platform
+
+
+async def test_a_key_that_cannot_be_kept_is_one_sentence_and_nothing_is_stored(keys: Keys) -> None:
+    (keys.home.path / "admin.key.new").mkdir()
+    with pytest.raises(ServiceError) as caught:
+        await keys.bootstrap.execute()
+    assert caught.value.code == "home_unusable"
+    assert keys.state.organizations == {}
 
 
 @pytest.mark.requirement("C6")
