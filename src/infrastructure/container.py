@@ -114,6 +114,7 @@ from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime, packaged_node
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
 from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.process_limits import parse_process_limits
@@ -254,7 +255,7 @@ def _oauth(
     servers: McpServerStore,
     secrets: SecretStore,
     store: SqlOAuthStore,
-    redactor: Redactor,
+    known_secrets: KnownSecrets,
     egress: EgressPolicy,
     address: ListeningAddress,
 ) -> LazyOAuth:
@@ -266,7 +267,7 @@ def _oauth(
         return OAuthParts(
             remote=RemoteClient(egress=egress),
             store=store,
-            secrets=SecretValues(secrets=secrets, redactor=redactor),
+            secrets=SecretValues(secrets=secrets, known=known_secrets),
             find_server=servers.get,
             address=address,
             clock=clock,
@@ -282,7 +283,7 @@ def _connections(
     ids: IdSource,
     catalogs: McpCatalogStore,
     secrets: SecretStore,
-    redactor: Redactor,
+    known_secrets: KnownSecrets,
     egress: EgressPolicy,
     oauth: LazyOAuth,
     launches: InstalledLaunches,
@@ -297,13 +298,13 @@ def _connections(
         return SdkMcpConnections(
             transports=ServerTransports(
                 remote=RemoteClient(egress=egress),
-                secrets=SecretValues(secrets=secrets, redactor=redactor),
+                secrets=SecretValues(secrets=secrets, known=known_secrets),
                 credentials=oauth.loaded().credentials,
                 environment={**base_process_environment(), "PATH": node.search_path},
                 launch=launches.of,
                 limits=parse_process_limits(settings.mcp_process_limits),
             ),
-            redact=redactor.redact,
+            known_secrets=known_secrets,
             clock=clock,
             client_version=version("dragoman"),
             on_tools_changed=supervised.tools_changed,
@@ -379,6 +380,7 @@ class Container(containers.DeclarativeContainer):
         Home, settings.provided.home, database_path=settings.provided.database_path
     )
     redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
+    known_secrets: providers.Provider[KnownSecrets] = providers.Singleton(KnownSecrets, redactor)
     secret_box: providers.Provider[SecretBox] = providers.Singleton(_secret_box, settings)
     egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)
     public_address: providers.Provider[ListeningAddress] = providers.Singleton(
@@ -442,7 +444,7 @@ class Container(containers.DeclarativeContainer):
         servers=servers,
         secrets=secrets,
         store=oauth_store,
-        redactor=redactor,
+        known_secrets=known_secrets,
         egress=egress_policy,
         address=public_address,
     )
@@ -453,7 +455,7 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
         catalogs=catalogs,
         secrets=secrets,
-        redactor=redactor,
+        known_secrets=known_secrets,
         egress=egress_policy,
         oauth=oauth,
         launches=server_launches,
@@ -663,7 +665,6 @@ class Container(containers.DeclarativeContainer):
         GetMcpServerLogs, servers=servers, connections=connections, installer=mcp_installer
     )
 
-    # Identity and audit.
     authorize_mcp_server: providers.Provider[AuthorizeMcpServer] = providers.Singleton(
         AuthorizeMcpServer, servers=servers, authorizer=oauth
     )
@@ -680,6 +681,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
+    # Identity and audit.
         GetOrganization, organizations=organizations
     )
     update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(

@@ -31,6 +31,7 @@ from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServer
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
 from infrastructure.mcp.crashes import Crashes
+from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from infrastructure.mcp.server_record import ServerRecord
 from infrastructure.mcp.server_session import ServerFacts, ServerSession, UnusableConnectionError
@@ -52,9 +53,10 @@ class SdkMcpConnections:
     """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
 
     `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
-    `on_lost` is called when the connection that a server's organization shares is lost. `redact` takes secrets out of what
-    servers print. `negotiate` settles the protocol version with servers that are not of kind `sse`. An organization has at
-    most `max_processes` servers started; one more takes the place of the one idle for longest, or waits.
+    `on_lost` is called when the connection that a server's organization shares is lost. `known_secrets` are taken out
+    of what servers print and answer. `negotiate` settles the protocol version with servers that are not of kind
+    `sse`. An organization has at most `max_processes` servers started; one more takes the place of the one idle for
+    longest, or waits.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class SdkMcpConnections:
         client_version: str,
         on_tools_changed: ToolsChanged | None = None,
         on_lost: Callable[[McpServer], None] | None = None,
-        redact: Callable[[str], str] = str,
+        known_secrets: KnownSecrets,
         negotiate: Negotiate = negotiate_any,
         connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
         close_timeout_s: float = DEFAULT_CLOSE_TIMEOUT_S,
@@ -77,7 +79,7 @@ class SdkMcpConnections:
         self._clock = clock
         self._client = Implementation(name="dragoman", version=client_version)
         self._on_tools_changed = on_tools_changed
-        self._redact = redact
+        self._known_secrets = known_secrets
         self._on_lost = on_lost
         self._negotiate = negotiate
         self._connect_timeout_s = connect_timeout_s
@@ -124,7 +126,16 @@ class SdkMcpConnections:
         """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
         record = self._admit(server)
         deadline = asyncio.get_running_loop().time() + call.timeout_s
-        return await self._talk(record, scope, deadline, lambda session: session.call_tool(call, deadline, on_progress))
+        known = self._known_secrets
+
+        async def say(session: ServerSession) -> McpReply:
+            return await session.call_tool(call, deadline, known.hiding(server.id, on_progress))
+
+        try:
+            return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
+        except McpFailure as failure:
+            known.hide_in_failure(server.id, failure)
+            raise
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """Connect if needed and list all tools (all pages). Raises McpFailure.
@@ -170,7 +181,7 @@ class SdkMcpConnections:
     def logs(self, server: McpServer) -> str:
         """The bounded tail of the error output of a started server."""
         log = self._logs.get(server.id)
-        return self._redact(log.text()) if log else ""
+        return self._known_secrets.redact(server.id, log.text()) if log else ""
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """Crashes and failures to connect so far count no more."""

@@ -7,9 +7,11 @@ from typing import Protocol
 
 from application.mcp.ports import McpFailureKind
 from domain.ids import OrganizationId
+from domain.mcp.server import McpServer
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.mcp.faults import TransportFailedError, TransportFault
-from infrastructure.redaction import Redactor, secrets_in
+from infrastructure.mcp.known_secrets import KnownSecrets
+from infrastructure.redaction import secrets_in
 
 
 class SecretReader(Protocol):
@@ -23,51 +25,49 @@ class SecretReader(Protocol):
 class SecretValues:
     """Reads and hides. One for the process."""
 
-    def __init__(self, *, secrets: SecretReader, redactor: Redactor) -> None:
+    def __init__(self, *, secrets: SecretReader, known: KnownSecrets) -> None:
         self._secrets = secrets
-        self._redactor = redactor
+        self._known = known
 
-    async def values(
-        self, organization_id: OrganizationId, group: str, given: Mapping[str, SecretValue]
-    ) -> dict[str, str]:
+    async def values(self, server: McpServer, group: str, given: Mapping[str, SecretValue]) -> dict[str, str]:
         """The values of `group` (env, headers). Raises TransportFailedError naming a secret that does not exist."""
-        values = {name: await self.value(organization_id, f"{group}.{name}", value) for name, value in given.items()}
+        values = {name: await self.value(server, f"{group}.{name}", value) for name, value in given.items()}
         for name, value in values.items():
             is_named = isinstance(given[name], SecretRef)
-            self._redactor.register(*((value,) if is_named else ()), *secrets_in(name, value))
+            self._known.register(server.id, *((value,) if is_named else ()), *secrets_in(name, value))
         return values
 
-    async def headers(self, organization_id: OrganizationId, given: Mapping[str, SecretValue]) -> dict[str, str]:
+    async def headers(self, server: McpServer, given: Mapping[str, SecretValue]) -> dict[str, str]:
         """The same for HTTP headers, whose values are one line (RFC 9110, section 5.5)."""
-        values = await self.values(organization_id, "headers", given)
+        values = await self.values(server, "headers", given)
         for name, value in values.items():
             require_header_value(f"headers.{name}", value)
         return values
 
-    async def header(self, organization_id: OrganizationId, place: str, given: SecretValue) -> str:
+    async def header(self, server: McpServer, place: str, given: SecretValue) -> str:
         """The value of a header that is all secret."""
-        value = await self.value(organization_id, place, given)
+        value = await self.value(server, place, given)
         require_header_value(place, value)
-        self.hide(value)
+        self.hide(server, value)
         return value
 
-    async def value(self, organization_id: OrganizationId, place: str, given: SecretValue) -> str:
+    async def value(self, server: McpServer, place: str, given: SecretValue) -> str:
         """The value that stands, or is named, at `place` of a configuration. Raises TransportFailedError."""
         if isinstance(given, str):
             return given
-        value = await self._secrets.value(organization_id, given.name)
+        value = await self._secrets.value(server.organization_id, given.name)
         if value is None:
             raise TransportFailedError(_missing(given.name, place))
-        self._redactor.register(value)
+        self.hide(server, value)
         return value
 
-    def hide(self, *values: str) -> None:
-        """Keep these out of logs and traces."""
-        self._redactor.register(*values)
+    def hide(self, server: McpServer, *values: str) -> None:
+        """The server is given these: they are shown nowhere."""
+        self._known.register(server.id, *values)
 
-    def redact(self, text: str) -> str:
-        """Text that others wrote, such as a server's error output, without the secrets known so far."""
-        return self._redactor.redact(text)
+    def redact(self, server: McpServer, text: str) -> str:
+        """What the server printed, without its secrets."""
+        return self._known.redact(server.id, text)
 
 
 def require_header_value(place: str, value: str) -> None:

@@ -113,14 +113,14 @@ class ServerTransports:
     async def _reached(self, server: McpServer) -> ServerTransport:
         config = server.config
         assert config.url is not None  # the configuration was validated
-        headers = await self._secrets.headers(server.organization_id, config.headers)
+        headers = await self._secrets.headers(server, config.headers)
         credentials = None
         match config.auth:
             case BearerAuth(token=token):
-                value = await self._secrets.header(server.organization_id, "auth.token", token)
+                value = await self._secrets.header(server, "auth.token", token)
                 headers["authorization"] = f"Bearer {value}"
             case ApiKeyAuth(header=name, value=key):
-                headers[name] = await self._secrets.header(server.organization_id, "auth.value", key)
+                headers[name] = await self._secrets.header(server, "auth.value", key)
             case ClientCredentialsAuth() | AuthorizationCodeAuth():
                 credentials = self._credentials(server)
             case None:
@@ -131,7 +131,7 @@ class ServerTransports:
 
     async def _started(self, server: McpServer, launch: Launch, log: StderrLog) -> ServerTransport:
         config = server.config
-        env = await self._secrets.values(server.organization_id, "env", config.env)
+        env = await self._secrets.values(server, "env", config.env)
         if launch.path_entries and "PATH" not in env:
             inherited = self._environment.get("PATH", os.defpath)
             env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
@@ -140,7 +140,10 @@ class ServerTransports:
             command = StdioCommand(command=launch.command, args=launch.args, env=env, cwd=cwd, limits=self._limits)
         except ValueError as exc:
             raise connect_failure("The server's command, arguments or environment are not valid.") from exc
-        redact = self._secrets.redact
+
+        def redact(text: str) -> str:
+            return self._secrets.redact(server, text)
+
         return StdioServerTransport(command, self._environment, log, config.max_response_bytes, redact)
 
 

@@ -19,6 +19,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, ServerAuth
 from domain.mcp.server import McpServer
 from infrastructure.egress import EgressPolicy
+from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
@@ -260,7 +261,7 @@ async def oauth_world(*, egress: EgressPolicy = LOOPBACK, address: str = HERE, u
         parts = OAuthParts(
             remote=RemoteClient(egress=egress),
             store=store,
-            secrets=SecretValues(secrets=secrets, redactor=redactor),
+            secrets=SecretValues(secrets=secrets, known=KnownSecrets(redactor)),
             find_server=find,
             address=ListeningAddress(address),
             clock=clock,

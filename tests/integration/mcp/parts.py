@@ -20,6 +20,7 @@ from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.launch import Launch, launch_in_place
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.oauth.parts import OAuthParts
@@ -103,8 +104,8 @@ async def sdk_connections(
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
-    redactor = redactor or Redactor()
-    values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), redactor=redactor)
+    known = KnownSecrets(redactor or Redactor())
+    values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), known=known)
     transports = ServerTransports(
         remote=RemoteClient(egress=egress, resolver=resolver),
         secrets=values,
@@ -114,7 +115,7 @@ async def sdk_connections(
         limits=limits,
     )
     async with SdkMcpConnections(
-        redact=redactor.redact,
+        known_secrets=known,
         transports=transports,
         clock=SystemClock(),
         client_version="0",

@@ -289,7 +289,8 @@ async def test_a_bearer_token_is_sent_as_it_is(auth: BearerAuth) -> None:
         server = world.server(auth)
         world.authorization.access_tokens["fixed-token-1"] = world.protected.url
         async with sdk_connections(secrets=world.secrets, redactor=world.redactor) as connections:
-            assert await who_am_i(connections, server) == "fixed-token-1"
+            assert await who_am_i(connections, server) == REDACTED  # it told the token that it was given
+        assert (world.protected.calls, world.protected.refused) == (1, 0)
         assert world.redactor.redact("fixed-token-1") == REDACTED
 
 

@@ -53,7 +53,7 @@ async def test_a_started_server_gets_its_own_environment_and_nothing_of_another(
         told = json.loads(text_of(await connections.call_tool(mine, IN_RUN, a_call("tell"))))
         told_theirs = text_of(await connections.call_tool(theirs, IN_RUN, a_call("tell")))
 
-        assert told["environment"]["TOKEN"] == VALUE
+        assert told["sizes"]["TOKEN"] == len(VALUE)
         assert told["environment"]["MODE"] == "fast"
         assert not [name for name in told["environment"] if name.startswith("DRAGOMAN")]
         assert VALUE not in json.dumps(told["arguments"])
@@ -62,6 +62,29 @@ async def test_a_started_server_gets_its_own_environment_and_nothing_of_another(
         assert REDACTED in connections.logs(mine)
         assert VALUE not in connections.logs(mine)
     assert redactor.redact(f"it said {VALUE}") == f"it said {REDACTED}"
+
+
+@pytest.mark.requirement("B12")
+async def test_a_server_that_tells_its_secret_does_not_get_it_to_the_model() -> None:
+    server = telling_server(env={"TOKEN": SecretRef("TOKEN"), "API_KEY": "given-itself"})
+    async with sdk_connections(secrets=await secrets_with()) as connections:
+        reply = await connections.call_tool(server, IN_RUN, a_call("tell"))
+        with pytest.raises(McpFailure) as failed:
+            await connections.call_tool(server, IN_RUN, a_call("tell", fail=True))
+    assert REDACTED in text_of(reply)
+    for told in (repr(reply), failed.value.detail):
+        assert VALUE not in told
+        assert "given-itself" not in told
+
+
+@pytest.mark.requirement("B12", "C6")
+async def test_what_one_server_answers_does_not_tell_the_secrets_of_another() -> None:
+    theirs = telling_server(id=McpServerId(numbered("mcp", 2)), env={"GUESS": VALUE.replace(" ", "/")})
+    async with sdk_connections(secrets=await secrets_with("TOKEN", VALUE.replace(" ", "/"))) as connections:
+        await connections.call_tool(telling_server(env={"TOKEN": SecretRef("TOKEN")}), IN_RUN, a_call("tell"))
+        told = json.loads(text_of(await connections.call_tool(theirs, IN_RUN, a_call("tell"))))
+        assert told["environment"]["GUESS"] == VALUE.replace(" ", "/")
+        assert VALUE.replace(" ", "/") in connections.logs(theirs)
 
 
 @pytest.mark.requirement("B12")

@@ -112,14 +112,14 @@ class TokenBroker:
             return kept
         for grant in await self._store.load(server.organization_id, grant_owner(server)):
             if grant.binding == key[2]:
-                self._hide(grant)
+                self._hide(server, grant)
                 self._remember(self._kept, key, grant)
                 return grant
         return None
 
     async def keep(self, server: McpServer, grant: Grant) -> None:
         """Use this grant from now on."""
-        self._hide(grant)
+        self._hide(server, grant)
         self._remember(self._kept, self._key(server), grant)
         await self._store.save(server.organization_id, grant_owner(server), grant)
 
@@ -154,8 +154,8 @@ class TokenBroker:
         given = oauth_settings(server.config).client_secret
         if client.secret is not None or given is None:
             return client.secret
-        value = await self._secrets.value(server.organization_id, "auth.client_secret", given)
-        self._secrets.hide(value)
+        value = await self._secrets.value(server, "auth.client_secret", given)
+        self._secrets.hide(server, value)
         return value
 
     def _can_renew(self, server: McpServer, grant: Grant) -> bool:
@@ -249,9 +249,9 @@ class TokenBroker:
     def _key(self, server: McpServer) -> _Key:
         return server.organization_id, grant_owner(server), binding_of(server.config)
 
-    def _hide(self, grant: Grant) -> None:
+    def _hide(self, server: McpServer, grant: Grant) -> None:
         tokens = (grant.access_token, grant.refresh_token, grant.client.secret)
-        self._secrets.hide(*(token for token in tokens if token is not None))
+        self._secrets.hide(server, *(token for token in tokens if token is not None))
 
     def _remember(self, kept: OrderedDict[_Key, _Kept], key: _Key, value: _Kept) -> None:
         kept[key] = value

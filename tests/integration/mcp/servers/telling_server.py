@@ -29,8 +29,15 @@ def main() -> None:
             case "tools/list":
                 send(id=call_id, result={"tools": [{"name": "tell", "inputSchema": {"type": "object"}}]})
             case "tools/call":
-                told = json.dumps({"environment": dict(os.environ), "arguments": sys.argv})
-                send(id=call_id, result={"content": [{"type": "text", "text": told}]})
+                sizes = {name: len(value) for name, value in os.environ.items()}
+                told = {"environment": dict(os.environ), "sizes": sizes, "arguments": sys.argv}
+                if "fail" in message["params"]["arguments"]:
+                    send(id=call_id, error={"code": -32050, "message": json.dumps(told)})
+                    continue
+                send(
+                    id=call_id,
+                    result={"content": [{"type": "text", "text": json.dumps(told)}], "structuredContent": told},
+                )
             case _:
                 if call_id is not None:
                     send(id=call_id, error={"code": -32601, "message": "Method not found"})

@@ -1,0 +1,87 @@
+"""What each server was given in secret, so that it is shown nowhere: not in logs and traces, and not in what the server
+itself prints or answers. Above: connections and transports.
+"""
+
+from collections import OrderedDict
+from dataclasses import replace
+
+from application.mcp.ports import ContentBlock, McpFailure, McpProgress, McpReply, ProgressCallback
+from domain.ids import McpServerId
+from domain.json_value import JsonValue
+from infrastructure.redaction import Redactor
+
+_SERVERS = 10_000
+_MAX_DEPTH = 64
+
+
+class KnownSecrets:
+    """By server: what one organization's server answers must not tell whether it is another one's secret. `everywhere`
+    hides them from logs and traces."""
+
+    def __init__(self, everywhere: Redactor) -> None:
+        self._everywhere = everywhere
+        self._nothing = Redactor()
+        self._of_server: OrderedDict[McpServerId, Redactor] = OrderedDict()
+
+    def register(self, server_id: McpServerId, *values: str) -> None:
+        """The server knows these."""
+        if not values:
+            return
+        self._everywhere.register(*values)
+        known = self._of_server.pop(server_id, None) or Redactor()
+        known.register(*values)
+        self._of_server[server_id] = known
+        if len(self._of_server) > _SERVERS:
+            self._of_server.popitem(last=False)
+
+    def redact(self, server_id: McpServerId, text: str) -> str:
+        """What the server printed, for people: without its secrets and what looks like one."""
+        return self._of_server.get(server_id, self._nothing).redact(text)
+
+    def hide_in(self, server_id: McpServerId, reply: McpReply) -> McpReply:
+        """What the server answered, for models: without its secrets."""
+        known = self._of_server.get(server_id)
+        if known is None:
+            return reply
+        return replace(
+            reply,
+            content=tuple(_hidden_block(known, block) for block in reply.content),
+            structured=_hidden_value(known, reply.structured),
+        )
+
+    def hide_in_failure(self, server_id: McpServerId, failure: McpFailure) -> None:
+        """Take the server's secrets out of how it failed."""
+        known = self._of_server.get(server_id)
+        if known is not None:
+            failure.detail = known.hide(failure.detail)
+
+    def hiding(self, server_id: McpServerId, on_progress: ProgressCallback | None) -> ProgressCallback | None:
+        """The callback, told without the server's secrets."""
+        known = self._of_server.get(server_id)
+        if known is None or on_progress is None:
+            return on_progress
+
+        async def told(progress: McpProgress) -> None:
+            message = None if progress.message is None else known.hide(progress.message)
+            await on_progress(replace(progress, message=message))
+
+        return told
+
+
+def _hidden_block(known: Redactor, block: ContentBlock) -> ContentBlock:
+    text = known.hide(block.text)
+    return block if text == block.text else replace(block, text=text)
+
+
+def _hidden_value(known: Redactor, value: JsonValue, depth: int = 0) -> JsonValue:
+    match value:
+        case str():
+            return known.hide(value)
+        case dict() if depth < _MAX_DEPTH:
+            return {known.hide(name): _hidden_value(known, inner, depth + 1) for name, inner in value.items()}
+        case list() if depth < _MAX_DEPTH:
+            return [_hidden_value(known, inner, depth + 1) for inner in value]
+        case dict() | list():
+            return None
+        case _:
+            return value
