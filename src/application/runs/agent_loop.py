@@ -9,25 +9,27 @@ from application.runs.call_tools import CallTools
 from application.runs.closing import closing_step
 from application.runs.interruption import TimeUp
 from application.runs.ports import Step
-from application.runs.prepare_prompt import PreparePrompt, Prompt
+from application.runs.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
 from application.runs.record_reply import RecordReply, answered_step
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from domain.runs.limits import IncompleteReason, Reserve
-from domain.runs.run import RunStatus
+from domain.runs.run import RunError, RunStatus
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message, Role
 from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)
 
+_DISABLED = "The agent of this run is disabled."
 _UNFINISHED = "The run reached its limit {limit} before this call was finished."
 
 
 class AgentLoop:
     """Rules: results of open calls come before the next model call; when a limit forbids another ordinary turn, open calls
     are answered with that, one closing turn is asked for with the tools kept and tool choice none, if it still fits into what
-    was reserved for it, and the run ends `incomplete` with the reason."""
+    was reserved for it, and the run ends `incomplete` with the reason; a disabled agent's run ends `failed` before its next
+    call, to a tool or to a model."""
 
     def __init__(
         self,
@@ -68,6 +70,8 @@ class AgentLoop:
                 limit = await self._turn(session, prompt, messages)
         except TimeUp:
             await self._end_incomplete(session, IncompleteReason.TIMEOUT)
+        except AgentDisabled:
+            await self._end_disabled(session)
 
     async def _turn(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...]
@@ -109,6 +113,18 @@ class AgentLoop:
         def build() -> Step:
             ended = session.run.ended(RunStatus.INCOMPLETE, at=now, output=said, incomplete_reason=limit)
             return closing_step(ended, tuple(session.open_calls.values()), result=unfinished, at=now)
+
+        await session.advance(build)
+
+    async def _end_disabled(self, session: RunSession) -> None:
+        now = self._clock.now()
+        logger.info("run ended: its agent is disabled", extra={"run_id": session.run.id, "agent_id": session.agent.id})
+
+        def build() -> Step:
+            error = RunError(code="agent_disabled", detail=_DISABLED)
+            ended = session.run.ended(RunStatus.FAILED, at=now, error=error)
+            result = ToolResult.failed("agent_disabled", _DISABLED)
+            return closing_step(ended, tuple(session.open_calls.values()), result=result, at=now)
 
         await session.advance(build)
 

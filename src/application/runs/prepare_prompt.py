@@ -22,22 +22,28 @@ class Prompt:
     fixed_bytes: int
 
 
+class AgentDisabled(Exception):
+    """The run's agent was disabled after the run was made: it may not go on."""
+
+
 class PreparePrompt:
     """Rules: the overview of servers is made once, at the run's start, and kept for all its attempts; a change of the agent
-    reaches the run at its next turn."""
+    reaches the run at its next turn; a disabled agent has none."""
 
     def __init__(self, *, catalog: ToolCatalog, agents: AgentStore) -> None:
         self._catalog = catalog
         self._agents = agents
 
     async def execute(self, session: RunSession, previous: Prompt | None = None) -> Prompt:
-        """The prompt for the coming turn: `previous`, unless the agent has changed since. Raises Interrupted, and
-        TimeUp when discovery uses the run's time up."""
+        """The prompt for the coming turn: `previous`, unless the agent has changed since. Raises AgentDisabled,
+        Interrupted, and TimeUp when discovery uses the run's time up."""
         if previous is not None:
             newest = await self._agents.get(session.run.organization_id, session.agent.id)
             if newest is None or newest.version == session.agent.version:
                 return previous
             session.adopt(newest)
+        if not session.agent.config.enabled:
+            raise AgentDisabled
         run = session.run
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
         async with session.stop.interruptible(max(session.time_left_s, 0)):

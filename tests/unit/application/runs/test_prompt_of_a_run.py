@@ -218,6 +218,34 @@ async def test_a_model_the_agent_gave_up_while_the_run_waited_is_not_asked() -> 
     assert house.run(run_id).agent_version == 2
 
 
+@pytest.mark.requirement("C1")
+async def test_a_queued_run_of_an_agent_that_was_disabled_fails_before_its_first_model_call() -> None:
+    house = RunHarness([says()])
+    run_id = await house.start()
+    house.change_agent(enabled=False)
+    await house.worker.execute(run_id)
+    run = house.run(run_id)
+    assert run.status is RunStatus.FAILED
+    assert run.error is not None
+    assert run.error.code == "agent_disabled"
+    assert house.model.requests == []
+    assert house.types(run_id)[-1] == "run.failed"
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("C1")
+async def test_a_running_run_ends_at_its_next_turn_when_its_agent_is_disabled() -> None:
+    house_of: list[RunHarness] = []
+    house = RunHarness([asks("mcp__s__change"), says()], servers={"s": changing(house_of, enabled=False)})
+    house_of.append(house)
+    run_id = await house.play()
+    run = house.run(run_id)
+    assert (run.status, run.error and run.error.code) == (RunStatus.FAILED, "agent_disabled")
+    assert len(house.model.requests) == 1
+    assert house.results() == ["changed"]
+    assert_consistent(house, run_id)
+
+
 @pytest.mark.requirement("A13", "C1")
 async def test_the_overview_of_servers_is_frozen_when_the_run_starts() -> None:
     house_of: list[RunHarness] = []

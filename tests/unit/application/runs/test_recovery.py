@@ -65,6 +65,25 @@ async def test_a_reply_that_was_not_stored_is_asked_for_again(mocker: MockerFixt
     assert_consistent(house, run_id)
 
 
+@pytest.mark.requirement("A11", "C1")
+async def test_recorded_calls_are_answered_and_not_made_when_the_agent_was_disabled_meanwhile(
+    mocker: MockerFixture,
+) -> None:
+    house = RunHarness([asks("mcp__s__read", "mcp__s__put"), says()], servers=SERVERS)
+    house.change_server("s", trusted=True)
+    await house.warm_up()
+    run_id = await house.start()
+    await crash_after(house, mocker, 1)
+    house.connections.calls.clear()
+    house.change_agent(enabled=False)
+    await house.worker.execute(run_id)
+    run = house.run(run_id)
+    assert (run.status, run.error and run.error.code) == (RunStatus.FAILED, "agent_disabled")
+    assert house.server_calls() == []
+    assert [entry.result and entry.result.error_code for entry in house.ledger(run_id)] == ["agent_disabled"] * 2
+    assert_consistent(house, run_id)
+
+
 @pytest.mark.requirement("E3")
 async def test_recorded_calls_are_repeated_only_if_a_trusted_server_says_they_may_be(mocker: MockerFixture) -> None:
     house = RunHarness([asks("mcp__s__write", "mcp__s__read", "mcp__s__put"), says()], servers=SERVERS)
