@@ -343,6 +343,9 @@ class Play:
                 assert run.cancel_requested_by, f"the request to stop {run.id} is forgotten"
             assert bool(run.pending) is waits
             assert not (waits and run.cancel_requested_by), f"{run.id} waits although it was asked to stop"
+            # All waiting is for displayed calls here, which the message of a queued run would settle.
+            behind = [other.id for other in runs if other.thread_id == run.thread_id and not other.status.is_terminal]
+            assert not waits or behind == [run.id], f"{run.id} waits before {behind}"
 
     async def _check_ended(self, run: Run) -> None:
         events = await self.stores.runs.events(ORG, run.id, after_seq=0, limit=1000)

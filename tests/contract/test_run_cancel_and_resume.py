@@ -136,8 +136,9 @@ async def test_cancelling_a_waiting_run_makes_room_for_the_next(run_stores: Stor
     claimed = await start_and_claim(run_stores, run_number(1))
     for number in (3, 2):
         await start(run_stores, run_number(number))
-    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, a_displayable_call()))
-    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, a_displayable_call()))
+    call = a_tool_call(state=ToolCallState.AWAITING_CLIENT)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
+    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
 
     outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(9))
 
@@ -282,15 +283,14 @@ async def test_resuming_an_unknown_run_or_one_of_another_organization_is_not_fou
 async def test_a_resumed_run_goes_before_runs_that_were_queued_behind_it(run_stores: Stores) -> None:
     claimed = await start_and_claim(run_stores, run_number(2))
     await start(run_stores, run_number(1))
-    call = a_displayable_call(run_id=a_run_id(2))
+    call = a_tool_call(run_id=a_run_id(2), state=ToolCallState.AWAITING_CLIENT)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     await run_stores.runs.resume(ORG, a_run_id(2), (a_settlement(call),), at=after(9))
 
     assert await run_stores.leases.claim(a_run_id(1), WORKER, lease_s=LEASE_S, at=after(10)) is None
     resumed = await claim(run_stores, a_run_id(2), at=after(10))
-    answered = a_displayable_call(run_id=a_run_id(2))
     await run_stores.journal.commit(resumed.lease, answer_step(resumed.run, *resumed.open_calls))
-    assert resumed.open_calls[0].id == answered.id
+    assert resumed.open_calls[0].id == call.id
     outcome = await run_stores.journal.commit(resumed.lease, finish_step(resumed.run))
     assert outcome.promoted == a_run_id(1)

@@ -336,7 +336,7 @@ async def test_only_the_ending_of_a_run_makes_room_for_the_next(run_stores: Stor
     claimed = await start_and_claim(run_stores, run_number(1))
     for number in (3, 2):
         await start(run_stores, run_number(number))
-    call = a_displayable_call()
+    call = a_tool_call(state=ToolCallState.AWAITING_CLIENT)
     asked = await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     suspended = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     assert (asked.promoted, suspended.promoted) == (None, None)

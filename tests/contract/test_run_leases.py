@@ -1,6 +1,5 @@
 """The contract of `RunLeases`: who executes a run."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -22,7 +21,6 @@ from tests.builders import (
     RUN,
     THREAD,
     WORKER,
-    a_displayable_call,
     a_message,
     a_run,
     a_run_id,
@@ -47,6 +45,7 @@ from tests.contract.run_steps import (
     start_and_claim,
     start_and_suspend,
     stored,
+    suspend_step,
 )
 from tests.contract.stores import Stores
 
@@ -295,10 +294,9 @@ async def test_what_can_be_recovered_is_what_can_be_claimed_lapsed_runs_first(ru
     waiting = run_number(1, thread_id=threads[0].id)
     claimed = await start_and_claim(run_stores, waiting)
     await start(run_stores, run_number(2, thread_id=threads[0].id))
-    call = a_displayable_call()
+    call = a_tool_call(run_id=waiting.id, state=ToolCallState.AWAITING_CLIENT)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
-    suspended = replace(claimed.run, status=RunStatus.REQUIRES_ACTION)
-    await run_stores.journal.commit(claimed.lease, Step(run=suspended))
+    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     for number in (3, 4):
         await start(run_stores, run_number(number, thread_id=threads[1].id))
     await start_and_claim(run_stores, run_number(5, thread_id=threads[2].id))

@@ -140,6 +140,20 @@ async def test_the_same_key_with_another_body_is_refused(run_stores: Stores) -> 
 
 
 @pytest.mark.requirement("E5", "C6")
+async def test_the_run_of_a_key_is_found_for_a_day_by_the_same_body_and_organization(run_stores: Stores) -> None:
+    runs = run_stores.runs
+    assert await runs.started_before(ORG, ONCE, at=after(0)) is None
+    await start(run_stores, a_run(created_at=after(0)), idempotency=ONCE)
+    await claim(run_stores, RUN)
+    assert await runs.started_before(ORG, ONCE, at=after(24 * 3600 - 1)) == await stored(run_stores, RUN)
+    assert await runs.started_before(ORG, ONCE, at=after(24 * 3600)) is None
+    assert await runs.started_before(OTHER_ORG, ONCE, at=after(1)) is None
+    with pytest.raises(ServiceError) as refused:
+        await runs.started_before(ORG, IdempotencyKey(key="once", body_digest="sha256:2"), at=after(1))
+    assert refused.value.code == "idempotency_key_reused"
+
+
+@pytest.mark.requirement("E5", "C6")
 async def test_the_same_key_of_another_organization_is_another_key(run_stores: Stores) -> None:
     await start(run_stores, idempotency=ONCE)
     await run_stores.threads.add(a_thread(a_thread_id(2), organization_id=OTHER_ORG))
@@ -339,27 +353,50 @@ async def test_what_the_client_and_the_siblings_settled_before_stays_as_they_set
 
 
 @pytest.mark.requirement("D5")
-async def test_reject_still_minds_a_run_queued_behind_the_waiting_one_and_then_changes_nothing(
+async def test_reject_minds_the_message_that_completed_the_waiting_run(run_stores: Stores) -> None:
+    await start_and_suspend(run_stores, run_number(1))
+    await start(run_stores, run_number(2))
+    with pytest.raises(ServiceError) as refused:
+        await start(run_stores, run_number(3), strategy=REJECT)
+    assert refused.value.extra == {"run_id": a_run_id(2)}
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_a_run_that_begins_to_wait_for_display_only_completes_when_a_message_waits_behind_it(
+    run_stores: Stores,
+) -> None:
+    claimed = await start_and_claim(run_stores, run_number(1))
+    done, shown = a_tool_call(0), a_displayable_call(1)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, done, shown))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
+    await start(run_stores, run_number(2))
+
+    outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, shown, at=after(5)))
+
+    run = await stored(run_stores, RUN)
+    assert (run.status, run.output, run.pending, run.finished_at) == (RunStatus.COMPLETED, "Shown.", (), after(5))
+    assert (outcome.last_seq, outcome.promoted) == (run.last_seq, a_run_id(2))
+    answer = (await run_stores.runs.messages(ORG, RUN))[-1]
+    assert [result.result for result in answer.tool_results] == ["done", DISPLAYED]
+    assert (await event_types(run_stores))[-4:] == [
+        "run.requires_action",
+        "tool.executed",
+        "message.completed",
+        "run.completed",
+    ]
+    await claim(run_stores, a_run_id(2), at=after(6))
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_a_run_that_begins_to_wait_for_more_than_display_waits_before_the_message_behind_it(
     run_stores: Stores,
 ) -> None:
     claimed = await start_and_claim(run_stores, run_number(1))
     await start(run_stores, run_number(2))
-    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, a_displayable_call()))
-    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, a_displayable_call()))
-    waiting = await stored(run_stores, RUN)
-    with pytest.raises(ServiceError) as refused:
-        await start(run_stores, run_number(3), strategy=REJECT)
-    assert refused.value.extra == {"run_id": a_run_id(2)}
-    assert await stored(run_stores, RUN) == waiting
+    asks, shown = a_tool_call(0, state=ToolCallState.AWAITING_CLIENT), a_displayable_call(1)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, asks, shown))
 
+    outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
 
-@pytest.mark.requirement("D5", "E5")
-async def test_completing_the_waiting_run_lets_the_run_queued_before_the_new_one_go_first(run_stores: Stores) -> None:
-    claimed = await start_and_claim(run_stores, run_number(1))
-    await start(run_stores, run_number(2))
-    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, a_displayable_call()))
-    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, a_displayable_call()))
-
-    started = await start(run_stores, run_number(3))
-
-    assert started.promoted == a_run_id(2)
+    assert outcome.promoted is None
+    assert (await stored(run_stores, RUN)).status is RunStatus.REQUIRES_ACTION

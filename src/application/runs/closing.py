@@ -1,5 +1,6 @@
 """Ending a run that still has open calls: every call gets its result, so that the transcript stays consistent."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from application.runs.ports import Step
@@ -9,6 +10,7 @@ from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message, Role, ToolResultContent
+from domain.tools.capabilities import ToolCapability, capability_of
 from domain.tools.result import ToolResult
 
 DISPLAYED = "Tool has been displayed successfully"
@@ -25,6 +27,30 @@ def cancelled_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, 
     """A run that is stopped: open calls are answered with a failure that says so."""
     ended = run.ended(RunStatus.CANCELLED, at=at)
     return closing_step(ended, open_calls, result=ToolResult.failed("run_cancelled", CANCELLED), at=at, actor=actor)
+
+
+def step_instead_of_waiting(
+    run: Run, open_calls: tuple[ToolCall, ...], *, queued_behind: bool, cancel_requested_by: str | None, at: datetime
+) -> Step | None:
+    """How a run ends that has just begun to wait although nobody is going to see to it, or None if it may wait.
+
+    It was asked to stop; or it waits for displayed calls only, and the message that settles them (D5) is `queued_behind`
+    it already.
+    """
+    if cancel_requested_by is not None:
+        return cancelled_step(run, open_calls, at=at, actor=cancel_requested_by)
+    if queued_behind and waits_for_display_only(open_calls):
+        return displayed_step(run, open_calls, at=at)
+    return None
+
+
+def waits_for_display_only(open_calls: Iterable[ToolCall]) -> bool:
+    """Whether the thread's next user message settles everything that a waiting run waits for (D5)."""
+    return all(
+        call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE
+        for call in open_calls
+        if call.state is not ToolCallState.SETTLED
+    )
 
 
 def closing_step(

@@ -86,6 +86,13 @@ class RunStore(Protocol):
         """
         ...
 
+    async def started_before(
+        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+    ) -> Run | None:
+        """The run that the key named within 24 h before `at`, as it stands, or None; changes nothing. Raises INVALID
+        `idempotency_key_reused` for another body. What counts in the end is `start`, which looks again."""
+        ...
+
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
         ...
@@ -232,8 +239,9 @@ class RunJournal(Protocol):
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
         """Store a step. Raises LeaseLost, and ValueError for a change or settlement of a call that is not recorded or
-        settled already; then nothing was stored. A run that begins to wait although it was asked to stop is cancelled in the
-        same transaction (`cancelled_step`), since no worker would see to it any more."""
+        settled already; then nothing was stored. A run that begins to wait although it was asked to stop, or for displayed
+        calls only while the thread's next message is queued behind it, ends in the same transaction
+        (`step_instead_of_waiting`), since nobody would see to it any more."""
         ...
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:

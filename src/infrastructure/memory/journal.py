@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from application.runs.closing import cancelled_step
+from application.runs.closing import step_instead_of_waiting
 from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups
 from domain.runs.events import NewEvent
 from domain.runs.run import RunStatus
@@ -20,12 +20,15 @@ class InMemoryRunJournal:
         """Store a step."""
         stored = self._held(lease)
         outcome = self._state.apply(stored, replace(step, run=replace(step.run, epoch=lease.epoch)))
-        if stored.run.status is RunStatus.REQUIRES_ACTION and stored.run.cancel_requested_by is not None:
-            open_calls = self._state.open_calls(stored)
-            stopped = cancelled_step(
-                stored.run, open_calls, at=step.events[-1].at, actor=stored.run.cancel_requested_by
+        if stored.run.status is RunStatus.REQUIRES_ACTION:
+            ending = step_instead_of_waiting(
+                stored.run,
+                self._state.open_calls(stored),
+                queued_behind=len(self._state.unfinished(lease.thread_id)) > 1,
+                cancel_requested_by=stored.run.cancel_requested_by,
+                at=step.events[-1].at,
             )
-            outcome = self._state.apply(stored, stopped)
+            outcome = outcome if ending is None else self._state.apply(stored, ending)
         wake_followers(self._wakeups, stored.run)
         return outcome
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from application.runs.closing import cancelled_step, displayed_step
+from application.runs.closing import cancelled_step, displayed_step, waits_for_display_only
 from application.runs.ports import (
     CancelOutcome,
     NewRun,
@@ -19,10 +19,9 @@ from application.system.pages import Page, PageRequest
 from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
-from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import Message
-from domain.tools.capabilities import ToolCapability, capability_of
 from infrastructure.memory.paging import by_time, newest_first
 from infrastructure.memory.state import (
     InMemoryState,
@@ -51,7 +50,7 @@ class InMemoryRunStore:
         if earlier is not None:
             return StartedRun(run=earlier, created=False)
         unfinished = self._unfinished(new)
-        waiting = [stored for stored in unfinished if _waits_for_display_only(stored)]
+        waiting = [stored for stored in unfinished if self._waits_for_display_only(stored)]
         others = [stored for stored in unfinished if stored not in waiting]
         if others and new.strategy is MultitaskStrategy.REJECT:
             raise thread_busy(others[0].run)
@@ -74,6 +73,12 @@ class InMemoryRunStore:
         return StartedRun(
             run=stored.run, created=True, interrupted=interrupted, promoted=promoted if unfinished else None
         )
+
+    async def started_before(
+        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+    ) -> Run | None:
+        """The run that the key named before, as it stands."""
+        return self._run_of_key(organization_id, key, at=at)
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
@@ -142,10 +147,13 @@ class InMemoryRunStore:
     def _earlier(self, new: NewRun) -> Run | None:
         if new.idempotency is None:
             return None
-        used = self._state.used_keys.get((new.run.organization_id, new.idempotency.key))
-        if used is None or new.run.created_at - used.used_at >= _KEY_LIFETIME:
+        return self._run_of_key(new.run.organization_id, new.idempotency, at=new.run.created_at)
+
+    def _run_of_key(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
+        used = self._state.used_keys.get((organization_id, key.key))
+        if used is None or at - used.used_at >= _KEY_LIFETIME:
             return None
-        if used.key.body_digest != new.idempotency.body_digest:
+        if used.key.body_digest != key.body_digest:
             raise invalid(
                 "idempotency_key_reused",
                 "The idempotency key was used for another request.",
@@ -159,6 +167,10 @@ class InMemoryRunStore:
         if self._state.thread_of(new.run.organization_id, new.run.thread_id) is None:
             raise not_found("thread", new.run.thread_id)
         return self._state.unfinished(new.run.thread_id)
+
+    def _waits_for_display_only(self, stored: StoredRun) -> bool:
+        waits = stored.run.status is RunStatus.REQUIRES_ACTION
+        return waits and waits_for_display_only(self._state.open_calls(stored))
 
     def _stop(self, others: list[StoredRun], new: NewRun) -> tuple[RunId, ...]:
         if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
@@ -182,11 +194,3 @@ class InMemoryRunStore:
         outcome = self._state.apply(stored, step)
         wake_followers(self._wakeups, stored.run)
         return outcome.promoted
-
-
-def _waits_for_display_only(stored: StoredRun) -> bool:
-    """Whether the client's next message settles everything the run waits for (D5)."""
-    awaiting = [call for call in stored.calls.values() if call.state is not ToolCallState.SETTLED]
-    return stored.run.status is RunStatus.REQUIRES_ACTION and all(
-        call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE for call in awaiting
-    )

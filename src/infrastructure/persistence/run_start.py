@@ -1,20 +1,17 @@
 """The transaction that starts a run: idempotency, the thread's unfinished runs, the run and its first event."""
 
-from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql
 
-from application.runs.closing import displayed_step
-from application.runs.ports import NewRun, StartedRun
+from application.runs.closing import displayed_step, waits_for_display_only
+from application.runs.ports import IdempotencyKey, NewRun, StartedRun
 from application.runs.run_events import run_queued
 from domain.errors import Violation, invalid, not_found
-from domain.ids import RunId
-from domain.runs.ledger import ToolCall, ToolCallState
+from domain.ids import OrganizationId, RunId
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.tools.capabilities import ToolCapability, capability_of
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.run_rows import new_run_row, run_of, run_request_row, select_run
@@ -36,7 +33,7 @@ _take_key = (
     .on_conflict_do_nothing(index_elements=["organization_id", "key"])
     .returning(idempotency_key.c.run_id)
 )
-_key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id).where(
+_key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id, idempotency_key.c.created_at).where(
     idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
 )
 _get = select_run.where(run.c.id == bindparam("run_id"))
@@ -87,8 +84,15 @@ def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
     )
     if taken.first() is not None:
         return None
-    used = connection.execute(_key, {"organization_id": organization_id, "key": new.idempotency.key}).one()
-    if used.body_digest != new.idempotency.body_digest:
+    return run_of_key(connection, organization_id, new.idempotency, at=at)
+
+
+def run_of_key(connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
+    """The run that the key named within its lifetime; takes nothing. Raises INVALID `idempotency_key_reused`."""
+    used = connection.execute(_key, {"organization_id": organization_id, "key": key.key}).first()
+    if used is None or used.created_at <= at - KEY_LIFETIME:
+        return None
+    if used.body_digest != key.body_digest:
         raise invalid(
             "idempotency_key_reused",
             "The idempotency key was used for another request.",
@@ -105,7 +109,7 @@ def _make_room(connection: Connection, new: NewRun) -> list[Run]:
     remaining = []
     for row in unfinished_runs(connection, new.run.thread_id):
         calls = open_calls(connection, RunId(row.id)) if row.status == RunStatus.REQUIRES_ACTION.value else ()
-        if row.status == RunStatus.REQUIRES_ACTION.value and _display_only(calls):
+        if row.status == RunStatus.REQUIRES_ACTION.value and waits_for_display_only(calls):
             step = displayed_step(_load(connection, RunId(row.id)), calls, at=at)
             change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             changed.append(step.run)
@@ -121,15 +125,6 @@ def _make_room(connection: Connection, new: NewRun) -> list[Run]:
         stopped = stop_run(connection, _load(connection, RunId(row.id)), actor=new.run.requested_by or "system", at=at)
         changed.append(stopped.run)
     return changed
-
-
-def _display_only(calls: Iterable[ToolCall]) -> bool:
-    """Whether the client's next message settles everything the run waits for (D5)."""
-    return all(
-        call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE
-        for call in calls
-        if call.state is not ToolCallState.SETTLED
-    )
 
 
 def _load(connection: Connection, run_id: RunId) -> Run:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, Update, bindparam, select, update
 
-from application.runs.closing import cancelled_step
+from application.runs.closing import step_instead_of_waiting
 from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups, events_topic, status_topic
 from domain.ids import RunId
 from domain.runs.events import NewEvent
@@ -17,7 +17,7 @@ from infrastructure.persistence.message_rows import add_messages
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import state_row
 from infrastructure.persistence.tables import message, run, run_request
-from infrastructure.persistence.thread_queue import next_run
+from infrastructure.persistence.thread_queue import next_run, unfinished_runs
 
 _state: dict[str, BindParameter[Any]] = {
     name: bindparam(f"new_{name}")
@@ -114,11 +114,16 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepO
     if row is None:
         raise LeaseLost(lease.run_id)
     outcome = _store_rest(connection, step, row)
-    if step.run.status is RunStatus.REQUIRES_ACTION and row.cancel_requested_by is not None:
-        # Asked to stop while it was about to wait: no worker will see to it any more.
-        calls = open_calls(connection, lease.run_id)
-        stopped = cancelled_step(step.run, calls, at=step.events[-1].at, actor=row.cancel_requested_by)
-        return change_run(connection, stopped, seen=RunStatus.REQUIRES_ACTION), stopped.run
+    if step.run.status is RunStatus.REQUIRES_ACTION:
+        ending = step_instead_of_waiting(
+            step.run,
+            open_calls(connection, lease.run_id),
+            queued_behind=len(unfinished_runs(connection, lease.thread_id)) > 1,
+            cancel_requested_by=row.cancel_requested_by,
+            at=step.events[-1].at,
+        )
+        if ending is not None:
+            return change_run(connection, ending, seen=RunStatus.REQUIRES_ACTION), ending.run
     return outcome, step.run
 
 

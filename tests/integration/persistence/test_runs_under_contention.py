@@ -11,6 +11,7 @@ from application.runs.ports import ClaimedRun, IdempotencyKey, LeaseLost, Step
 from application.runs.run_events import turn_started
 from application.system.pages import PageRequest
 from domain.ids import WorkerId
+from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.identity_store import SqlIdentityStore
@@ -21,7 +22,6 @@ from tests.builders import (
     RUN,
     THREAD,
     WORKER,
-    a_displayable_call,
     a_key,
     a_new_run,
     a_run,
@@ -78,7 +78,9 @@ async def test_two_active_runs_on_a_thread_are_impossible_even_by_hand(
     await start(stores, run_number(2))
     claimed = await claim(stores, a_run_id(1))
     if first == "requires_action":
-        await stores.journal.commit(claimed.lease, suspend_step(claimed.run, a_displayable_call()))
+        call = a_tool_call(state=ToolCallState.AWAITING_CLIENT)
+        await stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
+        await stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
 
     def activate(connection: Connection) -> None:
         connection.execute(
