@@ -31,6 +31,8 @@ def main() -> None:
             case "tools/call":
                 sizes = {name: len(value) for name, value in os.environ.items()}
                 told = {"environment": dict(os.environ), "sizes": sizes, "arguments": sys.argv}
+                if "hold" in message["params"]["arguments"]:
+                    continue  # answered never
                 if "fail" in message["params"]["arguments"]:
                     send(id=call_id, error={"code": -32050, "message": json.dumps(told)})
                     continue
