@@ -477,6 +477,7 @@ class Container(containers.DeclarativeContainer):
         catalogs=warm_catalogs,
         connections=connections,
         switch=mcp_switch,
+        search_threshold=settings.provided.tool_search_threshold,
     )
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
         ExecuteMcpTool,
@@ -681,8 +682,9 @@ class Container(containers.DeclarativeContainer):
     )
 
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
-    # Identity and audit.
-        GetOrganization, organizations=organizations
+        # Identity and audit.
+        GetOrganization,
+        organizations=organizations,
     )
     update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(
         UpdateOrganization, organizations=organizations, clock=clock, ids=ids

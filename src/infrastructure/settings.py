@@ -121,6 +121,9 @@ class Settings(BaseSettings):
     )
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
     mcp_enabled: bool = Field(default=True, description="true or false", examples=["true"])
+    tool_search_threshold: int = Field(
+        default=60, ge=0, le=10_000, description="a number from 0 to 10000", examples=["60"]
+    )
     egress_allow: Annotated[str, AfterValidator(_egress_allow)] = Field(
         default="",
         description="networks, addresses and host names with commas between them",

@@ -150,7 +150,10 @@ async def test_every_kind_of_call_and_result_is_read_back_as_it_was(run_stores: 
         ToolResult.unknown("nobody knows"),
     )
     calls = [
-        a_tool_call(index, type=kind, params={"n": index, "ü": [None, {"x": 1.5}]})
+        replace(
+            a_tool_call(index, type=kind, params={"n": index, "ü": [None, {"x": 1.5}]}),
+            called_as="call_tool" if index % 2 else None,
+        )
         for index, kind in enumerate((None, *list(ToolType)[:4]))
     ]
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, *calls))

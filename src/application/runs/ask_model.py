@@ -79,7 +79,7 @@ class AskModel:
             model=session.model,
             system=prompt.system,
             messages=messages,
-            tools=prompt.toolset.tools,
+            tools=prompt.toolset.shown,
             tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
             max_output_tokens=CLOSING_OUTPUT_TOKENS if capped else None,
         )

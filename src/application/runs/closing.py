@@ -96,7 +96,7 @@ def tool_message(
         result = fresh.result if fresh is not None else call.result
         if result is None:
             raise ValueError(f"call {call.id} has no result yet")
-        results.append(result.as_content(call.id, call.name))
+        results.append(result.as_content(call.id, call.called_as or call.name))
     return Message(
         id=message_id(run.id, calls[0].turn, "tools"),
         thread_id=run.thread_id,

@@ -6,18 +6,27 @@ hit; the overview of servers is frozen at the run's start and stored with the ru
 
 from application.tools.toolset import ServerOverview, Toolset
 from domain.agents.agent import AgentConfig
+from domain.tools.meta_tools import CALL_TOOL, SEARCH_TOOLS
 
 _DESCRIPTION_LIMIT = 120
+_NAMED_TOOLS = 5
 
 
 def servers_overview(toolset: Toolset) -> str:
-    """Markdown naming each server, its tools with a line each, what is unavailable, and the instructions of trusted
-    servers, delimited so that the model can tell them from ours. Empty without servers."""
+    """Markdown naming each server, its tools with a line each (a few of them only where tools are searched for), what is
+    unavailable, and the instructions of trusted servers, delimited so that the model can tell them from ours. Empty without
+    servers."""
     if not toolset.servers:
         return ""
     lines = ["# MCP servers", "", "These servers provide tools to you:", ""]
+    if toolset.is_searched:
+        lines[-2:] = [
+            f"These servers provide more tools than can be listed. Find what you need with {SEARCH_TOOLS}, then call it with "
+            f"{CALL_TOOL}.",
+            "",
+        ]
     for server in toolset.servers:
-        lines += _server_lines(server)
+        lines += _server_lines(server, in_full=not toolset.is_searched)
     return "\n".join(lines).rstrip()
 
 
@@ -26,11 +35,17 @@ def system_prompt(config: AgentConfig, overview: str) -> str:
     return "\n\n".join(part for part in (config.instructions.strip(), overview) if part)
 
 
-def _server_lines(server: ServerOverview) -> list[str]:
+def _server_lines(server: ServerOverview, *, in_full: bool) -> list[str]:
     lines = [f"## {server.slug}"]
     if server.unavailable is not None:
         lines.append(f"Unavailable in this run: {server.unavailable}")
-    lines += [f"- {tool.name}: {_one_line(tool.description)}" for tool in server.tools]
+    if in_full:
+        lines += [f"- {tool.name}: {_one_line(tool.description)}" for tool in server.tools]
+    elif server.tools:
+        few = ", ".join(tool.name for tool in server.tools[:_NAMED_TOOLS])
+        lines.append(
+            f"{len(server.tools)} tools, such as {few}" if len(server.tools) > _NAMED_TOOLS else f"Tools: {few}"
+        )
     if server.awaiting_approval:
         lines.append(f"Unavailable: {server.awaiting_approval} more, awaiting approval by an administrator")
     if server.instructions:

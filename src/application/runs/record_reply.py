@@ -23,7 +23,7 @@ from domain.threads.message import Content, Message, Role, TextContent, ToolUse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """A call and, if it is refused, its settlement."""
+    """A call and, if it is refused (or was a search, which is answered here), its settlement."""
 
     call: ToolCall
     refused: Settlement | None
@@ -31,7 +31,7 @@ class _Decided:
 
 class RecordReply:
     """Rules: a reply without calls completes the run; a call the run may not make (no such tool, arguments that do not fit, a
-    limit) is settled here with a text for the model; displayable calls await the client; all others are recorded as
+    limit) is settled here with a text for the model, and so is a search for tools; displayable calls await the client; all others are recorded as
     intended and executed after. Everything is one step."""
 
     def __init__(self, *, check: CheckToolCall, clock: Clock) -> None:
@@ -75,24 +75,26 @@ class RecordReply:
         left = session.limits.tool_calls_left(session.run.usage)
         decided: list[_Decided] = []
         for index, use in enumerate(uses):
-            refusal = self._check.refusal(use, toolset)
+            checked = self._check.check(use, toolset)
+            refusal = checked.answer
             if refusal is None and limit is None and left is not None and left <= 0:
                 limit = IncompleteReason.MAX_TOOL_CALLS
             if refusal is None and limit is not None:
                 refusal = failure_text.limit_reached(limit.value)
             if refusal is None and left is not None:
                 left -= 1
-            tool = toolset.find(use.name)
+            tool = checked.tool
             waits = tool is not None and tool.is_displayable
             call = ToolCall(
                 id=use.id,
                 run_id=session.run.id,
                 turn=session.run.usage.turns + 1,
                 index=index,
-                name=use.name,
+                name=checked.name,
                 type=None if tool is None else tool.type,
                 server_id=None if tool is None or tool.mcp is None else tool.mcp.server_id,
-                params=use.params,
+                params=checked.params,
+                called_as=use.name if use.name != checked.name else None,
                 repeatable=tool is not None and tool.repeatable,
                 state=ToolCallState.AWAITING_CLIENT if waits else ToolCallState.RECORDED,
                 recorded_at=now,

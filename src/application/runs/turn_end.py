@@ -21,7 +21,7 @@ def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *
     if awaiting:
         reply = next(message for message in reversed(transcript) if message.role is Role.ASSISTANT)
         pending: tuple[ToolUse, ...] = tuple(
-            replace(use, elicitation=awaiting[use.id].elicitation) for use in reply.tool_uses if use.id in awaiting
+            _pending(use, awaiting[use.id]) for use in reply.tool_uses if use.id in awaiting
         )
         return Step(
             run=run.suspended(pending, output=reply.text or None),
@@ -45,3 +45,8 @@ def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *
         events=(message_completed(answer), run_ended(ended, at=at)),
         audit=(run_ended_audit(ended, at=at),),
     )
+
+
+def _pending(use: ToolUse, call: ToolCall) -> ToolUse:
+    """The call as whoever settles it is to see it: of the tool that is meant."""
+    return replace(use, name=call.name, params=call.params, elicitation=call.elicitation)

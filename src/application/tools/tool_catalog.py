@@ -37,6 +37,8 @@ INSTRUCTIONS_LIMIT_BYTES = 2048
 """How much of a trusted server's own instructions reaches the system prompt (row A13)."""
 
 
+DEFAULT_SEARCH_THRESHOLD = 60
+"""How many MCP tools a run is shown at most; with more of them it searches."""
 MAX_OVERVIEWS = 1_000
 MAX_TOOLSETS = 256
 
@@ -74,12 +76,14 @@ class ToolCatalog:
         catalogs: WarmCatalogs,
         connections: McpConnections,
         switch: McpSwitch,
+        search_threshold: int = DEFAULT_SEARCH_THRESHOLD,
     ) -> None:
         self._native = {kind: native.tool for kind, native in native_tools.items()} | dict(displayable_tools)
         self._servers = servers
         self._catalogs = catalogs
         self._connections = connections
         self._switch = switch
+        self._search_threshold = search_threshold
         self._overviews: OrderedDict[tuple[OrganizationId, McpServerId], _KeptOverview] = OrderedDict()
         self._toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
 
@@ -153,7 +157,12 @@ class ToolCatalog:
                     awaiting_approval=overview.awaiting_approval,
                 )
             )
-        return Toolset(tools=tuple(tools.values()), servers=tuple(overviews), problems=tuple(problems))
+        return Toolset(
+            tools=tuple(tools.values()),
+            servers=tuple(overviews),
+            problems=tuple(problems),
+            search_threshold=self._search_threshold,
+        )
 
     async def _server(
         self,

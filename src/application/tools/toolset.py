@@ -4,7 +4,10 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
+from application.tools.tool_search import META_TOOLS
+from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from domain.tools.tool_index import ToolIndex
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,20 +26,43 @@ class ServerOverview:
 class Toolset:
     """Native tools in the order of their kinds, then MCP tools by name: the same agent always yields the same bytes,
     so that
-    providers' prompt caches hit. `problems` are tools left out, one sentence each."""
+    providers' prompt caches hit. `problems` are tools left out, one sentence each. With more than `search_threshold` MCP
+    tools the model is not shown them, but what to search for and call them with."""
 
     tools: tuple[Tool, ...]
     servers: tuple[ServerOverview, ...] = ()
     problems: tuple[str, ...] = ()
+    search_threshold: int | None = None
 
     def find(self, name: str) -> Tool | None:
         """The tool of that model-facing name."""
         return self._by_name.get(name)
 
     @cached_property
+    def is_searched(self) -> bool:
+        """Whether MCP tools are searched for instead of shown."""
+        return self.search_threshold is not None and len(self._mcp_tools) > self.search_threshold
+
+    @cached_property
+    def shown(self) -> tuple[Tool, ...]:
+        """The tools that the model is shown."""
+        if not self.is_searched:
+            return self.tools
+        return (*(tool for tool in self.tools if tool.type is not ToolType.MCP_TOOL), *META_TOOLS)
+
+    @cached_property
+    def index(self) -> ToolIndex:
+        """The MCP tools, to be searched."""
+        return ToolIndex(self._mcp_tools)
+
+    @cached_property
     def definition_bytes(self) -> int:
         """About how many bytes the definitions take in a request."""
-        return sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in self.tools)
+        return sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in self.shown)
+
+    @cached_property
+    def _mcp_tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self.tools if tool.type is ToolType.MCP_TOOL)
 
     @cached_property
     def _by_name(self) -> dict[str, Tool]:

@@ -34,7 +34,8 @@ class ToolCallState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A ledger entry. `name` is what the model called; `type` is None for a tool the run does not have.
+    """A ledger entry. `name` is the tool that is meant, with its arguments `params`; `type` is None for a tool the run does
+    not have. `called_as` is what the model called instead, in order to have the tool called: its result answers that.
 
     `repeatable` was decided when the call was recorded: whether it may be sent again should its outcome be lost.
     `elicitation` is the question it waits for, `input` its sealed `InputRound`, kept from the first question until the
@@ -57,6 +58,7 @@ class ToolCall:
     settled_at: datetime | None = None
     elicitation: Elicitation | None = None
     input: bytes | None = None
+    called_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from domain.ids import RunId
 from domain.threads.message import Message, Role
+from domain.tools.meta_tools import called_name
 
 TURNS_IN_A_ROW = 3
 _REFERENCE = re.compile(r"\(reference [^)]*\)")
@@ -15,6 +16,7 @@ def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str
 
     References to log lines differ from call to call and do not count.
     """
+    meant = {use.id: called_name(use) for message in transcript for use in message.tool_uses}
     common: set[tuple[str, str]] | None = None
     turns = 0
     for message in reversed(transcript):
@@ -23,7 +25,9 @@ def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str
         if message.role is not Role.TOOL:
             continue
         failures = {
-            (result.tool_name, _REFERENCE.sub("", result.result)) for result in message.tool_results if result.is_error
+            (meant.get(result.tool_id, result.tool_name), _REFERENCE.sub("", result.result))
+            for result in message.tool_results
+            if result.is_error
         }
         common = failures if common is None else common & failures
         turns += 1

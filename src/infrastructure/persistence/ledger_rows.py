@@ -152,7 +152,7 @@ def _row(organization_id: OrganizationId, call: ToolCall) -> dict[str, object]:
         "run_id": call.run_id,
         "turn": call.turn,
         "position": call.index,
-        "call": {"name": call.name, "params": call.params},
+        "call": _call_json(call),
         "type": None if call.type is None else call.type.value,
         "server_id": call.server_id,
         "repeatable": call.repeatable,
@@ -167,6 +167,11 @@ def _row(organization_id: OrganizationId, call: ToolCall) -> dict[str, object]:
         "elicitation": _elicitation_json(call.elicitation),
         "input": call.input,
     }
+
+
+def _call_json(call: ToolCall) -> JsonObject:
+    stored: JsonObject = {"name": call.name, "params": call.params}
+    return stored if call.called_as is None else {**stored, "called_as": call.called_as}
 
 
 def _settlement_row(run_id: RunId, settlement: Settlement, answered: dict[ToolCallId, MessageId]) -> dict[str, object]:
@@ -196,6 +201,7 @@ def _call_of(row: AnyRow, carried: dict[ToolCallId, ToolResultContent]) -> ToolC
         type=None if row.type is None else ToolType(row.type),
         server_id=None if row.server_id is None else McpServerId(row.server_id),
         params=cast(JsonObject, call["params"]),
+        called_as=cast("str | None", call.get("called_as")),
         repeatable=row.repeatable,
         state=ToolCallState(row.state),
         recorded_at=row.recorded_at,

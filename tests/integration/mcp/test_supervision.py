@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -26,10 +27,11 @@ from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.negotiation import negotiate_handshake
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds
 from infrastructure.system import SystemClock
-from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, an_agent, numbered
+from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, an_agent, an_organization, numbered
 from tests.integration.mcp.parts import (
     IN_RUN,
     a_call,
@@ -324,6 +326,7 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
     ]
     state, clock = InMemoryState(), SystemClock()
     state.servers = {server.id: server for server in servers}
+    state.organizations[ORG] = an_organization()
     stored = InMemoryMcpCatalogStore(state)
     async with supervision() as house:
         warm = WarmCatalogs(
@@ -340,7 +343,7 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
             servers=InMemoryMcpServerStore(state),
             catalogs=warm,
             connections=house.connections,
-            mcp_enabled=True,
+            switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state)),
         )
         config = an_agent(mcp_servers=tuple(server.config.slug for server in servers)).config
         began = time.monotonic()

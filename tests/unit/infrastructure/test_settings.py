@@ -27,6 +27,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
         "DRAGOMAN_PORT": "9000",
         "DRAGOMAN_SECRET_KEY": "the newest long passphrase, the oldest long passphrase",
         "DRAGOMAN_MCP_ENABLED": "false",
+        "DRAGOMAN_TOOL_SEARCH_THRESHOLD": "0",
         "DRAGOMAN_PUBLIC_URL": "https://agents.example.com/",
         "DRAGOMAN_EGRESS_ALLOW": "10.1.0.0/16, mcp.internal,",
         "DRAGOMAN_TRACE_CONTENT": "OFF",
@@ -48,6 +49,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert settings.port == 9000
     assert settings.secret_keys == ("the newest long passphrase", "the oldest long passphrase")
     assert not settings.mcp_enabled
+    assert settings.tool_search_threshold == 0
     assert settings.public_url == "https://agents.example.com"
     assert settings.egress_allowed == ("10.1.0.0/16", "mcp.internal")
     assert (settings.trace_content, settings.log_level) == ("off", "debug")

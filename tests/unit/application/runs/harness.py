@@ -26,7 +26,7 @@ from application.runs.watch_run import WatchRun
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.tool_catalog import DEFAULT_SEARCH_THRESHOLD, ToolCatalog
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import Principal
@@ -135,6 +135,7 @@ class RunHarness:
         limits: LimitSettings | None = None,
         call_settings: CallToolsSettings | None = None,
         mcp_enabled: bool = True,
+        search_threshold: int = DEFAULT_SEARCH_THRESHOLD,
         discovery_timeout_s: float = 10.0,
     ) -> None:
         self.state = InMemoryState()
@@ -173,6 +174,7 @@ class RunHarness:
             ),
             connections=self.connections,
             switch=switch,
+            search_threshold=search_threshold,
         )
         self.execute_tool = ExecuteTool(
             native_tools=native_tools,

@@ -16,8 +16,9 @@ def refusal_code(
 ) -> str | None:
     check = CheckToolCall(schemas=JsonSchemaValidator())
     use = ToolUse(id=ToolCallId("call_1"), name=name, params=params, malformed=malformed)
-    refusal = check.refusal(use, Toolset(tools=(a_tool("echo", parameters=schema),)))
-    return None if refusal is None else refusal.error_code
+    checked = check.check(use, Toolset(tools=(a_tool("echo", parameters=schema),)))
+    assert (checked.name, checked.params) == (name, params)
+    return None if checked.answer is None else checked.answer.error_code
 
 
 @pytest.mark.requirement("A4", "A9", "B9")
