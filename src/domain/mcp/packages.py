@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from domain.errors import Violation
 
-_NPM_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
+_NPM_NAME = re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*")
 _NPM_VERSION = re.compile(r"[\^~]?[0-9A-Za-z][0-9A-Za-z.+_-]*")
 _PYTHON_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _EXTRAS = rf"\[{_PYTHON_NAME}(?:,{_PYTHON_NAME})*\]"

@@ -2,7 +2,13 @@
 
 import asyncio
 
-from application.mcp.ports import InstalledServer, InstallProgress, InstallProgressCallback, McpInstallFailure
+from application.mcp.ports import (
+    InstalledServer,
+    InstallProgress,
+    InstallProgressCallback,
+    McpInstallFailure,
+    McpInstallFailureKind,
+)
 from application.system.ports import Clock, IdSource
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.installation import Installation
@@ -10,8 +16,8 @@ from domain.mcp.server import McpServer
 
 
 class InMemoryMcpInstaller:
-    """The `McpInstaller` port. `failure` is what every install comes to while it is set; `proceed` cleared holds every
-    install up; `started` counts them."""
+    """The `McpInstaller` port. `failure` is what every install comes to while it is set; `missing` a path that cannot be
+    copied from; `proceed` cleared holds every install up; `started` counts them."""
 
     def __init__(self, *, clock: Clock, ids: IdSource) -> None:
         self._clock = clock
@@ -19,6 +25,7 @@ class InMemoryMcpInstaller:
         self._kept: dict[str, InstalledServer] = {}
         self._logs: dict[McpServerId, str] = {}
         self.failure: McpInstallFailure | None = None
+        self.missing: str | None = None
         self.proceed = asyncio.Event()
         self.proceed.set()
         self.started = 0
@@ -28,7 +35,10 @@ class InMemoryMcpInstaller:
         self.started += 1
         on_progress(InstallProgress(step="installing", percent=50))
         self._logs[server.id] = f"installing {server.config.slug}\n"
+        await asyncio.sleep(0)
         await self.proceed.wait()
+        if server.config.path is not None and server.config.path == self.missing:
+            raise McpInstallFailure(McpInstallFailureKind.SOURCE_UNUSABLE, "There is no such file or directory.")
         if self.failure is not None:
             raise self.failure
         location = f"{server.organization_id}/{server.id}/{self._ids.new('ins')}"

@@ -55,6 +55,7 @@ class NpmPackages:
             "--fetch-retry-mintimeout=500",
             "--fetch-retry-maxtimeout=5000",
             "--loglevel=http",
+            "--",
             package.specifier,
             cwd=target,
             env={"PATH": self._node.search_path},
