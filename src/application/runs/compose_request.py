@@ -10,6 +10,11 @@ from domain.tools.meta_tools import CALL_TOOL, SEARCH_TOOLS
 
 _DESCRIPTION_LIMIT = 120
 _NAMED_TOOLS = 5
+_LISTED = "These servers provide tools to you:"
+_SEARCHED = (
+    f"These servers provide more tools than can be listed. Find what you need with {SEARCH_TOOLS}, then call it with "
+    f"{CALL_TOOL}."
+)
 
 
 def servers_overview(toolset: Toolset) -> str:
@@ -18,13 +23,7 @@ def servers_overview(toolset: Toolset) -> str:
     servers."""
     if not toolset.servers:
         return ""
-    lines = ["# MCP servers", "", "These servers provide tools to you:", ""]
-    if toolset.is_searched:
-        lines[-2:] = [
-            f"These servers provide more tools than can be listed. Find what you need with {SEARCH_TOOLS}, then call it with "
-            f"{CALL_TOOL}.",
-            "",
-        ]
+    lines = ["# MCP servers", "", _SEARCHED if toolset.is_searched else _LISTED, ""]
     for server in toolset.servers:
         lines += _server_lines(server, in_full=not toolset.is_searched)
     return "\n".join(lines).rstrip()
