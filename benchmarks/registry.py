@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Iterable
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -19,9 +20,10 @@ from domain.ids import McpServerId
 from domain.mcp.catalog import McpToolDefinition
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
-from tests.builders import ORG, a_catalog, a_server, an_agent
+from tests.builders import ORG, a_catalog, a_server, an_agent, an_organization
 
 SERVERS = 10
 SIZES = (10, 100, 1_000, 10_000)
@@ -35,6 +37,7 @@ class Registry:
 
     def __init__(self, tools: int) -> None:
         state, clock = InMemoryState(), FixedClock()
+        state.organizations[ORG] = an_organization()
         connections, catalogs = InMemoryMcpConnections(), InMemoryMcpCatalogStore(state)
         for number in range(SERVERS):
             server_id = McpServerId(f"mcp_{number}")
@@ -53,7 +56,7 @@ class Registry:
                 clock=clock,
             ),
             connections=connections,
-            mcp_enabled=True,
+            switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state)),
         )
 
     async def toolset(self, config: AgentConfig | None = None) -> Toolset:

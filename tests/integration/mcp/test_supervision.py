@@ -325,6 +325,7 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
         odd_server(slug="good", id=other(4)),
     ]
     state, clock = InMemoryState(), SystemClock()
+    state.organizations[ORG] = an_organization()
     state.servers = {server.id: server for server in servers}
     state.organizations[ORG] = an_organization()
     stored = InMemoryMcpCatalogStore(state)
