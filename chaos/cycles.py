@@ -135,11 +135,24 @@ async def _stdio_cycle(connections: SdkMcpConnections, number: int) -> None:
             with suppress(McpFailure):
                 await connections.call_tool(server, IN_RUN, a_call("exit"))
     await connections.forget(ORG, server.id)
-    await until(lambda: not Path(f"/proc/{pid}").exists())
+    await until(lambda: not _is_alive(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether it runs. One whose launcher was killed is init's to collect, which may take its time."""
+    try:
+        return _stat(pid)[0] not in ("Z", "X")
+    except OSError:
+        return False
 
 
 def _parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return int(_stat(pid)[1])
+
+
+def _stat(pid: int) -> list[str]:
+    """From the state on (proc(5), /proc/pid/stat)."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 class _HttpServer:
@@ -175,7 +188,7 @@ class _HttpServer:
 
     def _start(self) -> None:
         command = [*ISOLATED_PYTHON, str(SERVERS / "http_server.py"), str(self._port)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
         self._process.stdout.readline()
 
