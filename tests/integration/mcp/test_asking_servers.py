@@ -16,13 +16,15 @@ from application.mcp.ports import (
     McpReply,
 )
 from domain.json_value import JsonObject
-from domain.mcp.server import ElicitationPolicy, Isolation, McpServer
+from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.builders import a_run_id
 from tests.integration.mcp.parts import (
+    EVERYTHING,
     IN_RUN,
     PATIENCE_S,
     SERVERS,
+    everything,
     remote,
     scope,
     sdk_connections,
@@ -159,3 +161,38 @@ async def test_what_is_not_given_is_declined_and_the_connection_lives_on(
     async with an_asking_server(transport, generation, policy) as (connections, server):
         for _ in range(2):
             assert await refusal(connections, server, tool)
+
+
+@asynccontextmanager
+async def an_everything_server(transport: str, policy: ElicitationPolicy) -> AsyncIterator[McpServer]:
+    if transport == "stdio":
+        yield started("node", EVERYTHING, "stdio", elicitation=policy)
+        return
+    path, kind = ("/mcp", McpServerKind.HTTP) if transport == "streamableHttp" else ("/sse", McpServerKind.SSE)
+    async with everything(transport) as address:
+        yield remote(address + path, kind, elicitation=policy)
+
+
+@pytest.mark.requirement("B4")
+@pytest.mark.parametrize("transport", ["stdio", "streamableHttp", "sse"])
+async def test_a_real_server_of_the_older_generation_asks_and_is_answered(transport: str) -> None:
+    tool = "trigger-elicitation-request"
+    async with an_everything_server(transport, ElicitationPolicy.ASK) as server, sdk_connections() as connections:
+        listed = await connections.discover(server, IN_RUN, timeout_s=PATIENCE_S)
+        assert listed.find(tool) is not None, "it offers the tool to those who can be asked"
+        first = asked(await called(connections, server, tool))
+        [question] = first.questions
+        assert question.schema is not None
+        answers: dict[str, JsonObject] = {
+            question.request_id: {"action": "accept", "content": {"name": "Ada of the tests"}}
+        }
+        reply = await called(connections, server, tool, answers=answers)
+        assert reply.input_required is None
+        assert "Ada of the tests" in text_of(reply)
+
+
+@pytest.mark.requirement("B4")
+async def test_a_real_server_does_not_offer_to_ask_where_nobody_is_asked() -> None:
+    async with an_everything_server("stdio", ElicitationPolicy.DECLINE) as server, sdk_connections() as connections:
+        listed = await connections.discover(server, IN_RUN, timeout_s=PATIENCE_S)
+        assert [tool.name for tool in listed.tools if "elicitation" in tool.name or "sampling" in tool.name] == []
