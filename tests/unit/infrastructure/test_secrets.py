@@ -50,7 +50,11 @@ def test_a_text_that_only_looks_like_a_fernet_key_is_a_passphrase() -> None:
     assert SecretBox([lookalike]).decrypt(SecretBox([lookalike]).encrypt(b"value")) == b"value"
 
 
-@pytest.mark.parametrize("stored", [b"", b"rubbish", b"gAAAAAB\xff", Fernet(Fernet.generate_key()).encrypt(b"value")])
+@pytest.mark.parametrize(
+    "stored",
+    [b"", b"rubbish", b"gAAAAAB\xff", Fernet(Fernet.generate_key()).encrypt(b"value")],
+    ids=["empty", "rubbish", "cut", "another key's"],
+)
 def test_a_value_that_no_key_fits_is_an_error_that_names_the_settings_to_look_at(stored: bytes) -> None:
     with pytest.raises(ServiceError) as caught:
         SecretBox([NEW, OLD]).decrypt(stored)
