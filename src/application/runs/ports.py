@@ -86,9 +86,7 @@ class RunStore(Protocol):
         """
         ...
 
-    async def started_before(
-        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
-    ) -> Run | None:
+    async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         """The run that the key named within 24 h before `at`, as it stands, or None; changes nothing. Raises INVALID
         `idempotency_key_reused` for another body. What counts in the end is `start`, which looks again."""
         ...

@@ -44,7 +44,7 @@ class StartRunCommand:
 
 class StartRun:
     """Rules: needs the role runner; the model must be the agent's or one of its fallbacks; a disabled agent starts nothing;
-    the same idempotency key with the same body gives the same run; what happens to an unfinished run of the thread is the
+    the same idempotency key with the same body gives the same run, whatever became of its agent since; what happens to an unfinished run of the thread is the
     strategy's word, but a run that only waits for displayed tools is completed by the new message."""
 
     def __init__(
@@ -70,10 +70,16 @@ class StartRun:
         command.principal.require(Role.RUNNER)
         if not command.input:
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
-        agent = await self._agent(command)
-        model = self._model(command, agent)
         now = self._clock.now()
         organization_id = command.principal.organization_id
+        key = None
+        if command.idempotency_key is not None:
+            key = IdempotencyKey(key=command.idempotency_key, body_digest=command.body_digest)
+            earlier = await self._runs.started_before(organization_id, key, at=now)
+            if earlier is not None:
+                return StartedRun(run=earlier, created=False)
+        agent = await self._agent(command)
+        model = self._model(command, agent)
         new_thread = None
         thread_id = command.thread_id
         if thread_id is None:
@@ -95,14 +101,7 @@ class StartRun:
             created_at=now,
         )
         started = await self._runs.start(
-            NewRun(
-                run=run,
-                new_thread=new_thread,
-                strategy=command.strategy,
-                idempotency=None
-                if command.idempotency_key is None
-                else IdempotencyKey(key=command.idempotency_key, body_digest=command.body_digest),
-            )
+            NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key)
         )
         if started.created:
             await self._queue.submit(started.run.id)

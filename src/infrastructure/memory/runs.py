@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from application.runs.closing import cancelled_step, displayed_step, waits_for_display_only
 from application.runs.ports import (
     CancelOutcome,
+    IdempotencyKey,
     NewRun,
     RunFilter,
     StartedRun,
@@ -74,9 +75,7 @@ class InMemoryRunStore:
             run=stored.run, created=True, interrupted=interrupted, promoted=promoted if unfinished else None
         )
 
-    async def started_before(
-        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
-    ) -> Run | None:
+    async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         """The run that the key named before, as it stands."""
         return self._run_of_key(organization_id, key, at=at)
 

@@ -87,7 +87,9 @@ def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
     return run_of_key(connection, organization_id, new.idempotency, at=at)
 
 
-def run_of_key(connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
+def run_of_key(
+    connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+) -> Run | None:
     """The run that the key named within its lifetime; takes nothing. Raises INVALID `idempotency_key_reused`."""
     used = connection.execute(_key, {"organization_id": organization_id, "key": key.key}).first()
     if used is None or used.created_at <= at - KEY_LIFETIME:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from application.runs.ports import (
     CancelOutcome,
+    IdempotencyKey,
     NewRun,
     RunFilter,
     StartedRun,
@@ -27,7 +28,7 @@ from infrastructure.persistence.ledger_rows import calls_of_run, open_calls
 from infrastructure.persistence.message_rows import message_of
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.run_rows import run_of, select_run
-from infrastructure.persistence.run_start import start_run
+from infrastructure.persistence.run_start import run_of_key, start_run
 from infrastructure.persistence.run_steps import change_run, follow_up
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.tables import message, run
@@ -54,6 +55,10 @@ class SqlRunStore:
             lambda connection: start_run(connection, new), after_commit=lambda result: self._wake(result[1])
         )
         return started
+
+    async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
+        """The run that the key named before, as it stands."""
+        return await self._database.read(lambda connection: run_of_key(connection, organization_id, key, at=at))
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""

@@ -109,6 +109,17 @@ async def test_waiting_no_longer_than_asked_for_gives_the_run_as_it_stands(servi
     assert answer.json() == {"run": run, "messages": []}
 
 
+@pytest.mark.requirement("E5")
+async def test_a_repeated_request_gives_its_run_whatever_became_of_the_agent(service: Service) -> None:
+    headers = {"Idempotency-Key": "once"}
+    first = await service.call("POST", "/v1/runs", json=RUN, headers=headers)
+    await service.call("PATCH", "/v1/agents/guide", json={"enabled": False})
+    again = await service.call("POST", "/v1/runs", json=RUN, headers=headers)
+    assert (again.status_code, again.headers["idempotent-replayed"]) == (202, "true")
+    assert again.json()["id"] == first.json()["id"]
+    problem_of(await service.call("POST", "/v1/runs", json=RUN), 409, "agent_disabled")
+
+
 @pytest.mark.parametrize("path", ["/v1/runs/wait", "/v1/threads/{thread}/runs/wait", "/v1/runs/{run}/wait"])
 async def test_a_wait_ends_when_its_client_leaves_and_the_run_goes_on(service: Service, path: str) -> None:
     service.worker.act = Act.REST
