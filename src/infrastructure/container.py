@@ -544,7 +544,14 @@ class Container(containers.DeclarativeContainer):
 
     # Runs, as clients see them.
     start_run: providers.Provider[StartRun] = providers.Singleton(
-        StartRun, runs=runs, agents=agents, models=routed_models, queue=run_queue, clock=clock, ids=ids
+        StartRun,
+        runs=runs,
+        agents=agents,
+        models=routed_models,
+        prices=prices,
+        queue=run_queue,
+        clock=clock,
+        ids=ids,
     )
     resume_run: providers.Provider[ResumeRun] = providers.Singleton(
         ResumeRun, runs=runs, queue=run_queue, schemas=schemas, box=secret_box, clock=clock
@@ -570,7 +577,7 @@ class Container(containers.DeclarativeContainer):
 
     # Agents.
     agent_checks: providers.Provider[AgentChecks] = providers.Singleton(
-        AgentChecks, models=routed_models, native_tools=tool_catalog, servers=servers
+        AgentChecks, models=routed_models, prices=prices, native_tools=tool_catalog, servers=servers
     )
     create_agent: providers.Provider[CreateAgent] = providers.Singleton(
         CreateAgent, agents=agents, checks=agent_checks, clock=clock, ids=ids

@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from application.agents.agent_settings import AgentSettings
 from application.agents.ports import ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
+from application.models.cost_limit import cost_limit_violations
+from application.models.ports import PriceTable
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.agents.agent import AgentConfig
 from domain.errors import ServiceError, Violation, invalid
@@ -15,11 +17,20 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 class AgentChecks:
     """Turns settings into an AgentConfig, reporting everything that is wrong at once, with nearest matches for typos.
 
-    Models must be reachable by ModelDirectory, tools be available here, servers be registered in the organization.
+    Models must be reachable by ModelDirectory, tools be available here, servers be registered in the organization;
+    a cost limit needs models with a price.
     """
 
-    def __init__(self, *, models: ModelDirectory, native_tools: NativeToolDirectory, servers: McpServerStore) -> None:
+    def __init__(
+        self,
+        *,
+        models: ModelDirectory,
+        prices: PriceTable,
+        native_tools: NativeToolDirectory,
+        servers: McpServerStore,
+    ) -> None:
         self._models = models
+        self._prices = prices
         self._native_tools = native_tools
         self._servers = servers
 
@@ -43,6 +54,8 @@ class AgentChecks:
         except ServiceError as error:
             wrong += error.violations
         wrong += self._model_violations(organization_id, settings, reported={violation.path for violation in wrong})
+        if not wrong:
+            wrong += cost_limit_violations(self._prices, settings.limits, (settings.model, *settings.fallback_models))
         wrong += self._tool_violations(settings)
         wrong += await self._server_violations(organization_id, settings)
         if config is None or wrong:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore, ModelDirectory
+from application.models.cost_limit import cost_limit_violations
+from application.models.ports import PriceTable
 from application.runs.ports import (
     IdempotencyKey,
     NewRun,
@@ -43,7 +45,7 @@ class StartRunCommand:
 
 
 class StartRun:
-    """Rules: needs the role runner; the model must be the agent's or one of its fallbacks; a disabled agent starts nothing;
+    """Rules: needs the role runner; the model must be the agent's or one of its fallbacks; a cost limit needs models with a price; a disabled agent starts nothing;
     the same idempotency key with the same body gives the same run, whatever became of its agent since; what happens to an unfinished run of the thread is the
     strategy's word, but a run that only waits for displayed tools is completed by the new message."""
 
@@ -53,6 +55,7 @@ class StartRun:
         runs: RunStore,
         agents: AgentStore,
         models: ModelDirectory,
+        prices: PriceTable,
         queue: RunQueue,
         clock: Clock,
         ids: IdSource,
@@ -60,6 +63,7 @@ class StartRun:
         self._runs = runs
         self._agents = agents
         self._models = models
+        self._prices = prices
         self._queue = queue
         self._clock = clock
         self._ids = ids
@@ -80,6 +84,12 @@ class StartRun:
                 return StartedRun(run=earlier, created=False)
         agent = await self._agent(command)
         model = self._model(command, agent)
+        limits = agent.config.limits.narrowed_by(command.limits)
+        unenforceable = cost_limit_violations(
+            self._prices, limits, dict.fromkeys((model, *agent.config.fallback_models))
+        )
+        if unenforceable:
+            raise invalid("limits_invalid", "A limit of the run cannot be enforced.", *unenforceable)
         new_thread = None
         thread_id = command.thread_id
         if thread_id is None:

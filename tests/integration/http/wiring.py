@@ -81,6 +81,7 @@ from infrastructure.secret_keys import GivenKeyRing
 from infrastructure.secrets import SecretBox
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
+from tests.unit.application.runs.doubles import FlatPrices
 
 BOX_KEY = "a key of the tests"
 
@@ -120,6 +121,7 @@ def use_cases(
     clock = StepClock()
     ids = SequentialIds()
     known_models = ModelsThat(*models)
+    prices = FlatPrices()
     tokens = TokenCache(capacity=100)
     switch = McpSwitch(enabled=True, organizations=stores.organizations)
     server_catalogs = ServerCatalogs(catalogs=stores.catalogs, connections=connections, clock=clock, ids=ids)
@@ -131,7 +133,7 @@ def use_cases(
         connections=connections,
         switch=switch,
     )
-    checks = AgentChecks(models=known_models, native_tools=catalog, servers=stores.servers)
+    checks = AgentChecks(models=known_models, prices=prices, native_tools=catalog, servers=stores.servers)
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
     register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=clock, ids=ids)
     installer = InMemoryMcpInstaller(clock=clock, ids=ids)
@@ -196,7 +198,9 @@ def use_cases(
         list_messages=ListMessages(threads=threads),
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
-        start_run=StartRun(runs=runs, agents=agents, models=known_models, queue=queue, clock=clock, ids=ids),
+        start_run=StartRun(
+            runs=runs, agents=agents, models=known_models, prices=prices, queue=queue, clock=clock, ids=ids
+        ),
         resume_run=ResumeRun(
             runs=runs, queue=queue, schemas=JsonSchemaValidator(), box=SecretBox([BOX_KEY]), clock=clock
         ),

@@ -20,6 +20,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import McpServerId, OrganizationId
 from domain.runs.limits import LimitSettings
+from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
@@ -42,6 +43,16 @@ class KnownModels:
         return None if model in (MODEL, OTHER_MODEL) else f"nobody offers {model!r}"
 
 
+class FlatPrices:
+    """A `PriceTable` with a price for all but the models named."""
+
+    def __init__(self) -> None:
+        self.unpriced: set[str] = set()
+
+    def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
+        return None if model in self.unpriced else Decimal("0.001")
+
+
 class SomeNativeTools:
     """A `NativeToolDirectory` of an installation without search."""
 
@@ -57,8 +68,12 @@ class Agents:
         foreign = a_server(McpServerId("mcp_foreign"), organization_id=OTHER_ORG, slug="foreign")
         self.state.servers[foreign.id] = foreign
         store = InMemoryAgentStore(self.state)
+        self.prices = FlatPrices()
         checks = AgentChecks(
-            models=KnownModels(), native_tools=SomeNativeTools(), servers=InMemoryMcpServerStore(self.state)
+            models=KnownModels(),
+            prices=self.prices,
+            native_tools=SomeNativeTools(),
+            servers=InMemoryMcpServerStore(self.state),
         )
         clock, ids = StepClock(), SequentialIds()
         self.create = CreateAgent(agents=store, checks=checks, clock=clock, ids=ids)
@@ -272,3 +287,13 @@ async def test_agents_are_changed_by_admins_and_read_by_all(agents: Agents, role
             await attempt()
         assert refused.value.kind is ErrorKind.FORBIDDEN
     assert (await agents.list.execute(ListAgentsCommand(principal=principal))).items == (agent,)
+
+
+@pytest.mark.requirement("A2")
+async def test_a_cost_limit_is_refused_with_a_model_that_has_no_price() -> None:
+    agents = Agents()
+    agents.prices.unpriced = {OTHER_MODEL}
+    limited = replace(SETTINGS, fallback_models=(OTHER_MODEL,), limits=LimitSettings(max_cost_usd=Decimal(1)))
+    faults = await agents.faults_of(limited)
+    assert faults == {"limits.max_cost_usd": f"cannot be enforced for model {OTHER_MODEL}: it has no price"}
+    await agents.make(replace(limited, limits=LimitSettings()))

@@ -246,7 +246,13 @@ class RunHarness:
         agent: str | None = None,
     ) -> RunId:
         use_case = StartRun(
-            runs=self.runs, agents=self.agents, models=AllModels(), queue=self.queue, clock=self.clock, ids=self.ids
+            runs=self.runs,
+            agents=self.agents,
+            models=AllModels(),
+            prices=self.prices,
+            queue=self.queue,
+            clock=self.clock,
+            ids=self.ids,
         )
         started = await use_case.execute(
             StartRunCommand(

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from decimal import Decimal
 
 import pytest
 
@@ -9,6 +10,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role as KeyRole
 from domain.ids import ApiKeyId, RunId, ThreadId
+from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import OTHER_ORG, an_agent
@@ -43,6 +45,18 @@ async def test_an_agent_is_found_by_name_or_id() -> None:
     house = RunHarness()
     by_name, by_id = await house.start(agent="researcher"), await house.start(agent=house.agent.id)
     assert house.run(by_name).agent_id == house.run(by_id).agent_id
+
+
+@pytest.mark.requirement("A2")
+@pytest.mark.parametrize("layer", ["run", "agent"])
+async def test_a_cost_limit_that_cannot_be_enforced_is_refused(layer: str) -> None:
+    limit = LimitSettings(max_cost_usd=Decimal(1))
+    agent = an_agent(fallback_models=("free:model",), limits=limit if layer == "agent" else None)
+    house = RunHarness(agent=agent)
+    fault = await refused(house, limits=limit if layer == "run" else None)
+    assert fault.code == "limits_invalid"
+    assert [violation.path for violation in fault.violations] == ["limits.max_cost_usd"]
+    assert "free:model" in fault.violations[0].message
 
 
 async def test_what_cannot_be_started_is_refused_and_leaves_nothing() -> None:
