@@ -30,11 +30,12 @@ from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
+from infrastructure.mcp.connection_life import ConnectionLife
 from infrastructure.mcp.crashes import Crashes
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from infrastructure.mcp.server_record import ServerRecord
-from infrastructure.mcp.server_session import ServerFacts, ServerSession, UnusableConnectionError
+from infrastructure.mcp.server_session import ServerSession, UnusableConnectionError
 from infrastructure.mcp.stdio import StderrLog
 from infrastructure.mcp.tool_changes import ToolChanges, ToolsChanged
 from infrastructure.mcp.transports import OpenTransport
@@ -89,7 +90,7 @@ class SdkMcpConnections:
         self._crashes = Crashes(restart_limit or RestartLimit())
         self._room = asyncio.Event()
         self._pool: dict[ConnectionKey, McpConnection] = {}
-        self._live: dict[McpConnection, _Life] = {}
+        self._live: dict[McpConnection, ConnectionLife] = {}
         self._records: dict[tuple[McpServerId, int], ServerRecord] = {}
         self._logs: dict[McpServerId, StderrLog] = {}
         self._is_closed = False
@@ -294,7 +295,7 @@ class SdkMcpConnections:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
         log = self._logs.setdefault(server.id, StderrLog())
-        life = _Life(record, key, self._clock, self._lost, self._ended)
+        life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
         is_kept = server.config.isolation is not Isolation.RUN
         if self._on_tools_changed is not None and is_kept:
             life.changes = ToolChanges(server, self._on_tools_changed)
@@ -323,7 +324,7 @@ class SdkMcpConnections:
             del self._pool[life.key]
         connection.retire()
 
-    def _lost(self, life: "_Life", lived_s: float) -> None:
+    def _lost(self, life: ConnectionLife, lived_s: float) -> None:
         """A connection ended by itself: if it was a process, it crashed."""
         record, key = life.record, life.key
         if key is None or record.server.config.kind.is_remote:
@@ -359,50 +360,3 @@ class SdkMcpConnections:
             skipped=listing.skipped,
             taken_at=self._clock.now(),
         )
-
-
-class _Life:
-    """What becomes of one connection, told to the server's record and, in the end, to the pool."""
-
-    def __init__(
-        self,
-        record: ServerRecord,
-        key: ConnectionKey | None,
-        clock: Clock,
-        on_lost: Callable[["_Life", float], None],
-        on_end: Callable[[McpConnection], None],
-    ) -> None:
-        self.record = record
-        self.key = key
-        self.connection: McpConnection | None = None
-        self.changes: ToolChanges | None = None
-        self._clock = clock
-        self._on_lost = on_lost
-        self._on_end = on_end
-        self._opened_at: float | None = None
-        self._is_told = False
-
-    def connected(self, facts: ServerFacts) -> None:
-        self._opened_at = self._clock.monotonic()
-        self.record.connected(facts.protocol_version)
-
-    def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
-        self._is_told = True
-        self.record.failed(failure, needs_auth=needs_auth)
-
-    def lost(self, detail: str, *, needs_auth: bool = False) -> None:
-        self._is_told = True
-        assert self._opened_at is not None  # it was open before
-        self.record.disconnected(detail, needs_auth=needs_auth)
-        self._on_lost(self, self._clock.monotonic() - self._opened_at)
-
-    def ended(self) -> None:
-        if not self._is_told:
-            if self._opened_at is not None:
-                self.record.disconnected()
-            else:
-                self.record.abandoned()
-        if self.changes is not None:
-            self.changes.close()
-        if self.connection is not None:
-            self._on_end(self.connection)
