@@ -22,7 +22,7 @@ from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.threads.message import UserContent
+from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
 
 
@@ -72,7 +72,7 @@ class StartRun:
         """The stored run, QUEUED. Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
         (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`)."""
         command.principal.require(Role.RUNNER)
-        if not command.input:
+        if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
         now = self._clock.now()
         organization_id = command.principal.organization_id

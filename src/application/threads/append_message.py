@@ -8,7 +8,7 @@ from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role as KeyRole
 from domain.ids import MessageId, ThreadId
-from domain.threads.message import ImageContent, Message, Role, TextContent, UserContent
+from domain.threads.message import ImageContent, Message, Role, UserContent, is_blank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def _violations(command: AppendMessageCommand) -> list[Violation]:
     wrong = []
     if command.role not in (Role.USER, Role.ASSISTANT):
         wrong.append(Violation(path="role", message="must be user or assistant"))
-    if not any(not isinstance(part, TextContent) or part.text.strip() for part in command.content):
+    if is_blank(command.content):
         wrong.append(Violation(path="content", message="must not be empty"))
     if command.role is Role.ASSISTANT:
         wrong += [

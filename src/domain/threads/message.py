@@ -1,5 +1,6 @@
 """Messages of a thread and their content: what was said, which tools were asked for, what they answered."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -108,3 +109,8 @@ def unanswered_tool_uses(transcript: tuple[Message, ...]) -> tuple[ToolUse, ...]
         if message.role is Role.ASSISTANT:
             return tuple(use for use in message.tool_uses if use.id not in answered)
     return ()
+
+
+def is_blank(content: Iterable[UserContent]) -> bool:
+    """Whether nothing is said: no image, and no text but white space."""
+    return not any(not isinstance(part, TextContent) or part.text.strip() for part in content)

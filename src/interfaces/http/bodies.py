@@ -13,7 +13,13 @@ from domain.json_value import JsonObject
 
 BodyT = TypeVar("BodyT", bound="Body")
 
-Strings = Annotated[tuple[str, ...], Field(strict=False)]
+MAX_NAME = 200
+"""Characters of a name or an id, of a model's too."""
+
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+"""A name or an id."""
+
+Strings = Annotated[tuple[Annotated[str, Field(max_length=8_192)], ...], Field(strict=False, max_length=1_000)]
 """A JSON array of strings."""
 
 

@@ -159,3 +159,10 @@ async def test_a_stream_is_logged_when_it_has_ended(service: Service, caplog: py
         await conversation.hold()
     [entry] = [record.__dict__ for record in caplog.records if record.name == access_log.__name__]
     assert (entry["path"], entry["status"]) == ("/v1/runs/{run_id}/stream", 200)
+
+
+async def test_the_document_says_how_long_and_how_large_values_may_be(service: Service) -> None:
+    schemas = (await service.call("GET", "/schema")).json()["components"]["schemas"]
+    agent, limits = schemas["CreateAgentBody"]["properties"], schemas["LimitsBody"]["properties"]
+    assert agent["name"]["maxLength"] == 200
+    assert "10000" in str(limits["max_turns"])

@@ -8,8 +8,10 @@ from pydantic import Field
 from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
-from interfaces.http.bodies import Body, Patch, Strings
+from interfaces.http.bodies import Body, Name, Patch, Strings
 
+_MAX_INSTRUCTIONS = 500_000
+_DAY_S = 86_400
 _EXAMPLE: JsonObject = {
     "name": "repository-guide",
     "model": "openai:gpt-5-mini",
@@ -23,14 +25,16 @@ _EXAMPLE: JsonObject = {
 class LimitsBody(Body):
     """How far runs may go. Absent and null leave the default; in a PATCH null takes a limit away."""
 
-    max_turns: int | None = Field(default=None, gt=0, description="Model calls of one run.")
-    max_tool_calls: int | None = Field(default=None, gt=0)
-    max_tokens: int | None = Field(default=None, gt=0, description="Input and output tokens together.")
-    max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0)] | None = None
-    context_tokens: int | None = Field(default=None, gt=0, description="What the context is trimmed to.")
-    timeout_s: float | None = Field(default=None, gt=0, description="Active time of one run.")
-    turn_tool_timeout_s: float | None = Field(default=None, gt=0)
-    tool_timeout_s: float | None = Field(default=None, gt=0)
+    max_turns: int | None = Field(default=None, gt=0, le=10_000, description="Model calls of one run.")
+    max_tool_calls: int | None = Field(default=None, gt=0, le=100_000)
+    max_tokens: int | None = Field(default=None, gt=0, le=10**9, description="Input and output tokens together.")
+    max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0, le=10**6)] | None = Field(
+        default=None, description="Needs models with a known price."
+    )
+    context_tokens: int | None = Field(default=None, gt=0, le=10**8, description="What the context is trimmed to.")
+    timeout_s: float | None = Field(default=None, gt=0, le=30 * _DAY_S, description="Active time of one run.")
+    turn_tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
+    tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
 
     def to_settings(self) -> LimitSettings:
         """The limits, None where they are silent."""
@@ -51,10 +55,10 @@ class CreateAgentBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
-    name: str = Field(description="Unique in the organization.")
-    model: str = Field(description="PROVIDER:NAME.")
+    name: Name = Field(description="Unique in the organization.")
+    model: Name = Field(description="PROVIDER:NAME.")
     fallback_models: Strings = Field(default=(), description="Tried in order when the model fails.")
-    instructions: str = ""
+    instructions: str = Field(default="", max_length=_MAX_INSTRUCTIONS)
     tools: Strings = Field(default=(), description="Native tools, by type.")
     mcp_servers: Strings = Field(default=(), description="MCP servers, by slug.")
     tool_allowlist: Strings | None = Field(default=None, examples=[["code_execution", "mcp__git__*"]])
@@ -82,10 +86,10 @@ class UpdateAgentBody(Patch):
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
     nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist"})
 
-    name: str | None = None
-    model: str | None = None
+    name: Name | None = None
+    model: Name | None = None
     fallback_models: Strings | None = None
-    instructions: str | None = None
+    instructions: str | None = Field(default=None, max_length=_MAX_INSTRUCTIONS)
     tools: Strings | None = None
     mcp_servers: Strings | None = None
     tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")

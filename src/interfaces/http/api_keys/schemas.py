@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.identity.role import Role
 from domain.json_value import JsonObject
-from interfaces.http.bodies import Body
+from interfaces.http.bodies import Body, Name
 
 
 class CreateApiKeyBody(Body):
@@ -14,5 +14,5 @@ class CreateApiKeyBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "ci", "role": "runner"},)
 
-    name: str
+    name: Name
     role: Annotated[Role, Field(strict=False)]

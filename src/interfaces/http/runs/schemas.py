@@ -14,7 +14,7 @@ from domain.ids import ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import MultitaskStrategy
 from interfaces.http.agents.schemas import LimitsBody
-from interfaces.http.bodies import Body, Strings
+from interfaces.http.bodies import Body, Name, Strings
 from interfaces.http.threads.schemas import UserInput, user_content
 
 _EXAMPLE: JsonObject = {"agent": "repository-guide", "input": "What changed in the last three commits?"}
@@ -25,14 +25,14 @@ class RunBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
-    agent_id: str | None = None
-    agent: str | None = Field(default=None, description="The agent's name.")
+    agent_id: Name | None = None
+    agent: Name | None = Field(default=None, description="The agent's name.")
     input: UserInput = Field(description="Text, or parts of type text and image.")
     multitask_strategy: Annotated[MultitaskStrategy, Field(strict=False)] = Field(
         default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
     )
     limits: LimitsBody = LimitsBody()
-    model: str | None = Field(default=None, description="The agent's model or one of its fallbacks.")
+    model: Name | None = Field(default=None, description="The agent's model or one of its fallbacks.")
     tool_allowlist: Strings | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class ToolResultBody(Body):
     """What a displayed tool came to: any JSON value. Of a call with an `elicitation`: `{action: accept | decline | cancel,
     content}`, where `content` fits the elicitation's schema."""
 
-    tool_call_id: str
+    tool_call_id: Name
     result: object
     is_error: bool = False
 
@@ -76,7 +76,7 @@ class ResumeRunBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]},)
 
-    tool_results: list[ToolResultBody]
+    tool_results: list[ToolResultBody] = Field(max_length=1_000)
 
     def to_results(self) -> tuple[ClientToolResult, ...]:
         """The results."""

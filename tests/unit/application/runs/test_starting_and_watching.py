@@ -65,6 +65,7 @@ async def test_what_cannot_be_started_is_refused_and_leaves_nothing() -> None:
     assert (await refused(house, agent="agt_00000000000000000000000009")).code == "agent_not_found"
     assert (await refused(house, thread_id=ThreadId("thr_9"))).code == "thread_not_found"
     assert (await refused(house, text=())).code == "input_empty"
+    assert (await refused(house, text=" \n")).code == "input_empty"
     assert (await refused(house, model="other:model")).code == "model_not_allowed"
     unusable = await refused(house, model="nowhere:m")
     assert (unusable.code, unusable.violations[0].path) == ("model_unavailable", "model")
