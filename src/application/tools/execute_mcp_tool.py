@@ -207,7 +207,7 @@ class ExecuteMcpTool:
         if server is not None and not server.config.enabled:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
         if server is not None and server.lacks_installation:
-            raise McpFailure(McpFailureKind.NOT_INSTALLED, "The MCP server is not installed.")
+            raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")
         return server
 
     def _output_violations(self, server: McpServer, binding: McpBinding, reply: McpReply) -> tuple[str, ...]:

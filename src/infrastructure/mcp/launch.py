@@ -20,5 +20,5 @@ class Launch:
 def launch_in_place(server: McpServer) -> Launch:
     """The configured command as it is. Raises McpFailure NOT_INSTALLED for a server that has to be installed."""
     if server.config.needs_installation or server.config.command is None:
-        raise McpFailure(McpFailureKind.NOT_INSTALLED, "The MCP server is not installed.")
+        raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")
     return Launch(command=server.config.command, args=server.config.args)

@@ -33,7 +33,7 @@ class InstalledLaunches:
         installation = server.installation
         manifest = self._directories.manifest(installation.location) if installation is not None else None
         if installation is None or manifest is None:
-            raise McpFailure(McpFailureKind.NOT_INSTALLED, "The MCP server is not installed.")
+            raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")
         try:
             return self.launch(server.config, manifest, self._directories.path(installation.location))
         except NoSuchCommandError as exc:

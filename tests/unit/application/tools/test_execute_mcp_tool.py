@@ -26,7 +26,7 @@ from domain.identity.organization import Organization
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.pinning import PinnedTool
-from domain.mcp.server import McpServer, OutputValidation
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputValidation
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
@@ -213,6 +213,15 @@ async def test_with_mcp_switched_off_by_the_organization_nothing_is_called_from_
     assert "MCP disabled" in (await setting.call()).text
     assert setting.connections.call_tool.await_count == 1
     setting.organizations.get.assert_awaited_with(ORG)
+
+
+@pytest.mark.requirement("B14")
+async def test_a_server_that_is_not_installed_is_not_called(setting: Setting) -> None:
+    config = McpServerConfig(slug="files", kind=McpServerKind.PYTHON, package="files")
+    setting.servers.get.return_value = a_server(config=config)
+    result = await setting.call()
+    assert (result.error_code, setting.connections.call_tool.await_count) == ("mcp_not_installed", 0)
+    assert result.text.startswith("MCP tool execution failed: MCP server not installed.")
 
 
 @pytest.mark.requirement("B6")

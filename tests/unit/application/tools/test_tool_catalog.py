@@ -356,3 +356,19 @@ async def test_while_a_shared_connection_is_lost_the_server_s_strategy_decides(
     assert toolset.servers[0].unavailable == unavailable
     house.connections.set_status(server, ServerStatus(state=ServerState.CONNECTED, since=START))
     assert names(await house.tools("s")) == ["mcp__s__one"]
+
+
+@pytest.mark.requirement("B14")
+async def test_a_server_that_is_not_installed_is_unavailable_and_its_siblings_stand() -> None:
+    house = House()
+    house.add("here", "one")
+    gone = house.add("gone", "two")
+    config = McpServerConfig(slug="gone", kind=McpServerKind.PYTHON, package="gone")
+    house.state.servers[gone.id] = replace(gone, config=config)
+    toolset = await house.tools("gone", "here")
+    assert names(toolset) == ["mcp__here__one"]
+    assert {overview.slug: overview.unavailable for overview in toolset.servers} == {
+        "gone": "MCP server not installed",
+        "here": None,
+    }
+    assert house.connections.discoveries == []
