@@ -1,4 +1,4 @@
-"""Reading runs: one, many, their messages, events and tool calls."""
+"""Reading runs: one, many, their messages and events."""
 
 from application.runs.ports import RunFilter, RunStore
 from application.system.pages import Page, PageRequest
@@ -7,7 +7,6 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.events import RunEvent
-from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.threads.message import Message
 
@@ -49,18 +48,6 @@ class GetRunMessages:
         """Empty for a run that does not exist."""
         principal.require(Role.VIEWER)
         return await self._runs.messages(principal.organization_id, run_id)
-
-
-class GetRunToolCalls:
-    """The ledger of a run, in order. Needs the role viewer."""
-
-    def __init__(self, *, runs: RunStore) -> None:
-        self._runs = runs
-
-    async def execute(self, principal: Principal, run_id: RunId) -> tuple[ToolCall, ...]:
-        """Empty for a run that does not exist."""
-        principal.require(Role.VIEWER)
-        return await self._runs.tool_calls(principal.organization_id, run_id)
 
 
 class GetRunEvents:

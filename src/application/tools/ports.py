@@ -1,6 +1,5 @@
 """Ports of the tools slice."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,6 +82,3 @@ class NativeTool(Protocol):
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
         """Execute with validated arguments. Raises NativeToolError. Cancellation stops the work."""
         ...
-
-
-ToolProgressCallback = Callable[[JsonObject], Awaitable[None]]

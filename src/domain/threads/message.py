@@ -101,16 +101,6 @@ class Message:
         return tuple(part for part in self.content if isinstance(part, ToolResultContent))
 
 
-def unanswered_tool_uses(transcript: tuple[Message, ...]) -> tuple[ToolUse, ...]:
-    """The calls of the last assistant message that no later tool message answers."""
-    answered: set[ToolCallId] = set()
-    for message in reversed(transcript):
-        answered.update(result.tool_id for result in message.tool_results)
-        if message.role is Role.ASSISTANT:
-            return tuple(use for use in message.tool_uses if use.id not in answered)
-    return ()
-
-
 def is_blank(content: Iterable[UserContent]) -> bool:
     """Whether nothing is said: no image, and no text but white space."""
     return not any(not isinstance(part, TextContent) or part.text.strip() for part in content)

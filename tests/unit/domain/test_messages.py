@@ -18,10 +18,9 @@ from domain.threads.message import (
     TextContent,
     ToolResultContent,
     ToolUse,
-    unanswered_tool_uses,
 )
 from domain.threads.message_json import content_from_json, content_to_json, message_to_json, timestamp
-from tests.builders import RUN, a_message, a_tool_call, a_tool_use, after
+from tests.builders import a_message, a_tool_use
 
 JSON_VALUES: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -138,47 +137,3 @@ def test_a_message_tells_its_text_its_calls_and_its_answers_apart() -> None:
     result = ToolResultContent(tool_id=use.id, tool_name=use.name, result="hi")
     message = a_message(content=(TextContent(text="a"), use, image, TextContent(text="b"), result))
     assert (message.text, message.tool_uses, message.tool_results) == ("ab", (use,), (result,))
-
-
-# --- open calls ---
-
-
-def asks(number: int, *indexes: int) -> Message:
-    uses = tuple(a_tool_use(a_tool_call(index, turn=number)) for index in indexes)
-    return a_message(number, run_id=RUN, role=Role.ASSISTANT, content=uses)
-
-
-def answers(number: int, *indexes: int) -> Message:
-    return a_message(
-        100 + number,
-        run_id=RUN,
-        role=Role.TOOL,
-        content=tuple(
-            ToolResultContent(tool_id=a_tool_call(index, turn=number).id, tool_name="echo", result="hi")
-            for index in indexes
-        ),
-    )
-
-
-@pytest.mark.requirement("A2")
-@pytest.mark.parametrize(
-    ("transcript", "open_indexes"),
-    [
-        ((), []),
-        ((a_message(),), []),
-        ((a_message(), asks(1, 0, 1)), [0, 1]),
-        ((a_message(), asks(1, 0, 1), answers(1, 0)), [1]),
-        ((a_message(), asks(1, 0, 1), answers(1, 0, 1)), []),
-        ((a_message(), asks(1, 0, 1), answers(1, 1), answers(1, 0)), []),
-        ((a_message(), asks(1, 0), answers(1, 0), asks(2, 0, 1), answers(2, 1)), [0]),
-        ((a_message(), asks(1, 0), answers(1, 0), asks(2)), []),
-        ((a_message(), asks(1, 0, 1), answers(1, 0), a_message(9, created_at=after(9))), [1]),
-    ],
-)
-def test_open_are_the_calls_of_the_last_reply_that_nothing_answers(
-    transcript: tuple[Message, ...], open_indexes: list[int]
-) -> None:
-    turn = max((int(message.id[-26:]) for message in transcript if message.role is Role.ASSISTANT), default=0)
-    assert unanswered_tool_uses(transcript) == tuple(
-        a_tool_use(a_tool_call(index, turn=turn)) for index in open_indexes
-    )
