@@ -205,7 +205,7 @@ class Play:
         calls = {call.id: call for call in await self.stores.runs.tool_calls(ORG, run.id)}
         some = run.pending[: 1 + count % len(run.pending)]
         settlements = tuple(a_settlement(calls[use.id], at=after(self.now)) for use in some)
-        resumed = await self.stores.runs.resume(ORG, run.id, settlements, at=after(self.now))
+        resumed = await self.stores.runs.resume(ORG, run.id, settlements, actor=KEY, at=after(self.now))
         assert resumed.pending == run.pending[len(some) :]
         assert resumed.status is (RunStatus.REQUIRES_ACTION if resumed.pending else RunStatus.QUEUED)
         self.seen["resumed"] += 1

@@ -63,12 +63,16 @@ async def test_the_run_goes_on_when_the_last_question_is_answered(run_stores: St
     _, call = await a_waiting_run(run_stores)
     following = replace(COLOUR, request_id="1.size", message="Which size?")
 
-    waiting = await run_stores.runs.resume(ORG, RUN, (), answers=(an_answer(call, following=following),), at=after(3))
+    waiting = await run_stores.runs.resume(
+        ORG, RUN, (), answers=(an_answer(call, following=following),), actor=KEY, at=after(3)
+    )
     assert waiting.status is RunStatus.REQUIRES_ACTION
     assert [use.elicitation for use in waiting.pending] == [following]
     assert waiting == await stored(run_stores, RUN)
 
-    resumed = await run_stores.runs.resume(ORG, RUN, (), answers=(an_answer(call, request_id="1.size"),), at=after(4))
+    resumed = await run_stores.runs.resume(
+        ORG, RUN, (), answers=(an_answer(call, request_id="1.size"),), actor=KEY, at=after(4)
+    )
     assert (resumed.status, resumed.pending) == (RunStatus.QUEUED, ())
     assert (await run_stores.runs.events(ORG, RUN, after_seq=resumed.last_seq - 1, limit=9))[0].type == "run.resumed"
     again = await claim(run_stores, RUN, at=after(5))
@@ -92,7 +96,7 @@ async def test_what_is_not_asked_cannot_be_answered_and_then_nothing_changes(run
         ((a_settlement(call),), ()),
     ):
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(ORG, RUN, settlements, answers=answers, at=after(3))
+            await run_stores.runs.resume(ORG, RUN, settlements, answers=answers, actor=KEY, at=after(3))
         assert refused.value.code == "tool_call_not_pending"
     assert await stored(run_stores, RUN) == before
     assert await run_stores.runs.tool_calls(ORG, RUN) == (call, shown)
@@ -105,7 +109,7 @@ async def test_the_next_message_does_not_complete_a_run_with_a_call_that_asked(
 ) -> None:
     _, call = await a_waiting_run(run_stores, displayed=True)
     if answered:
-        await run_stores.runs.resume(ORG, RUN, (), answers=(an_answer(call),), at=after(3))
+        await run_stores.runs.resume(ORG, RUN, (), answers=(an_answer(call),), actor=KEY, at=after(3))
     await start(run_stores, run_number(2), strategy=MultitaskStrategy.ENQUEUE)
     assert (await stored(run_stores, RUN)).status is RunStatus.REQUIRES_ACTION
     with pytest.raises(ServiceError) as busy:

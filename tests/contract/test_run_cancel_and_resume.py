@@ -185,7 +185,7 @@ async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_thei
         a_settlement(first, ToolResult.succeeded("sent"), duration_ms=0, at=after(9)),
     )
 
-    run = await run_stores.runs.resume(ORG, RUN, settlements, at=after(9))
+    run = await run_stores.runs.resume(ORG, RUN, settlements, actor=KEY, at=after(9))
 
     assert run == await stored(run_stores, RUN)
     assert (run.status, run.pending) == (RunStatus.QUEUED, ())
@@ -197,8 +197,8 @@ async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_thei
     ]
     assert await audit_of_run(run_stores) == [
         ("run.started", "system"),
-        ("tool.executed", "system"),
-        ("tool.failed", "system"),
+        ("tool.executed", KEY),
+        ("tool.failed", KEY),
     ]
     claimed = await claim(run_stores, RUN, at=after(10))
     assert [(call.id, call.state, call.result) for call in claimed.open_calls] == [
@@ -211,13 +211,13 @@ async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_thei
 async def test_a_run_whose_calls_are_settled_in_part_goes_on_waiting_for_the_rest(run_stores: Stores) -> None:
     waiting, (first, second) = await start_and_suspend(run_stores, run_number(1), count=2)
 
-    run = await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), at=after(9))
+    run = await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
 
     assert (run.status, run.pending) == (RunStatus.REQUIRES_ACTION, (a_tool_use(second),))
     assert run == await stored(run_stores, RUN)
     assert await events_after(run_stores, waiting.last_seq) == ["tool.executed"]
     assert await run_stores.leases.claim(RUN, WORKER, lease_s=LEASE_S, at=after(10)) is None
-    resumed = await run_stores.runs.resume(ORG, RUN, (a_settlement(second),), at=after(11))
+    resumed = await run_stores.runs.resume(ORG, RUN, (a_settlement(second),), actor=KEY, at=after(11))
     assert resumed.status is RunStatus.QUEUED
 
 
@@ -232,7 +232,7 @@ async def test_a_call_that_is_not_pending_is_refused_and_then_nothing_is_settled
     for calls, paths in attempts:
         settlements: tuple[Settlement, ...] = tuple(a_settlement(call) for call in calls)
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(ORG, RUN, settlements, at=after(9))
+            await run_stores.runs.resume(ORG, RUN, settlements, actor=KEY, at=after(9))
         assert (refused.value.code, refused.value.kind) == ("tool_call_not_pending", ErrorKind.INVALID)
         assert tuple(violation.path for violation in refused.value.violations) == paths
     assert await stored(run_stores, RUN) == waiting
@@ -243,9 +243,9 @@ async def test_a_call_that_is_not_pending_is_refused_and_then_nothing_is_settled
 @pytest.mark.requirement("D5")
 async def test_a_call_settled_before_is_not_pending_any_more(run_stores: Stores) -> None:
     _, (first, _) = await start_and_suspend(run_stores, run_number(1), count=2)
-    await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), at=after(9))
+    await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
     with pytest.raises(ServiceError) as refused:
-        await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), at=after(10))
+        await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), actor=KEY, at=after(10))
     assert refused.value.code == "tool_call_not_pending"
 
 
@@ -259,13 +259,13 @@ async def test_a_run_that_does_not_wait_cannot_be_resumed(run_stores: Stores, st
             await start_and_claim(run_stores)
         case "resumed":
             _, (call,) = await start_and_suspend(run_stores)
-            await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), at=after(1))
+            await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), actor=KEY, at=after(1))
         case _:
             claimed = await start_and_claim(run_stores)
             await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     before = await stored(run_stores, RUN)
     with pytest.raises(ServiceError) as refused:
-        await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), at=after(2))
+        await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), actor=KEY, at=after(2))
     assert (refused.value.code, refused.value.kind) == ("run_not_waiting", ErrorKind.CONFLICT)
     assert await stored(run_stores, RUN) == before
 
@@ -275,7 +275,7 @@ async def test_resuming_an_unknown_run_or_one_of_another_organization_is_not_fou
     _, (call,) = await start_and_suspend(run_stores)
     for organization_id, run_id in ((OTHER_ORG, RUN), (ORG, a_run_id(2))):
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(organization_id, run_id, (a_settlement(call),), at=after(1))
+            await run_stores.runs.resume(organization_id, run_id, (a_settlement(call),), actor=KEY, at=after(1))
         assert (refused.value.code, refused.value.kind) == ("run_not_found", ErrorKind.NOT_FOUND)
 
 
@@ -286,7 +286,7 @@ async def test_a_resumed_run_goes_before_runs_that_were_queued_behind_it(run_sto
     call = a_tool_call(run_id=a_run_id(2), state=ToolCallState.AWAITING_CLIENT)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
-    await run_stores.runs.resume(ORG, a_run_id(2), (a_settlement(call),), at=after(9))
+    await run_stores.runs.resume(ORG, a_run_id(2), (a_settlement(call),), actor=KEY, at=after(9))
 
     assert await run_stores.leases.claim(a_run_id(1), WORKER, lease_s=LEASE_S, at=after(10)) is None
     resumed = await claim(run_stores, a_run_id(2), at=after(10))

@@ -83,7 +83,7 @@ async def _suspends(stores: Stores) -> None:
         (_suspends, lambda stores: start(stores, run_number(2)), {"events", "status"}),
         (
             _suspends,
-            lambda stores: stores.runs.resume(ORG, RUN, (a_settlement(a_displayable_call()),), at=after(2)),
+            lambda stores: stores.runs.resume(ORG, RUN, (a_settlement(a_displayable_call()),), actor=KEY, at=after(2)),
             {"events"},
         ),
         (start_and_claim, lambda stores: stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(2)), {"control"}),

@@ -23,6 +23,7 @@ from domain.threads.message import ImageContent
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolOutcome, ToolResult
 from tests.builders import (
+    KEY,
     ORG,
     RUN,
     SERVER,
@@ -343,7 +344,7 @@ async def test_only_the_ending_of_a_run_makes_room_for_the_next(run_stores: Stor
     asked = await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     suspended = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     assert (asked.promoted, suspended.promoted) == (None, None)
-    await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), at=after(9))
+    await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), actor=KEY, at=after(9))
     resumed = await claim(run_stores, RUN)
     ended = await run_stores.journal.commit(resumed.lease, finish_step(resumed.run, RunStatus.FAILED))
     assert ended.promoted == a_run_id(2)

@@ -342,7 +342,7 @@ async def test_what_the_client_and_the_siblings_settled_before_stays_as_they_set
     await run_stores.journal.commit(claimed.lease, step)
     await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, settled_by_client, displayed))
-    await run_stores.runs.resume(ORG, RUN, (a_settlement(settled_by_client),), at=after(5))
+    await run_stores.runs.resume(ORG, RUN, (a_settlement(settled_by_client),), actor=KEY, at=after(5))
 
     await start(run_stores, run_number(2))
 

@@ -127,11 +127,12 @@ class RunStore(Protocol):
         settlements: tuple[Settlement, ...],
         *,
         answers: tuple[InputAnswer, ...] = (),
+        actor: str,
         at: datetime,
     ) -> Run:
-        """Settle calls that await the client, each with its event and audit entry, and answer those that await input
-        (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is pending, else it stays, with what is
-        pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID `tool_call_not_pending` (also for a call
+        """Settle calls that await the client, each with its event and an audit entry that names `actor` (a key's id),
+        and answer those that await input (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is
+        pending, else it stays, with what is pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID `tool_call_not_pending` (also for a call
         settled twice, or one that asks something else by now); then nothing was stored."""
         ...
 

@@ -75,7 +75,12 @@ class ResumeRun:
             if given.tool_call_id in asking
         )
         resumed = await self._runs.resume(
-            command.principal.organization_id, run.id, settlements, answers=answers, at=now
+            command.principal.organization_id,
+            run.id,
+            settlements,
+            answers=answers,
+            actor=command.principal.key_id,
+            at=now,
         )
         if resumed.status is RunStatus.QUEUED:
             await self._queue.submit(resumed.id)

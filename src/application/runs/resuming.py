@@ -19,9 +19,10 @@ def resuming_step(
     settlements: tuple[Settlement, ...],
     answers: tuple[InputAnswer, ...],
     *,
+    actor: str,
     at: datetime,
 ) -> Step:
-    """The step of a waiting run that is given results and answers. Raises CONFLICT `run_not_waiting`, INVALID
+    """The step of a waiting run that `actor` gives results and answers. Raises CONFLICT `run_not_waiting`, INVALID
     `tool_call_not_pending`."""
     if run.status is not RunStatus.REQUIRES_ACTION:
         raise conflict("run_not_waiting", f"Run {run.id} is {run.status}, not requires_action.", run_id=run.id)
@@ -44,7 +45,7 @@ def resuming_step(
         ),
         changed=tuple(_answered(calls[answer.tool_call_id], answer) for answer in answers),
         settled=settlements,
-        audit=tuple(tool_call_audit(run, call, settlement) for call, settlement in settled),
+        audit=tuple(tool_call_audit(run, call, settlement, actor=actor) for call, settlement in settled),
     )
 
 

@@ -47,14 +47,14 @@ def run_ended_audit(run: Run, *, at: datetime, actor: str = "system") -> AuditEv
     return _run_audit(run, _ENDINGS[run.status], actor=actor, at=at, details=details)
 
 
-def tool_call_audit(run: Run, call: ToolCall, settlement: Settlement) -> AuditEvent:
-    """The call was settled."""
+def tool_call_audit(run: Run, call: ToolCall, settlement: Settlement, *, actor: str | None = None) -> AuditEvent:
+    """The call was settled: by `actor`, else in the run, which acts for whoever made it."""
     result = settlement.result
     return AuditEvent(
         id=AuditEventId(derived_id("aud", call.id, "settled")),
         organization_id=run.organization_id,
         action=_OUTCOMES[result.outcome],
-        actor=run.requested_by or "system",
+        actor=actor or run.requested_by or "system",
         resource=call.id,
         at=settlement.at,
         run_id=run.id,

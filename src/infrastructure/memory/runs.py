@@ -133,6 +133,7 @@ class InMemoryRunStore:
         settlements: tuple[Settlement, ...],
         *,
         answers: tuple[InputAnswer, ...] = (),
+        actor: str,
         at: datetime,
     ) -> Run:
         """Settle and answer waiting calls."""
@@ -140,7 +141,7 @@ class InMemoryRunStore:
         if stored is None:
             raise not_found("run", run_id)
         open_calls = self._state.open_calls(stored)
-        self._apply(stored, resuming_step(stored.run, open_calls, settlements, answers, at=at))
+        self._apply(stored, resuming_step(stored.run, open_calls, settlements, answers, actor=actor, at=at))
         return stored.run
 
     def _earlier(self, new: NewRun) -> Run | None:

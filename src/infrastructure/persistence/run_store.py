@@ -124,6 +124,7 @@ class SqlRunStore:
         settlements: tuple[Settlement, ...],
         *,
         answers: tuple[InputAnswer, ...] = (),
+        actor: str,
         at: datetime,
     ) -> Run:
         """Settle and answer waiting calls."""
@@ -133,7 +134,7 @@ class SqlRunStore:
             stored = _run(connection, organization_id, run_id)
             if stored is None:
                 raise not_found("run", run_id)
-            step = resuming_step(stored, open_calls(connection, run_id), settlements, answers, at=at)
+            step = resuming_step(stored, open_calls(connection, run_id), settlements, answers, actor=actor, at=at)
             outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             return replace(step.run, last_seq=outcome.last_seq)
 
