@@ -4,7 +4,7 @@ from typing import ClassVar, cast
 
 from application.identity.update_organization import OrganizationChanges
 from domain.json_value import JsonObject
-from interfaces.http.bodies import Name, Patch
+from interfaces.http.bodies import Patch
 
 
 class UpdateOrganizationBody(Patch):
@@ -12,7 +12,7 @@ class UpdateOrganizationBody(Patch):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"mcp_enabled": False},)
 
-    name: Name | None = None
+    name: str | None = None
     mcp_enabled: bool | None = None
 
     def to_changes(self) -> OrganizationChanges:
