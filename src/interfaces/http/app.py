@@ -14,7 +14,7 @@ from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.oauth.routes import oauth_router
-from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, openapi_config
+from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
 from interfaces.http.organization.routes import organization_routes
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
@@ -67,7 +67,7 @@ def create_app(
         security=[{SECURITY_SCHEME: []}],
     )
     app = Litestar(
-        route_handlers=[v1, health_router(), oauth_router()],
+        route_handlers=[v1, front_door, health_router(), oauth_router()],
         dependencies={
             "readiness": _provided(ReadinessProbe(readiness)),
             "finish_mcp_authorization": _provided(use_cases.finish_mcp_authorization),

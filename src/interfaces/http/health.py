@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 from litestar import Response, Router, get
 from litestar.di import NamedDependency
 
-from interfaces.http.problems import problem
+from interfaces.http.problems import described_problems, problem
 from interfaces.http.use_cases import Readiness
 
 
@@ -32,7 +32,7 @@ def live() -> HealthView:
     return {"status": "live"}
 
 
-@get("/health/ready", summary="Can the process serve?")
+@get("/health/ready", summary="Can the process serve?", responses=described_problems(503))
 async def ready(readiness: NamedDependency[ReadinessProbe]) -> HealthView | Response[dict[str, object]]:
     """503 with what is missing, if not."""
     missing = await readiness.problems()

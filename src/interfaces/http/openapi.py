@@ -1,11 +1,13 @@
 """The OpenAPI 3.1 document at `/schema`: bodies as strict as they are, with examples; operations by handler name."""
 
+from litestar import get
 from litestar._openapi.schema_generation import SchemaCreator  # the type in the public plugin's signature
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.openapi.spec import Components, Schema, SecurityScheme
 from litestar.plugins.pydantic import PydanticSchemaPlugin
+from litestar.response import Redirect
 from litestar.types import Method
 from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
@@ -45,6 +47,12 @@ class BodySchemas(PydanticSchemaPlugin):
             schema.description = model.__doc__
             schema.examples = list(model.examples) or None
         return schema
+
+
+@get("/", include_in_schema=False, status_code=303, sync_to_thread=False)
+def front_door() -> Redirect:
+    """Whoever comes without a path is shown what there is."""
+    return Redirect("/schema", status_code=303)
 
 
 def _operation_id(handler: HTTPRouteHandler, _: Method, path: list[str | PathParameterDefinition]) -> str:

@@ -60,7 +60,13 @@ class Problem(TypedDict):
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
-    """What an operation says in the OpenAPI document about its failures; 400, 401 and 422 can always happen."""
+    """What an operation says in the OpenAPI document about its failures; 400, 401, 422 and 500 can always happen. One that
+    takes a body names 413 too."""
+    return described_problems(400, 401, 422, 500, *statuses)
+
+
+def described_problems(*statuses: int) -> dict[int, ResponseSpec]:
+    """These failures and no others."""
     return {
         status: ResponseSpec(
             data_container=Problem,
@@ -68,7 +74,7 @@ def documented(*statuses: int) -> dict[int, ResponseSpec]:
             media_type=MEDIA_TYPE,
             generate_examples=False,
         )
-        for status in sorted({400, 401, 422, *statuses})
+        for status in sorted(set(statuses))
     }
 
 

@@ -131,7 +131,7 @@ async def test_a_body_that_grows_too_large_is_read_no_further(service: Service) 
 
 
 async def test_a_path_that_does_not_exist_is_404(service: Service) -> None:
-    for path in ("/", "/v1", "/v1/agent", "/v2/agents"):
+    for path in ("/v1", "/v1/agent", "/v2/agents"):
         problem_of(await service.call("GET", path), 404, "route_not_found")
 
 

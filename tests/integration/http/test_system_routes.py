@@ -55,6 +55,11 @@ async def test_the_openapi_document_is_served_without_a_key(service: Service) ->
     assert (await service.call("GET", "/schema/openapi.json", token=None)).json() == document
 
 
+async def test_the_front_door_leads_to_the_openapi_document(service: Service) -> None:
+    answer = await service.client.get("/", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/schema")
+
+
 async def test_every_operation_has_its_own_name_a_summary_and_documented_problems(service: Service) -> None:
     document = (await service.call("GET", "/schema", token=None)).json()
     operations = [operation for path in document["paths"].values() for operation in path.values()]
@@ -66,8 +71,14 @@ async def test_every_operation_has_its_own_name_a_summary_and_documented_problem
         if {"health", "OAuth"} & set(operation["tags"]):  # open to all
             continue
         assert operation["security"] == [{"apiKey": []}]
-        for status in ("400", "401", "422"):
+        always = {"400", "401", "422", "500"} | ({"413"} if "requestBody" in operation else set())
+        for status in always:
             assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
+        assert all(
+            parameter["description"] for parameter in operation.get("parameters", []) if parameter["in"] == "path"
+        )
+    ready = document["paths"]["/health/ready"]["get"]["responses"]["503"]
+    assert list(ready["content"]) == ["application/problem+json"]
 
 
 async def test_bodies_are_described_as_strict_as_they_are_and_with_examples(service: Service) -> None:

@@ -3,7 +3,7 @@
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
 from application.agents.delete_agent import DeleteAgent, DeleteAgentCommand
@@ -15,6 +15,7 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
 from interfaces.http.agents.views import AgentPage, AgentView, agent_view
 from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import AgentPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -22,7 +23,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["agents"]
 
 
-@post("/agents", tags=TAGS, summary="Create an agent", responses=documented(403, 409))
+@post("/agents", tags=TAGS, summary="Create an agent", responses=documented(403, 409, 413))
 async def create_agent(
     request: ApiRequest, data: JSONBody[CreateAgentBody], create_agent: NamedDependency[CreateAgent]
 ) -> Response[AgentView]:
@@ -50,18 +51,16 @@ async def list_agents(
 
 
 @get("/agents/{agent:str}", tags=TAGS, summary="Read an agent", responses=documented(404))
-async def get_agent(
-    request: ApiRequest, agent: FromPath[str], get_agent: NamedDependency[GetAgent]
-) -> Response[AgentView]:
+async def get_agent(request: ApiRequest, agent: AgentPath, get_agent: NamedDependency[GetAgent]) -> Response[AgentView]:
     """By id or name, at its newest version."""
     found = await get_agent.execute(GetAgentCommand(principal=request.principal, agent=agent))
     return Response(agent_view(found), headers=etag(found.version))
 
 
-@patch("/agents/{agent:str}", tags=TAGS, summary="Change an agent", responses=documented(403, 404, 409, 412))
+@patch("/agents/{agent:str}", tags=TAGS, summary="Change an agent", responses=documented(403, 404, 409, 412, 413))
 async def update_agent(
     request: ApiRequest,
-    agent: FromPath[str],
+    agent: AgentPath,
     data: JSONBody[UpdateAgentBody],
     update_agent: NamedDependency[UpdateAgent],
     if_match: IfMatch = None,
@@ -80,7 +79,7 @@ async def update_agent(
 
 
 @delete("/agents/{agent:str}", tags=TAGS, summary="Delete an agent", responses=documented(403, 404, 409))
-async def delete_agent(request: ApiRequest, agent: FromPath[str], delete_agent: NamedDependency[DeleteAgent]) -> None:
+async def delete_agent(request: ApiRequest, agent: AgentPath, delete_agent: NamedDependency[DeleteAgent]) -> None:
     """Needs the role admin. Its finished runs stay readable; refused while a run of it is unfinished."""
     await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent))
 
@@ -89,7 +88,7 @@ async def delete_agent(request: ApiRequest, agent: FromPath[str], delete_agent: 
 async def list_agent_versions(
     *,
     request: ApiRequest,
-    agent: FromPath[str],
+    agent: AgentPath,
     list_agent_versions: NamedDependency[ListAgentVersions],
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,

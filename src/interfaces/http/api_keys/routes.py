@@ -3,7 +3,7 @@
 from litestar import delete, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
 from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
@@ -13,13 +13,14 @@ from domain.ids import ApiKeyId
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
 from interfaces.http.api_keys.views import ApiKeyPage, CreatedApiKeyView, api_key_view, created_api_key_view
 from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import KeyPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
 TAGS = ["API keys"]
 
 
-@post("/api-keys", tags=TAGS, summary="Create an API key", responses=documented(403))
+@post("/api-keys", tags=TAGS, summary="Create an API key", responses=documented(403, 413))
 async def create_api_key(
     request: ApiRequest, data: JSONBody[CreateApiKeyBody], create_api_key: NamedDependency[CreateApiKey]
 ) -> CreatedApiKeyView:
@@ -46,9 +47,7 @@ async def list_api_keys(
 
 
 @delete("/api-keys/{key_id:str}", tags=TAGS, summary="Revoke an API key", responses=documented(403, 404, 409))
-async def revoke_api_key(
-    request: ApiRequest, key_id: FromPath[str], revoke_api_key: NamedDependency[RevokeApiKey]
-) -> None:
+async def revoke_api_key(request: ApiRequest, key_id: KeyPath, revoke_api_key: NamedDependency[RevokeApiKey]) -> None:
     """Needs the role admin. The key stops working at once; a key cannot revoke itself."""
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
 

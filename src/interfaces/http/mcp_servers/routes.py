@@ -3,7 +3,7 @@
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer, AuthorizeMcpServerCommand
@@ -47,6 +47,7 @@ from interfaces.http.mcp_servers.views import (
     tools_view,
 )
 from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import ServerPath, ToolPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -54,7 +55,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["MCP servers"]
 
 
-@post("/mcp-servers", tags=TAGS, summary="Register an MCP server", responses=documented(403, 409))
+@post("/mcp-servers", tags=TAGS, summary="Register an MCP server", responses=documented(403, 409, 413))
 async def register_mcp_server(
     request: ApiRequest, data: JSONBody[McpServerBody], register_mcp_server: NamedDependency[RegisterMcpServer]
 ) -> Response[McpServerView]:
@@ -81,17 +82,22 @@ async def list_mcp_servers(
 
 @get("/mcp-servers/{server:str}", tags=TAGS, summary="Read an MCP server", responses=documented(404))
 async def get_mcp_server(
-    request: ApiRequest, server: FromPath[str], get_mcp_server: NamedDependency[GetMcpServer]
+    request: ApiRequest, server: ServerPath, get_mcp_server: NamedDependency[GetMcpServer]
 ) -> Response[McpServerView]:
     """By id or slug."""
     found = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=server))
     return Response(server_view(found), headers=etag(found.version))
 
 
-@patch("/mcp-servers/{server:str}", tags=TAGS, summary="Change an MCP server", responses=documented(403, 404, 409, 412))
+@patch(
+    "/mcp-servers/{server:str}",
+    tags=TAGS,
+    summary="Change an MCP server",
+    responses=documented(403, 404, 409, 412, 413),
+)
 async def update_mcp_server(
     request: ApiRequest,
-    server: FromPath[str],
+    server: ServerPath,
     data: JSONBody[UpdateMcpServerBody],
     update_mcp_server: NamedDependency[UpdateMcpServer],
     if_match: IfMatch = None,
@@ -112,13 +118,19 @@ async def update_mcp_server(
 
 @delete("/mcp-servers/{server:str}", tags=TAGS, summary="Delete an MCP server", responses=documented(403, 404))
 async def delete_mcp_server(
-    request: ApiRequest, server: FromPath[str], delete_mcp_server: NamedDependency[DeleteMcpServer]
+    request: ApiRequest, server: ServerPath, delete_mcp_server: NamedDependency[DeleteMcpServer]
 ) -> None:
     """Needs the role admin. Agents that list it find its tools unavailable."""
     await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=server))
 
 
-@post("/mcp-servers/test", tags=TAGS, summary="Test an unsaved MCP server", status_code=200, responses=documented(403))
+@post(
+    "/mcp-servers/test",
+    tags=TAGS,
+    summary="Test an unsaved MCP server",
+    status_code=200,
+    responses=documented(403, 413),
+)
 async def test_unsaved_mcp_server(
     request: ApiRequest, data: JSONBody[TestMcpServerBody], test_mcp_server: NamedDependency[TestMcpServer]
 ) -> TestResultView:
@@ -135,7 +147,7 @@ async def test_unsaved_mcp_server(
     responses=documented(403, 404),
 )
 async def test_saved_mcp_server(
-    request: ApiRequest, server: FromPath[str], test_mcp_server: NamedDependency[TestMcpServer]
+    request: ApiRequest, server: ServerPath, test_mcp_server: NamedDependency[TestMcpServer]
 ) -> TestResultView:
     """Needs the role admin. Uses a connection of its own; a broken server is an answer with `ok: false`."""
     command = TestMcpServerCommand(principal=request.principal, subject=server)
@@ -151,7 +163,7 @@ async def test_saved_mcp_server(
 )
 async def refresh_mcp_server(
     request: ApiRequest,
-    server: FromPath[str],
+    server: ServerPath,
     refresh_mcp_server: NamedDependency[RefreshMcpServer],
     get_mcp_server_tools: NamedDependency[GetMcpServerTools],
 ) -> McpServerToolsView:
@@ -170,7 +182,7 @@ async def refresh_mcp_server(
 )
 async def connect_mcp_server(
     request: ApiRequest,
-    server: FromPath[str],
+    server: ServerPath,
     refresh_mcp_server: NamedDependency[RefreshMcpServer],
     get_mcp_server_status: NamedDependency[GetMcpServerStatus],
 ) -> ServerStatusView:
@@ -189,7 +201,7 @@ async def connect_mcp_server(
     responses=documented(403, 404),
 )
 async def disconnect_mcp_server(
-    request: ApiRequest, server: FromPath[str], disconnect_mcp_server: NamedDependency[DisconnectMcpServer]
+    request: ApiRequest, server: ServerPath, disconnect_mcp_server: NamedDependency[DisconnectMcpServer]
 ) -> ServerStatusView:
     """Needs the role operator. Calls in flight are finished; a later call connects again."""
     command = DisconnectMcpServerCommand(principal=request.principal, server=server)
@@ -204,7 +216,7 @@ async def disconnect_mcp_server(
     responses=documented(403, 404, 409, 503),
 )
 async def authorize_mcp_server(
-    request: ApiRequest, server: FromPath[str], authorize_mcp_server: NamedDependency[AuthorizeMcpServer]
+    request: ApiRequest, server: ServerPath, authorize_mcp_server: NamedDependency[AuthorizeMcpServer]
 ) -> AuthorizationView:
     """Needs the role admin. For `auth` of type `oauth_authorization_code`: open the URL in a browser, once and soon; the
     authorization server sends the browser back to this service."""
@@ -214,7 +226,7 @@ async def authorize_mcp_server(
 
 @get("/mcp-servers/{server:str}/tools", tags=TAGS, summary="List an MCP server's tools", responses=documented(404))
 async def get_mcp_server_tools(
-    request: ApiRequest, server: FromPath[str], get_mcp_server_tools: NamedDependency[GetMcpServerTools]
+    request: ApiRequest, server: ServerPath, get_mcp_server_tools: NamedDependency[GetMcpServerTools]
 ) -> McpServerToolsView:
     """As last seen; the server is not asked. A tool that is new or changed since it was approved is `quarantined`, is not
     given to runs, and has a `diff`."""
@@ -227,13 +239,13 @@ async def get_mcp_server_tools(
     tags=TAGS,
     summary="Approve a tool's present definition",
     status_code=200,
-    responses=documented(403, 404, 409),
+    responses=documented(403, 404, 409, 413),
 )
 async def approve_definition(
     *,
     request: ApiRequest,
-    server: FromPath[str],
-    tool: FromPath[str],
+    server: ServerPath,
+    tool: ToolPath,
     approve_definition: NamedDependency[ApproveDefinition],
     get_mcp_server: NamedDependency[GetMcpServer],
     data: JSONBody[ApproveDefinitionBody | None] = None,
@@ -251,7 +263,7 @@ async def approve_definition(
 
 @get("/mcp-servers/{server:str}/status", tags=TAGS, summary="Read an MCP server's status", responses=documented(404))
 async def get_mcp_server_status(
-    request: ApiRequest, server: FromPath[str], get_mcp_server_status: NamedDependency[GetMcpServerStatus]
+    request: ApiRequest, server: ServerPath, get_mcp_server_status: NamedDependency[GetMcpServerStatus]
 ) -> ServerStatusView:
     """Asking does not connect."""
     command = GetMcpServerStatusCommand(principal=request.principal, server=server)
@@ -265,7 +277,7 @@ async def get_mcp_server_status(
     responses=documented(403, 404),
 )
 async def get_mcp_server_logs(
-    request: ApiRequest, server: FromPath[str], get_mcp_server_logs: NamedDependency[GetMcpServerLogs]
+    request: ApiRequest, server: ServerPath, get_mcp_server_logs: NamedDependency[GetMcpServerLogs]
 ) -> ServerLogsView:
     """Needs the role operator."""
     command = GetMcpServerLogsCommand(principal=request.principal, server=server)
@@ -280,7 +292,7 @@ async def get_mcp_server_logs(
     responses=documented(403, 404, 409),
 )
 async def install_mcp_server(
-    request: ApiRequest, server: FromPath[str], install_mcp_server: NamedDependency[InstallMcpServer]
+    request: ApiRequest, server: ServerPath, install_mcp_server: NamedDependency[InstallMcpServer]
 ) -> ServerStatusView:
     """Needs the role admin. Goes on in the background; the status says how far it is. What is installed is never updated:
     uninstall it to install another version."""
@@ -296,7 +308,7 @@ async def install_mcp_server(
     responses=documented(403, 404, 412),
 )
 async def uninstall_mcp_server(
-    request: ApiRequest, server: FromPath[str], uninstall_mcp_server: NamedDependency[UninstallMcpServer]
+    request: ApiRequest, server: ServerPath, uninstall_mcp_server: NamedDependency[UninstallMcpServer]
 ) -> ServerStatusView:
     """Needs the role admin. Stops an installation under way; the registration stays. It is done when this answers."""
     command = UninstallMcpServerCommand(principal=request.principal, server=server)
@@ -308,7 +320,7 @@ async def uninstall_mcp_server(
     tags=TAGS,
     summary="Import MCP servers from a desktop client's file",
     status_code=200,
-    responses=documented(403),
+    responses=documented(403, 413),
 )
 async def import_mcp_servers(
     request: ApiRequest, data: JSONBody[ImportBody], import_mcp_servers: NamedDependency[ImportMcpServers]

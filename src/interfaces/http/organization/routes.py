@@ -25,7 +25,7 @@ async def get_organization(
     return Response(organization_view(found), headers=etag(found.version))
 
 
-@patch("/organization", tags=TAGS, summary="Change the organization's settings", responses=documented(403, 412))
+@patch("/organization", tags=TAGS, summary="Change the organization's settings", responses=documented(403, 412, 413))
 async def update_organization(
     request: ApiRequest,
     data: JSONBody[UpdateOrganizationBody],

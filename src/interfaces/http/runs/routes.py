@@ -5,7 +5,7 @@ from typing import Annotated
 from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunFilter
@@ -16,6 +16,7 @@ from domain.errors import Violation, invalid
 from domain.ids import AgentId, RunId, ThreadId
 from domain.runs.run import RunStatus
 from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import RunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
@@ -63,7 +64,7 @@ async def list_runs(
 
 
 @get("/runs/{run_id:str}", tags=TAGS, summary="Read a run", responses=documented(404))
-async def get_run(request: ApiRequest, run_id: FromPath[str], get_run: NamedDependency[GetRun]) -> RunView:
+async def get_run(request: ApiRequest, run_id: RunPath, get_run: NamedDependency[GetRun]) -> RunView:
     """As it stands."""
     return run_view(await get_run.execute(request.principal, RunId(run_id)))
 
@@ -71,7 +72,7 @@ async def get_run(request: ApiRequest, run_id: FromPath[str], get_run: NamedDepe
 @get("/runs/{run_id:str}/wait", tags=TAGS, summary="Wait for a run", responses=documented(404))
 async def wait_for_run(
     request: ApiRequest,
-    run_id: FromPath[str],
+    run_id: RunPath,
     run_waits: NamedDependency[RunWaits],
     timeout_s: Annotated[
         float | None, QueryParameter(ge=0, le=MAX_WAIT_S, description="Answer by then, whatever the run does.")
@@ -89,7 +90,7 @@ async def wait_for_run(
 )
 async def stream_run(
     request: ApiRequest,
-    run_id: FromPath[str],
+    run_id: RunPath,
     run_streams: NamedDependency[RunStreams],
     last_event_id: LastEventId = None,
 ) -> EventStream:
@@ -102,7 +103,7 @@ async def stream_run(
 async def list_run_events(
     *,
     request: ApiRequest,
-    run_id: FromPath[str],
+    run_id: RunPath,
     get_run_events: NamedDependency[GetRunEvents],
     after: Annotated[int, QueryParameter(ge=0, le=2**53, description="A seq; later events are listed.")] = 0,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
@@ -115,7 +116,7 @@ async def list_run_events(
 
 
 @post("/runs/{run_id:str}/cancel", tags=TAGS, summary="Cancel a run", status_code=200, responses=documented(403, 404))
-async def cancel_run(request: ApiRequest, run_id: FromPath[str], cancel_run: NamedDependency[CancelRun]) -> RunView:
+async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDependency[CancelRun]) -> RunView:
     """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its own runs, an operator
     any."""
     return run_view(await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id))))
@@ -126,11 +127,11 @@ async def cancel_run(request: ApiRequest, run_id: FromPath[str], cancel_run: Nam
     tags=TAGS,
     summary="Resume a run that requires action",
     status_code=200,
-    responses=documented(403, 404, 409),
+    responses=documented(403, 404, 409, 413),
 )
 async def resume_run(
     request: ApiRequest,
-    run_id: FromPath[str],
+    run_id: RunPath,
     data: JSONBody[ResumeRunBody],
     resume_run: NamedDependency[ResumeRun],
 ) -> RunView:

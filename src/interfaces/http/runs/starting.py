@@ -4,9 +4,10 @@ from typing import Annotated
 
 from litestar import Response, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, HeaderParameter, JSONBody
+from litestar.params import HeaderParameter, JSONBody
 
 from application.runs.start_run import StartRun, StartRunCommand
+from interfaces.http.paths import OptionalThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits, run_headers
@@ -30,14 +31,14 @@ IdempotencyHeader = Annotated[
     tags=["runs"],
     summary="Start a run",
     status_code=202,
-    responses=documented(403, 404, 409),
+    responses=documented(403, 404, 409, 413),
 )
 async def start_run(
     *,
     request: ApiRequest,
     data: JSONBody[RunBody],
     start_run: NamedDependency[StartRun],
-    thread_id: FromPath[str | None] = None,
+    thread_id: OptionalThreadPath = None,
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunView]:
     """Needs the role runner. The run is executed in the background; without a thread one is made."""
@@ -50,14 +51,14 @@ async def start_run(
     tags=["runs"],
     summary="Start a run and wait for it",
     status_code=200,
-    responses=documented(403, 404, 409),
+    responses=documented(403, 404, 409, 413),
 )
 async def start_run_and_wait(
     *,
     request: ApiRequest,
     data: JSONBody[RunBody],
     run_waits: NamedDependency[RunWaits],
-    thread_id: FromPath[str | None] = None,
+    thread_id: OptionalThreadPath = None,
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunWithMessagesView]:
     """Answers when the run has ended or waits for an action. A client that leaves does not stop the run."""
@@ -71,14 +72,14 @@ async def start_run_and_wait(
     tags=["runs"],
     summary="Start a run and stream its events",
     status_code=200,
-    responses={**documented(403, 404, 409), **described_stream()},
+    responses={**documented(403, 404, 409, 413), **described_stream()},
 )
 async def start_run_and_stream(
     *,
     request: ApiRequest,
     data: JSONBody[RunBody],
     run_streams: NamedDependency[RunStreams],
-    thread_id: FromPath[str | None] = None,
+    thread_id: OptionalThreadPath = None,
     idempotency_key: IdempotencyHeader = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:

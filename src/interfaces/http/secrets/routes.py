@@ -3,7 +3,7 @@
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
 from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
@@ -11,6 +11,7 @@ from application.secrets.rotate_secret_key import RotateSecretKey, RotateSecretK
 from application.secrets.set_secret import SetSecret, SetSecretCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import SecretPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.secrets.schemas import SetSecretBody
@@ -22,7 +23,7 @@ _CREATED = 201
 _REPLACED = 200
 
 
-@post("/secrets", tags=TAGS, summary="Set a secret", responses=documented(403))
+@post("/secrets", tags=TAGS, summary="Set a secret", responses=documented(403, 413))
 async def set_secret(
     request: ApiRequest, data: JSONBody[SetSecretBody], set_secret: NamedDependency[SetSecret]
 ) -> Response[SecretView]:
@@ -47,9 +48,7 @@ async def list_secrets(
 
 
 @delete("/secrets/{secret:str}", tags=TAGS, summary="Delete a secret", responses=documented(403, 404, 409))
-async def delete_secret(
-    request: ApiRequest, secret: FromPath[str], delete_secret: NamedDependency[DeleteSecret]
-) -> None:
+async def delete_secret(request: ApiRequest, secret: SecretPath, delete_secret: NamedDependency[DeleteSecret]) -> None:
     """Needs the role admin. One that is referred to stays."""
     await delete_secret.execute(DeleteSecretCommand(principal=request.principal, name=secret))
 

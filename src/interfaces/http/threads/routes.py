@@ -3,7 +3,7 @@
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.threads.append_message import AppendMessage, AppendMessageCommand
@@ -14,6 +14,7 @@ from application.threads.list_messages import ListMessages, ListMessagesCommand
 from application.threads.list_threads import ListThreads, ListThreadsCommand
 from domain.ids import ThreadId
 from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import ThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
@@ -22,7 +23,7 @@ from interfaces.http.threads.views import MessagePage, MessageView, ThreadPage, 
 TAGS = ["threads"]
 
 
-@post("/threads", tags=TAGS, summary="Create a thread", responses=documented(403))
+@post("/threads", tags=TAGS, summary="Create a thread", responses=documented(403, 413))
 async def create_thread(
     request: ApiRequest, create_thread: NamedDependency[CreateThread], data: JSONBody[CreateThreadBody | None] = None
 ) -> Response[ThreadView]:
@@ -50,9 +51,7 @@ async def list_threads(
 
 
 @get("/threads/{thread_id:str}", tags=TAGS, summary="Read a thread", responses=documented(404))
-async def get_thread(
-    request: ApiRequest, thread_id: FromPath[str], get_thread: NamedDependency[GetThread]
-) -> ThreadView:
+async def get_thread(request: ApiRequest, thread_id: ThreadPath, get_thread: NamedDependency[GetThread]) -> ThreadView:
     """Without its messages."""
     command = GetThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
     return thread_view(await get_thread.execute(command))
@@ -60,7 +59,7 @@ async def get_thread(
 
 @delete("/threads/{thread_id:str}", tags=TAGS, summary="Delete a thread", responses=documented(403, 404, 409))
 async def delete_thread(
-    request: ApiRequest, thread_id: FromPath[str], delete_thread: NamedDependency[DeleteThread]
+    request: ApiRequest, thread_id: ThreadPath, delete_thread: NamedDependency[DeleteThread]
 ) -> None:
     """Needs the role runner. Messages, runs and events go with it; refused while a run is unfinished."""
     await delete_thread.execute(DeleteThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id)))
@@ -70,7 +69,7 @@ async def delete_thread(
 async def list_messages(
     *,
     request: ApiRequest,
-    thread_id: FromPath[str],
+    thread_id: ThreadPath,
     list_messages: NamedDependency[ListMessages],
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
@@ -82,10 +81,12 @@ async def list_messages(
     return page_view(await list_messages.execute(command), message_view)
 
 
-@post("/threads/{thread_id:str}/messages", tags=TAGS, summary="Append a message", responses=documented(403, 404, 409))
+@post(
+    "/threads/{thread_id:str}/messages", tags=TAGS, summary="Append a message", responses=documented(403, 404, 409, 413)
+)
 async def append_message(
     request: ApiRequest,
-    thread_id: FromPath[str],
+    thread_id: ThreadPath,
     data: JSONBody[AppendMessageBody],
     append_message: NamedDependency[AppendMessage],
 ) -> MessageView:

@@ -1,0 +1,14 @@
+"""The parameters in paths, as the OpenAPI document describes them."""
+
+from typing import Annotated
+
+from litestar.params import PathParameter
+
+RunPath = Annotated[str, PathParameter(description="The id of a run.")]
+ThreadPath = Annotated[str, PathParameter(description="The id of a thread.")]
+AgentPath = Annotated[str, PathParameter(description="The id or the name of an agent.")]
+ServerPath = Annotated[str, PathParameter(description="The id or the slug of an MCP server.")]
+KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
+SecretPath = Annotated[str, PathParameter(description="The name of a secret.")]
+OptionalThreadPath = Annotated[str | None, PathParameter(description="The id of a thread.")]
+ToolPath = Annotated[str, PathParameter(description="The server's own name of a tool.")]
