@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from application.runs.closing import cancelled_step, closing_step
-from application.runs.ports import ClaimedRun, LeaseLost, RunFilter, Step
+from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunFilter, Step
 from domain.errors import ServiceError
 from domain.ids import RunId, ThreadId, ToolCallId
 from domain.runs.events import NewEvent, RunEventType
@@ -221,8 +221,12 @@ class Play:
         free = not any(other.status.is_active for other in runs)
         expected = free and bool(queue) and queue[0].id == run.id and not run.cancel_requested_by
         claimed = await self.stores.leases.claim(run.id, WORKER, lease_s=LEASE_S, at=after(self.now))
-        assert (claimed is not None) is expected
-        if claimed is None:
+        assert isinstance(claimed, ClaimedRun) is expected
+        if isinstance(claimed, EndedAtClaim):
+            assert claimed.run == await stored(self.stores, run.id)
+            assert claimed.run.status is RunStatus.CANCELLED
+            self.seen["ended at the claim"] += 1
+        if not isinstance(claimed, ClaimedRun):
             return
         assert claimed.run.attempt == run.attempt + 1
         assert claimed.transcript == await all_of(partial(self.stores.threads.messages, ORG, run.thread_id))

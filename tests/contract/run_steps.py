@@ -54,7 +54,7 @@ async def start(
 async def claim(stores: Stores, run_id: RunId, *, worker_id: WorkerId = WORKER, at: datetime = START) -> ClaimedRun:
     """Claim a run that is to be had."""
     claimed = await stores.leases.claim(run_id, worker_id, lease_s=LEASE_S, at=at)
-    assert claimed is not None, f"{run_id} cannot be claimed"
+    assert isinstance(claimed, ClaimedRun), f"{run_id} cannot be claimed"
     return claimed
 
 

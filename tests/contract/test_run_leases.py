@@ -6,7 +6,7 @@ import pytest
 
 from application.audit.ports import AuditFilter
 from application.runs.closing import CANCELLED
-from application.runs.ports import LeaseLost, Step
+from application.runs.ports import EndedAtClaim, LeaseLost, Step
 from domain.audit.event import AuditAction
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCallState
@@ -142,12 +142,14 @@ async def test_a_queued_run_that_was_asked_to_stop_is_cancelled_at_the_claim(run
     claimed = await start_and_claim(run_stores, run_number(1))
     call = a_tool_call()
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
+    await start(run_stores, run_number(2))
     await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(2))
     await run_stores.leases.hand_back(claimed.lease, active_s=1.0, at=after(3))
 
-    assert await run_stores.leases.claim(RUN, OTHER_WORKER, lease_s=LEASE_S, at=after(4)) is None
+    ended = await run_stores.leases.claim(RUN, OTHER_WORKER, lease_s=LEASE_S, at=after(4))
 
     run = await stored(run_stores, RUN)
+    assert ended == EndedAtClaim(run=run, promoted=a_run_id(2))
     assert (run.status, run.finished_at) == (RunStatus.CANCELLED, after(4))
     assert (await run_stores.runs.messages(ORG, RUN))[-1].tool_results[0].result == CANCELLED
     events = await run_stores.runs.events(ORG, RUN, after_seq=0, limit=100)

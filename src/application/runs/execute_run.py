@@ -11,6 +11,8 @@ from application.runs.agent_loop import AgentLoop
 from application.runs.closing import cancelled_step, closing_step
 from application.runs.interruption import Interrupted, StopReason, StopSignal
 from application.runs.ports import (
+    ClaimedRun,
+    EndedAtClaim,
     Lease,
     LeaseLost,
     RunJournal,
@@ -84,7 +86,9 @@ class ExecuteRun:
                 lease_s=self._active_runs.lease_s,
                 at=self._clock.now(),
             )
-            if claimed is None:
+            if isinstance(claimed, EndedAtClaim) and claimed.promoted is not None:
+                await self._queue.submit(claimed.promoted)
+            if not isinstance(claimed, ClaimedRun):
                 return
             stop = StopSignal()
             holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)

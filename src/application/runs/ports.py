@@ -163,16 +163,26 @@ class ClaimedRun:
     open_calls: tuple[ToolCall, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedAtClaim:
+    """The run was not to be executed any more: claiming it ended it. `promoted` is the thread's next run."""
+
+    run: Run
+    promoted: RunId | None
+
+
 class RunLeases(Protocol):
     """Who executes a run. A lease lapses by itself when it is not renewed."""
 
-    async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
+    async def claim(
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedRun | EndedAtClaim | None:
         """Take a QUEUED run whose thread has no active run and no other queued run that goes before it.
 
         Of a thread's queued runs one that was begun (resumed, handed back, recovered) goes before those that were not,
         then the earlier `created_at`, then the smaller id.
         Stores the lease, the new epoch and attempt, and `claiming_step` of the run, in one transaction. A run whose
-        cancel was requested is cancelled instead. The agent is read at its newest version, which becomes the run's
+        cancel was requested is cancelled instead (EndedAtClaim). The agent is read at its newest version, which becomes the run's
         `agent_version`; a deleted agent counts at its last version. None if the run is not to be had now.
         """
         ...

@@ -6,7 +6,7 @@ from typing import cast
 
 from application.runs.claiming import REPLY_EVENTS, claiming_step
 from application.runs.closing import cancelled_step
-from application.runs.ports import ClaimedRun, Lease, Wakeups
+from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, Wakeups
 from domain.ids import MessageId, RunId, WorkerId
 from domain.runs.events import RunEventType
 from domain.runs.run import RunStatus
@@ -20,7 +20,9 @@ class InMemoryRunLeases:
         self._state = state
         self._wakeups = wakeups
 
-    async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
+    async def claim(
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedRun | EndedAtClaim | None:
         """Take a run that may be executed now."""
         stored = self._state.runs.get(run_id)
         if stored is None or self._state.next_run(stored.run.thread_id) != run_id:
@@ -28,9 +30,9 @@ class InMemoryRunLeases:
         open_calls = self._state.open_calls(stored)
         if stored.run.cancel_requested_by is not None:
             actor = stored.run.cancel_requested_by
-            self._state.apply(stored, cancelled_step(stored.run, open_calls, at=at, actor=actor))
+            outcome = self._state.apply(stored, cancelled_step(stored.run, open_calls, at=at, actor=actor))
             wake_followers(self._wakeups, stored.run)
-            return None
+            return EndedAtClaim(run=stored.run, promoted=outcome.promoted)
         agent = self._state.agents[stored.run.agent_id][-1]
         run = replace(stored.run.claimed(at=at), agent_version=agent.version)
         self._state.apply(stored, claiming_step(run, open_calls, at=at, abandoned=_abandoned(stored)))

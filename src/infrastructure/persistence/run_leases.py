@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from application.runs.claiming import REPLY_EVENTS, claiming_step
 from application.runs.closing import cancelled_step
-from application.runs.ports import ClaimedRun, Lease, Wakeups
+from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, Wakeups
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
 from domain.runs.events import RunEventType
@@ -87,11 +87,11 @@ _claimable = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
-    """What a claiming transaction did: took the run for `agent`, or cancelled it (then `agent` is None)."""
+    """What a claiming transaction took: the run, for `agent`."""
 
     run: Run
-    agent: Agent | None = None
-    open_calls: tuple[ToolCall, ...] = ()
+    agent: Agent
+    open_calls: tuple[ToolCall, ...]
 
 
 class SqlRunLeases:
@@ -101,11 +101,13 @@ class SqlRunLeases:
         self._database = database
         self._wakeups = wakeups
 
-    async def claim(self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime) -> ClaimedRun | None:
+    async def claim(
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedRun | EndedAtClaim | None:
         """Take a run that may be executed now."""
         lease = {"new_worker_id": worker_id, "new_lease_expires_at": at + timedelta(seconds=lease_s)}
 
-        def wake(claim: _Claim | None) -> None:
+        def wake(claim: _Claim | EndedAtClaim | None) -> None:
             if claim is not None:
                 follow_up(self._wakeups, claim.run)
 
@@ -118,8 +120,8 @@ class SqlRunLeases:
             if is_duplicate(error):
                 return None
             raise
-        if claim is None or claim.agent is None:
-            return None
+        if not isinstance(claim, _Claim):
+            return claim
         # The thread is this worker's now, so its messages can be read outside the claiming transaction.
         thread_id = claim.run.thread_id
         return ClaimedRun(
@@ -184,7 +186,9 @@ class SqlRunLeases:
         return await self._database.write(put_back) if found is None else found
 
 
-def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime) -> _Claim | None:
+def _claim(
+    connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime
+) -> _Claim | EndedAtClaim | None:
     lock_thread_of(connection, run_id)
     row = connection.execute(_get, {"run_id": run_id}).first()
     if row is None or row.status != RunStatus.QUEUED.value or next_run(connection, ThreadId(row.thread_id)) != run_id:
@@ -193,8 +197,8 @@ def _claim(connection: Connection, run_id: RunId, lease: dict[str, object], at: 
     calls = open_calls(connection, run_id)
     if stored.cancel_requested_by is not None:
         stopped = cancelled_step(stored, calls, at=at, actor=stored.cancel_requested_by)
-        change_run(connection, stopped, seen=RunStatus.QUEUED)
-        return _Claim(run=stopped.run)
+        ended = change_run(connection, stopped, seen=RunStatus.QUEUED)
+        return EndedAtClaim(run=replace(stopped.run, last_seq=ended.last_seq), promoted=ended.promoted)
     agent = newest_version(connection, stored.agent_id)
     claimed = replace(stored.claimed(at=at), agent_version=agent.version)
     abandoned = _abandoned_message(connection, run_id) if stored.attempt > 0 else None

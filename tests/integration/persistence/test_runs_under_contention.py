@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.ports import ClaimedRun, IdempotencyKey, LeaseLost, Step
+from application.runs.ports import ClaimedRun, EndedAtClaim, IdempotencyKey, LeaseLost, Step
 from application.runs.run_events import turn_started
 from application.system.pages import PageRequest
 from domain.ids import WorkerId
@@ -142,7 +142,7 @@ async def test_a_run_started_while_another_ends_is_always_rung_for_by_one_of_the
     for number in range(2, 14):
         run_id = a_run_id(number)
 
-        async def start_and_try(number: int = number) -> ClaimedRun | None:
+        async def start_and_try(number: int = number) -> ClaimedRun | EndedAtClaim | None:
             started = await start(stores, run_number(number))
             return await stores.leases.claim(started.run.id, WORKER, lease_s=LEASE_S, at=after(number))
 
@@ -153,6 +153,7 @@ async def test_a_run_started_while_another_ends_is_always_rung_for_by_one_of_the
         if next_claim is None:
             assert ended.promoted == run_id
             next_claim = await claim(stores, run_id, at=after(number))
+        assert isinstance(next_claim, ClaimedRun)
         claimed = next_claim
 
 

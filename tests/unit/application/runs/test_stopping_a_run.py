@@ -86,6 +86,22 @@ async def test_a_cancel_that_comes_between_two_steps_stops_the_run_before_the_ne
     assert_consistent(house, run_id)
 
 
+@pytest.mark.requirement("A12", "E5")
+async def test_a_run_that_is_cancelled_when_it_is_taken_up_again_rings_for_the_next_of_its_thread() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="I was go", gate=gate)])
+    run, executing = await begun(house, gate)
+    behind = await house.start()
+    house.worker.active_runs.stop_all()
+    await house.cancel(run.id)
+    await executing
+    assert house.run(run.id).status is RunStatus.QUEUED
+    house.queue.run_ids.clear()
+    await house.new_worker(OTHER_WORKER).execute(run.id)
+    assert house.run(run.id).status is RunStatus.CANCELLED
+    assert house.queue.run_ids == [behind]
+
+
 @pytest.mark.requirement("A12")
 async def test_a_run_is_cancelled_before_anybody_has_taken_it_up() -> None:
     house = RunHarness([])
@@ -239,3 +255,13 @@ async def test_the_watch_for_a_cancel_is_over_when_the_run_is() -> None:
     await house.play()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others
+
+
+@pytest.mark.requirement("G1")
+async def test_the_trace_of_a_run_that_is_cancelled_while_it_waits_is_completed_once() -> None:
+    house = RunHarness([asks("send_email"), says()])
+    run_id = await house.play()
+    assert house.tracer.finished == []
+    await house.cancel(run_id)
+    await house.cancel(run_id)
+    assert [(run.id, run.status) for run in house.tracer.finished] == [(run_id, RunStatus.CANCELLED)]
