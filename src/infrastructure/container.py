@@ -556,7 +556,9 @@ class Container(containers.DeclarativeContainer):
     resume_run: providers.Provider[ResumeRun] = providers.Singleton(
         ResumeRun, runs=runs, queue=run_queue, schemas=schemas, box=secret_box, clock=clock
     )
-    cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=runs, queue=run_queue, clock=clock)
+    cancel_run: providers.Provider[CancelRun] = providers.Singleton(
+        CancelRun, runs=runs, agents=agents, queue=run_queue, tracer=tracer, clock=clock
+    )
     watch_run: providers.Provider[WatchRun] = providers.Singleton(WatchRun, runs=runs, wakeups=wakeups, clock=clock)
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)
     list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=runs)

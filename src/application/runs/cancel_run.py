@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
+from application.agents.ports import AgentStore
 from application.runs.ports import RunQueue, RunStore
 from application.runs.resume_run import require_own_or_operator
 from application.system.ports import Clock
+from application.tracing.ports import Tracer
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
-from domain.runs.run import Run
+from domain.runs.run import Run, RunStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +24,13 @@ class CancelRunCommand:
 
 class CancelRun:
     """Rules: a runner may cancel the runs it made, an operator any; cancelling an ended run changes nothing; a run in progress
-    ends `cancelled` as soon as its worker has stopped the model and tool calls in flight."""
+    ends `cancelled` as soon as its worker has stopped the model and tool calls in flight; the trace of one that nobody
+    executes is completed here."""
 
-    def __init__(self, *, runs: RunStore, queue: RunQueue, clock: Clock) -> None:
+    def __init__(self, *, runs: RunStore, agents: AgentStore, queue: RunQueue, tracer: Tracer, clock: Clock) -> None:
         self._runs = runs
+        self._agents = agents
+        self._tracer = tracer
         self._queue = queue
         self._clock = clock
 
@@ -44,4 +49,8 @@ class CancelRun:
             raise not_found("run", command.run_id)
         if outcome.promoted is not None:
             await self._queue.submit(outcome.promoted)
+        if not run.status.is_terminal and outcome.run.status is RunStatus.CANCELLED:
+            agent = await self._agents.get(organization_id, outcome.run.agent_id)
+            if agent is not None:
+                self._tracer.run_finished(outcome.run, agent)
         return outcome.run

@@ -81,7 +81,7 @@ from infrastructure.secret_keys import GivenKeyRing
 from infrastructure.secrets import SecretBox
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
-from tests.unit.application.runs.doubles import FlatPrices
+from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
 
@@ -204,7 +204,7 @@ def use_cases(
         resume_run=ResumeRun(
             runs=runs, queue=queue, schemas=JsonSchemaValidator(), box=SecretBox([BOX_KEY]), clock=clock
         ),
-        cancel_run=CancelRun(runs=runs, queue=queue, clock=clock),
+        cancel_run=CancelRun(runs=runs, agents=agents, queue=queue, tracer=RecordingTracer(), clock=clock),
         watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
         get_run=GetRun(runs=runs),
         list_runs=ListRuns(runs=runs),

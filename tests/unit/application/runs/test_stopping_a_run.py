@@ -14,8 +14,8 @@ from domain.threads.message import Role
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import OTHER_WORKER
-from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, asks, says
-from tests.unit.application.runs.harness import RunHarness, assert_consistent
+from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, asks, call, says
+from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
 
 
 async def begun(house: RunHarness, gate: Gate) -> "tuple[Run, asyncio.Task[None]]":
@@ -259,7 +259,7 @@ async def test_the_watch_for_a_cancel_is_over_when_the_run_is() -> None:
 
 @pytest.mark.requirement("G1")
 async def test_the_trace_of_a_run_that_is_cancelled_while_it_waits_is_completed_once() -> None:
-    house = RunHarness([asks("send_email"), says()])
+    house = RunHarness([ModelTurn(calls=(call("send_email", EMAIL),)), says()])
     run_id = await house.play()
     assert house.tracer.finished == []
     await house.cancel(run_id)
