@@ -5,7 +5,6 @@ Above: the use cases that install, uninstall, delete and show servers. Below: th
 
 import asyncio
 import logging
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -80,6 +79,8 @@ class ServerInstalls:
         self._failed.pop(server.id, None)
         install = self._running[server.id] = _Install(since=self._clock.now())
         install.task = asyncio.create_task(self._install(principal, server, install), name="mcp-install")
+        # Not by the task itself: one that is cancelled before its first step never runs.
+        install.task.add_done_callback(lambda _: self._running.pop(server.id, None))
 
     def progress(self, server_id: McpServerId) -> tuple[InstallProgress, datetime] | None:
         """How far the installation under way is, and when it began."""
@@ -119,8 +120,7 @@ class ServerInstalls:
         install = self._running.get(server_id)
         if install is not None and install.task is not None:
             install.task.cancel()
-            with suppress(asyncio.CancelledError):
-                await install.task
+            await asyncio.wait([install.task])
 
     async def _install(self, principal: Principal, server: McpServer, install: _Install) -> None:
         def note(progress: InstallProgress) -> None:
@@ -143,8 +143,6 @@ class ServerInstalls:
             logger.exception("MCP installation failed unexpectedly", extra={"server_id": server.id})
             unexpected = McpInstallFailure(McpInstallFailureKind.FAILED, "The installation failed by a fault of ours.")
             await self._report(principal, server, unexpected, started)
-        finally:
-            del self._running[server.id]
 
     async def _record(
         self, principal: Principal, installed: McpServer, installation: Installation, started: float

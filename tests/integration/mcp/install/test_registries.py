@@ -176,7 +176,7 @@ async def test_where_uv_fails_pip_installs(tmp_path: Path) -> None:
     broken.write_text("#!/bin/sh\nexit 2\n")
     broken.chmod(0o755)
     workshop = Workshop(tmp_path / "home", uv=str(broken))
-    server = await workshop.install(python("mcp-server-time"))
+    server = await workshop.install(python(str(wheel(tmp_path))))
     assert "pip tries again" in workshop.installer.log(server)
 
 

@@ -259,6 +259,14 @@ async def test_uninstalling_stops_an_installation_under_way(estate: Estate) -> N
     assert estate.stored.installation is None
 
 
+@pytest.mark.requirement("B2")
+async def test_an_installation_that_is_stopped_before_it_began_is_over(estate: Estate) -> None:
+    await estate.begin()
+    await estate.installs.stop(estate.server.id)
+    assert estate.status.state is ServerState.NOT_INSTALLED
+    assert (estate.installer.started, (await estate.installed()).installation is None) == (0, False)
+
+
 async def test_deleting_a_server_stops_and_removes_its_installation(estate: Estate) -> None:
     await estate.installed()
     await estate.delete.execute(DeleteMcpServerCommand(principal=a_principal(), server="time"))
