@@ -187,6 +187,8 @@ def _become_server(command: list[str], limits: Limits, launcher: int) -> None:
         for number in (*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # The service keeps its own files to itself; what a server makes for people is not the service's.
+        os.umask(0o022)
         for name, value in limits.items():
             set_limit(getattr(resource, f"RLIMIT_{name.upper()}"), value)
         os.execvp(command[0], command)  # noqa: S606 (no shell is the point)

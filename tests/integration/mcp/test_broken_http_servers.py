@@ -119,7 +119,7 @@ async def test_a_server_that_refuses_access_needs_credentials(kind: McpServerKin
         server = remote(address, kind)
         with pytest.raises(McpFailure) as raised:
             await connections.call_tool(server, IN_RUN, a_call("echo"))
-        assert raised.value.kind is McpFailureKind.NOT_CONNECTED
+        assert raised.value.kind is McpFailureKind.NEEDS_AUTH
         assert connections.status(server).state is ServerState.NEEDS_AUTH
 
 
@@ -204,7 +204,7 @@ async def test_a_server_that_wants_input_in_the_middle_of_a_call_is_not_waited_f
         result = {"resultType": "input_required", "requestState": "x"}
         return http("200 OK", "application/json", json.dumps(reply(request_id, result)).encode())
 
-    async with answering(modern(call)) as address:
-        failure = await failure_at(address)
-    assert failure.kind is McpFailureKind.INVALID_REPLY
-    assert failure.detail == "The server asked for input in the middle of the call, which is not supported."
+    async with answering(modern(call)) as address, sdk_connections() as connections:
+        answer = await connections.call_tool(remote(address), IN_RUN, a_call("echo"))
+    assert answer.input_required is not None
+    assert (answer.input_required.questions, answer.input_required.request_state) == ((), "x")
