@@ -690,10 +690,9 @@ class Container(containers.DeclarativeContainer):
         DescribeOAuthClient, address=public_address
     )
 
+    # Identity and audit.
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
-        # Identity and audit.
-        GetOrganization,
-        organizations=organizations,
+        GetOrganization, organizations=organizations
     )
     update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(
         UpdateOrganization, organizations=organizations, clock=clock, ids=ids

@@ -196,7 +196,9 @@ class McpConnection:
                 await self._first_of(self._stopping, dispatcher.ended, self._dead)
                 if self._dead.is_set():
                     self._events.lost(self._death.detail, needs_auth=self._death.needs_auth)
-                elif dispatcher.ended.is_set():  # by itself, though a call that noticed it may have asked for the end since
+                elif (
+                    dispatcher.ended.is_set()
+                ):  # by itself, though a call that noticed it may have asked for the end since
                     self._events.lost(self._transport.describe_end() or "The connection was lost.")
                 await session.drain(_LAST_COURTESY_S)
         except Exception:
