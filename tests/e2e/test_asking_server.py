@@ -35,17 +35,17 @@ def test_a_run_waits_for_the_answer_to_what_a_server_asks(tmp_path: Path, betwee
         service.call("POST", resume, answering(waiting, {"action": "accept", "content": {}}), expect=422)
         if between == "nothing":
             service.call("POST", resume, answering(waiting, red))
-            ended = service.wait(waiting["id"])
-            events = service.events(waiting["id"])
+            told = (service.wait(waiting["id"]), service.events(waiting["id"]))
         else:
+            told = None
             service.stop(signal.SIGTERM if between == "stopped" else signal.SIGKILL)
-    if between != "nothing":
+    if told is None:
         # The server's process is another one now, and does not know its own note any more.
         with serving(home) as again:
             assert again.call("GET", f"/runs/{waiting['id']}") == waiting
             again.call("POST", resume, answering(waiting, red))
-            ended = again.wait(waiting["id"])
-            events = again.events(waiting["id"])
+            told = (again.wait(waiting["id"]), again.events(waiting["id"]))
+    ended, events = told
     assert (ended["run"]["status"], ended["run"]["output"]) == ("completed", "Painted.")
     assert results_by_tool(ended["messages"])["mcp__painter__paint"]["result"] == "door: red"
     assert [event["type"] for event in events].count("run.requires_action") == 1
