@@ -1,8 +1,9 @@
 """What a server offers, off the wire (MCP server/tools): all pages, in a fixed order, bad entries set aside. Pure but for
 the `list_page` it is given."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
@@ -12,10 +13,13 @@ from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition, SkippedTool
 from domain.tools.names import is_legal_mcp_name
 from infrastructure.mcp.text import capped, clean
+from infrastructure.schemas import JsonSchemaValidator
 
 MAX_TOOLS = 10_000
 _MAX_PAGES = 1_000
 _MAX_SHOWN_NAME = 128
+_SCHEMAS_AT_A_TIME = 20
+"""How many schemas are looked at before others have their turn; one takes about 0.2 ms."""
 
 HeaderMap = Mapping[tuple[str, ...], str]
 ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
@@ -62,9 +66,31 @@ async def read_listing(list_page: ListPage) -> ToolListing:
         cursors.add(cursor)
     return ToolListing(
         tools=tuple(tools[name] for name in sorted(tools)),
-        skipped=tuple(sorted(skipped, key=lambda one: (one.name, one.reason))),
+        skipped=_by_name(*skipped),
         header_maps=header_maps,
     )
+
+
+async def with_usable_schemas(listing: ToolListing) -> ToolListing:
+    """The listing without the tools whose arguments cannot be checked, because their input schema leads elsewhere, is no
+    JSON Schema, or is too costly; these are skipped with the reason."""
+    schemas = JsonSchemaValidator()
+    skipped: list[SkippedTool] = []
+    for number, tool in enumerate(listing.tools, start=1):
+        if (problem := schemas.problem_with(tool.input_schema)) is not None:
+            skipped.append(SkippedTool(name=tool.name, reason=f"its input schema cannot be used: {problem}"))
+        if number % _SCHEMAS_AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    names = {tool.name for tool in skipped}
+    return replace(
+        listing,
+        tools=tuple(tool for tool in listing.tools if tool.name not in names),
+        skipped=_by_name(*listing.skipped, *skipped),
+    )
+
+
+def _by_name(*skipped: SkippedTool) -> tuple[SkippedTool, ...]:
+    return tuple(sorted(skipped, key=lambda one: (one.name, one.reason)))
 
 
 def _invalid(detail: str) -> McpFailure:

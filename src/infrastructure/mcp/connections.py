@@ -28,6 +28,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
+from infrastructure.mcp.catalog import with_usable_schemas
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
 from infrastructure.mcp.connection_life import ConnectionLife
@@ -349,7 +350,7 @@ class SdkMcpConnections:
         self._room = asyncio.Event()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
-        listing = await session.list_tools(deadline)
+        listing = await with_usable_schemas(await session.list_tools(deadline))
         return McpCatalog(
             server_id=server.id,
             server_version=server.version,

@@ -13,6 +13,7 @@ from domain.ids import McpServerId
 from domain.mcp.server import McpServer
 from infrastructure.mcp.connections import SdkMcpConnections
 from tests.builders import numbered
+from tests.e2e.processes import resident_bytes
 from tests.integration.mcp.parts import (
     IN_RUN,
     a_call,
@@ -148,6 +149,45 @@ async def test_text_that_is_not_valid_is_mended(tool: str, text: str) -> None:
     async with sdk_connections() as connections:
         reply = await connections.call_tool(odd_server(), IN_RUN, a_call(tool))
         assert text_of(reply) in (text, text.replace("\N{REPLACEMENT CHARACTER}", "?"))
+
+
+@pytest.mark.requirement("B7", "B9")
+async def test_tools_whose_schemas_cannot_be_used_are_skipped_with_the_reason_and_their_siblings_stand() -> None:
+    async with sdk_connections() as connections:
+        catalog = await connections.discover(odd_server("--hostile-schemas"), IN_RUN, timeout_s=20)
+        reasons = {tool.name: tool.reason for tool in catalog.skipped}
+        assert "leads out of the schema, and nothing is fetched" in reasons["remote"]
+        assert "leads out of the schema, and nothing is fetched" in reasons["file"]
+        assert "multiply into too many checks" in reasons["doubling"]
+        assert "nested deeper than 64 levels" in reasons["deep"]
+        assert "leads back to itself" in reasons["circular"]
+        assert "no such type" in reasons["wrong"]
+        assert not {tool.name for tool in catalog.tools} & reasons.keys()
+        reply = await connections.call_tool(odd_server("--hostile-schemas"), IN_RUN, a_call("echo"))
+        assert text_of(reply) == "{}"
+
+
+@pytest.mark.requirement("B6", "B8")
+async def test_a_server_with_ten_thousand_tools_is_listed_and_used() -> None:
+    server = odd_server("--many")
+    async with sdk_connections() as connections:
+        catalog = await connections.discover(server, IN_RUN, timeout_s=30)
+        assert (len(catalog.tools), catalog.skipped) == (10_000, ())
+        assert text_of(await connections.call_tool(server, IN_RUN, a_call("tool_9989", a=1))) == '{"a": 1}'
+
+
+@pytest.mark.requirement("B11")
+async def test_a_reply_of_a_hundred_megabytes_fails_its_call_without_being_held_in_memory() -> None:
+    server = odd_server()
+    async with sdk_connections() as connections:
+        await connections.call_tool(server, IN_RUN, a_call("echo"))
+        before = resident_bytes(os.getpid(), peak=True)
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("big", 60.0, size=100_000_000, id_last=False))
+        assert raised.value.kind is McpFailureKind.TOO_LARGE
+        assert "100000" in raised.value.detail
+        assert resident_bytes(os.getpid(), peak=True) - before < 30_000_000
+        assert text_of(await connections.call_tool(server, IN_RUN, a_call("echo"))) == "{}"
 
 
 async def test_a_result_that_is_none_is_an_invalid_reply() -> None:

@@ -6,6 +6,27 @@ import sys
 from typing import Any
 
 TOOLS = ["echo", "big", "half_surrogate", "invalid_utf8", "null_result", "batched", "exit", "pid", "change", "hang"]
+DEEP: dict[str, Any] = {"type": "object"}
+for _ in range(80):
+    DEEP = {"type": "object", "properties": {"a": DEEP}}
+DOUBLING = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(60)}
+HOSTILE_SCHEMAS: dict[str, dict[str, Any]] = {
+    "remote": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}},
+    "file": {"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}},
+    "doubling": {"type": "object", "$defs": {**DOUBLING, "d60": {"type": "object"}}, "$ref": "#/$defs/d0"},
+    "deep": DEEP,
+    "circular": {"type": "object", "$ref": "#"},
+    "wrong": {"type": "object", "properties": {"a": {"type": "no such type"}}},
+}
+
+
+def tools(arguments: list[str]) -> list[dict[str, Any]]:
+    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+    if "--hostile-schemas" in arguments:
+        listed += [{"name": name, "inputSchema": schema} for name, schema in HOSTILE_SCHEMAS.items()]
+    if "--many" in arguments:
+        listed += [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(9_990)]
+    return listed
 
 
 def reply(call_id: Any, result: Any) -> bytes:
@@ -61,7 +82,7 @@ def answer(message: dict[str, Any]) -> bytes | None:
                 {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": info},
             )
         case "tools/list":
-            return reply(call_id, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]})
+            return reply(call_id, {"tools": tools(sys.argv[1:])})
         case "tools/call":
             return call(call_id, params["name"], params.get("arguments", {}))
         case _:
