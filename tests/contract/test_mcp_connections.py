@@ -313,7 +313,7 @@ async def test_a_use_that_names_no_run_has_a_connection_of_its_own(leg: Leg) -> 
 @pytest.mark.requirement("B15")
 async def test_organizations_share_nothing_though_all_else_is_equal(leg: Leg) -> None:
     server = plain_server(isolation=Isolation.SHARED)
-    others = plain_server(isolation=Isolation.SHARED, organization_id=OTHER_ORG, id=OTHER_SERVER)
+    others = plain_server(isolation=Isolation.SHARED, organization_id=OTHER_ORG)
     assert [await counted(leg, server, 1), await counted(leg, others, 1), await counted(leg, server, 1)] == [1, 1, 2]
 
 

@@ -92,8 +92,8 @@ class SdkMcpConnections:
         self._room = asyncio.Event()
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
-        self._records: dict[tuple[McpServerId, int], ServerRecord] = {}
-        self._logs: dict[McpServerId, StderrLog] = {}
+        self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
+        self._logs: dict[tuple[OrganizationId, McpServerId], StderrLog] = {}
         self._is_closed = False
 
     @property
@@ -176,13 +176,13 @@ class SdkMcpConnections:
         """The state in this process."""
         if not server.config.enabled:
             return ServerStatus(state=ServerState.DISABLED, since=server.updated_at)
-        if record := self._records.get((server.id, server.version)):
+        if record := self._records.get((server.organization_id, server.id, server.version)):
             return record.status
         return ServerStatus(state=ServerState.DISCONNECTED, since=server.updated_at)
 
     def logs(self, server: McpServer) -> str:
         """The bounded tail of the error output of a started server."""
-        log = self._logs.get(server.id)
+        log = self._logs.get((server.organization_id, server.id))
         return self._known_secrets.redact(server.id, log.text()) if log else ""
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
@@ -201,17 +201,18 @@ class SdkMcpConnections:
         for key, record in list(self._records.items()):
             if (record.server.organization_id, record.server.id) == (organization_id, server_id):
                 del self._records[key]
-                self._logs.pop(server_id, None)
+                self._logs.pop((organization_id, server_id), None)
 
     def _admit(self, server: McpServer) -> ServerRecord:
         if not server.config.enabled:
             raise McpFailure(McpFailureKind.DISABLED, "The MCP server is disabled.")
         if self._is_closed:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
-        record = self._records.get((server.id, server.version))
+        key = (server.organization_id, server.id, server.version)
+        record = self._records.get(key)
         if record is None:
             on_lost = self._on_lost if server.config.isolation is Isolation.SHARED else None
-            record = self._records[server.id, server.version] = ServerRecord(server, self._clock, on_lost)
+            record = self._records[key] = ServerRecord(server, self._clock, on_lost)
         return record
 
     async def _talk(
@@ -295,7 +296,7 @@ class SdkMcpConnections:
         if self._is_closed:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
-        log = self._logs.setdefault(server.id, StderrLog())
+        log = self._logs.setdefault((server.organization_id, server.id), StderrLog())
         life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
         is_kept = server.config.isolation is not Isolation.RUN
         if self._on_tools_changed is not None and is_kept:
