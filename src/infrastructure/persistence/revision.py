@@ -12,7 +12,7 @@ from infrastructure.persistence.postgres import driver_url
 from infrastructure.persistence.sqlite import make_private
 
 HEAD = "0008"
-"""The revision that tables.py describes."""
+"""The revision that the tables describe."""
 
 _stored = text("SELECT version_num FROM alembic_version")
 _POSTGRES = ("postgres:", "postgresql:", "postgresql+psycopg:")

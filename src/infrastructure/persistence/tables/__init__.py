@@ -1,0 +1,43 @@
+"""The schema: what is stored, for SQLite and PostgreSQL alike. Migrations under migrations/ build exactly this.
+
+Every table is scoped by organization_id. Foreign keys exist where deleting the parent must take the child along.
+What each step of a run writes to (message, run_event, tool_call, audit_event) has as few indices as its queries allow,
+and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLite every tree touched is a page written.
+"""
+
+from infrastructure.persistence.tables.agents import agent, agent_version
+from infrastructure.persistence.tables.audit import audit_event
+from infrastructure.persistence.tables.identity import api_key, organization
+from infrastructure.persistence.tables.mcp import (
+    mcp_server,
+    mcp_server_state,
+    mcp_tool_definition,
+    oauth_authorization,
+    oauth_grant,
+)
+from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
+from infrastructure.persistence.tables.secrets import secret
+from infrastructure.persistence.tables.threads import message, thread
+
+__all__ = [
+    "agent",
+    "agent_version",
+    "api_key",
+    "audit_event",
+    "idempotency_key",
+    "mcp_server",
+    "mcp_server_state",
+    "mcp_tool_definition",
+    "message",
+    "metadata",
+    "oauth_authorization",
+    "oauth_grant",
+    "organization",
+    "run",
+    "run_event",
+    "run_request",
+    "secret",
+    "thread",
+    "tool_call",
+]

@@ -1,0 +1,150 @@
+"""Tables of runs: state, request, events, the tool ledger, idempotency keys."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    text,
+)
+
+from infrastructure.persistence.column_types import JsonText, Moment, NanoUsd, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# The state of a run: small, because every step rewrites it. What was asked for stands in run_request.
+run = Table(
+    "run",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), nullable=False),
+    Column("agent_id", PlainText, nullable=False),
+    Column("agent_version", Integer, nullable=False),
+    Column("status", PlainText, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("cancel_requested_by", PlainText),
+    Column("rolled_back", Boolean, nullable=False),
+    Column("worker_id", PlainText),
+    Column("lease_expires_at", Moment),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("cost_nano_usd", NanoUsd, nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("tool_calls", Integer, nullable=False),
+    Column("active_s", Double, nullable=False),
+    Column("pending", JsonText),
+    Column("output", PlainText),
+    Column("error_code", PlainText),
+    Column("error_detail", PlainText),
+    Column("incomplete_reason", PlainText),
+    Column("requested_by", PlainText),
+    Column("created_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("finished_at", Moment),
+    CheckConstraint(
+        "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
+        " 'halted')",
+        name="status",
+    ),
+    Index(None, "organization_id", "created_at", "id"),
+    Index(None, "thread_id", "created_at", "id"),
+    Index(None, "agent_id", "created_at", "id"),
+    Index(
+        "ix_run_unfinished",
+        "status",
+        "thread_id",
+        "attempt",
+        "created_at",
+        "id",
+        sqlite_where=text("status IN ('queued', 'in_progress', 'requires_action')"),
+        postgresql_where=text("status IN ('queued', 'in_progress', 'requires_action')"),
+    ),
+    Index(
+        "uq_run_active_thread",
+        "thread_id",
+        unique=True,
+        sqlite_where=text("status IN ('in_progress', 'requires_action')"),
+        postgresql_where=text("status IN ('in_progress', 'requires_action')"),
+    ),
+)
+
+# What a run was asked for; never rewritten. `overview` is added once, when the run first composes its request.
+run_request = Table(
+    "run_request",
+    metadata,
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("input", JsonText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("limits", JsonText, nullable=False),
+    Column("tool_allowlist", JsonText),
+    Column("metadata", JsonText, nullable=False),
+    Column("overview", PlainText),
+)
+
+# An event about a message stored in the same step names it by `message_id`; then `data` is NULL.
+run_event = Table(
+    "run_event",
+    metadata,
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("organization_id", PlainText, nullable=False),
+    Column("type", PlainText, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("data", JsonText),
+    Column("message_id", PlainText),
+    sqlite_with_rowid=False,
+)
+
+# `result` holds what a call answered until a message (`message_id`) does. `elicitation` is the question it waits for;
+# `input`, encrypted, what its server wants back with the answers.
+tool_call = Table(
+    "tool_call",
+    metadata,
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("call", JsonText, nullable=False),
+    Column("type", PlainText),
+    Column("server_id", PlainText),
+    Column("repeatable", Boolean, nullable=False),
+    Column("state", PlainText, nullable=False),
+    Column("recorded_at", Moment, nullable=False),
+    Column("outcome", PlainText),
+    Column("error_code", PlainText),
+    Column("result", JsonText),
+    Column("duration_ms", Integer),
+    Column("settled_at", Moment),
+    Column("message_id", PlainText),
+    Column("elicitation", JsonText),
+    Column("input", LargeBinary),
+)
+
+# The key is taken before its run is written, so the reference is checked at the end of the transaction.
+idempotency_key = Table(
+    "idempotency_key",
+    metadata,
+    Column("organization_id", PlainText, primary_key=True),
+    Column("key", PlainText, primary_key=True),
+    Column("body_digest", PlainText, nullable=False),
+    Column(
+        "run_id",
+        PlainText,
+        ForeignKey("run.id", ondelete="CASCADE", deferrable=True, initially="DEFERRED"),
+        nullable=False,
+        index=True,
+    ),
+    Column("created_at", Moment, nullable=False),
+    Index(None, "organization_id", "created_at"),
+)

@@ -1,0 +1,33 @@
+"""Tables of threads and their messages."""
+
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, UniqueConstraint
+
+from infrastructure.persistence.column_types import JsonText, Moment, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+thread = Table(
+    "thread",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("metadata", JsonText, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Index(None, "organization_id", "created_at", "id"),
+)
+
+# `position` counts from 1 in each thread, which only one hand at a time writes to: the holder of the lease on its active
+# run, or of the thread's lock.
+message = Table(
+    "message",
+    metadata,
+    Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("id", PlainText, nullable=False),
+    Column("organization_id", PlainText, nullable=False),
+    Column("run_id", PlainText),
+    Column("role", PlainText, nullable=False),
+    Column("content", JsonText, nullable=False),
+    Column("superseded", Boolean, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    UniqueConstraint("run_id", "id"),
+)
