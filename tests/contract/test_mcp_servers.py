@@ -14,7 +14,6 @@ from domain.json_value import JsonObject
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool, pinned
-from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
     ElicitationPolicy,
@@ -24,6 +23,7 @@ from domain.mcp.server import (
     McpServerKind,
     OutputValidation,
 )
+from domain.rate_limit import RateLimit
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_definition, a_server, after, an_audit_event, numbered
 from tests.contract.paging import all_of
 from tests.contract.stores import Stores

@@ -15,7 +15,6 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
 from domain.mcp.auth import ServerAuth
-from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
     ElicitationPolicy,
@@ -25,6 +24,7 @@ from domain.mcp.server import (
     McpServerKind,
     OutputValidation,
 )
+from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
 
 

@@ -11,7 +11,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
-from domain.mcp.rate_limit import RateLimit
+from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretRef, SecretValue, violations_of
 from domain.tools.names import is_legal_slug
 

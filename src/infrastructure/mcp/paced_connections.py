@@ -16,8 +16,8 @@ from application.mcp.ports import (
 )
 from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.rate_limit import CallSchedule
 from domain.mcp.server import McpServer
+from domain.rate_limit import CallSchedule
 from infrastructure.mcp.wrapped_connections import WrappedConnections
 
 

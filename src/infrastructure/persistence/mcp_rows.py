@@ -8,7 +8,6 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool
-from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
     ElicitationPolicy,
@@ -18,6 +17,7 @@ from domain.mcp.server import (
     McpServerKind,
     OutputValidation,
 )
+from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
 from infrastructure.persistence.auth_json import auth_from_json, auth_to_json, value_from_json, value_to_json
 from infrastructure.persistence.json_text import decode, encode

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from domain.errors import ServiceError
 from domain.mcp.backoff import Backoff
-from domain.mcp.rate_limit import CallSchedule, RateLimit
 from domain.mcp.restarts import RestartLimit, Restarts
+from domain.rate_limit import CallSchedule, RateLimit
 
 SECONDS = st.floats(min_value=0, max_value=10)
 LIMITS = st.builds(RateLimit, calls=st.integers(1, 20), per_s=st.floats(min_value=0.1, max_value=100))

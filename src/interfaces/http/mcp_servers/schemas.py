@@ -7,7 +7,6 @@ from pydantic import Field
 from application.mcp.update_mcp_server import McpServerChanges
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import (
     ConnectionLoss,
     ElicitationPolicy,
@@ -17,6 +16,7 @@ from domain.mcp.server import (
     OutputValidation,
     default_isolation,
 )
+from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in, server_auth

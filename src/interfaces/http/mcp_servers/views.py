@@ -9,8 +9,8 @@ from application.mcp.ports import ServerStatus
 from application.mcp.test_mcp_server import McpTestResult
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
-from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import McpServer
+from domain.rate_limit import RateLimit
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
 from interfaces.http.mcp_servers.auth import AuthView, auth_view

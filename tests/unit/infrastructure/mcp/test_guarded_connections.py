@@ -17,8 +17,8 @@ from application.mcp.ports import (
 )
 from domain.ids import McpServerId
 from domain.mcp.breaker import BreakerSettings
-from domain.mcp.rate_limit import RateLimit
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.rate_limit import RateLimit
 from infrastructure.mcp.bounded_connections import OrganizationBoundConnections, ServerBoundConnections
 from infrastructure.mcp.breaking_connections import CircuitBreakingConnections
 from infrastructure.mcp.guarded_connections import CallLimits, guarded

@@ -1,4 +1,5 @@
-"""How often a server may be called, and when the next call may go. Pure; times are seconds on a steady clock."""
+"""How often something may be done, and when the next may go: calls of a server, requests with a key. Pure; times are
+seconds on a steady clock."""
 
 from dataclasses import dataclass, replace
 
