@@ -1,0 +1,1 @@
+"""Getting the text out of documents that others wrote."""
