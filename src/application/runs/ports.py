@@ -12,6 +12,7 @@ from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.usage import ModelSpending
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
@@ -211,7 +212,7 @@ class Step:
     `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored. Events get the
     next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `changed` known ones
     whose state, elicitation and input are replaced, `settled` outcomes of calls recorded before or in this step, whose
-    input is forgotten. Audit entries whose id is known already are left out.
+    input is forgotten. Audit entries whose id is known already are left out. What was `spent` is added to its day's sums.
     """
 
     run: Run
@@ -221,6 +222,7 @@ class Step:
     changed: tuple[ToolCall, ...] = ()
     settled: tuple[Settlement, ...] = ()
     audit: tuple[AuditEvent, ...] = ()
+    spent: tuple[ModelSpending, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ class IncompleteReason(StrEnum):
     MAX_TOKENS = "max_tokens"
     MAX_COST = "max_cost_usd"
     TIMEOUT = "timeout"
+    DAILY_BUDGET = "daily_budget_usd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

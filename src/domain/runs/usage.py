@@ -1,6 +1,7 @@
 """What a run has consumed, in the units it is limited by."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
 
@@ -14,6 +15,17 @@ class ModelUsage:
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpending:
+    """One model call for the sums of its day: `model` is the one that answered, `PROVIDER:NAME`. `still_reserved_usd` is what
+    the run keeps of the amount it had reserved for the day; None if it had reserved nothing."""
+
+    model: str
+    usage: ModelUsage
+    at: datetime
+    still_reserved_usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ Nothing in here waits, so each method of a store is one transaction as long as i
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 
 from application.runs.ports import (
     IdempotencyKey,
@@ -36,6 +37,7 @@ from domain.mcp.server import McpServer
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from domain.runs.usage import ModelSpending
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread
@@ -100,6 +102,8 @@ class InMemoryState:
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}
+        self.spent: list[tuple[Run, ModelSpending]] = []
+        self.reservations: dict[RunId, tuple[AgentId, Decimal]] = {}
 
     # --- reading ---
 
@@ -166,6 +170,7 @@ class InMemoryState:
             cancel_requested_by=stored.run.cancel_requested_by,
         )
         self.record(*step.audit)
+        self._spend(step)
         promoted = None
         if stored.run.status.is_terminal:
             if stored.rolled_back:
@@ -174,6 +179,12 @@ class InMemoryState:
         if stored.run.status is not RunStatus.IN_PROGRESS:
             stored.held_by = stored.lease_until = None
         return StepOutcome(last_seq=stored.run.last_seq, promoted=promoted)
+
+    def _spend(self, step: Step) -> None:
+        for spending in step.spent:
+            self.spent.append((step.run, spending))
+            if spending.still_reserved_usd is not None and step.run.id in self.reservations:
+                self.reservations[step.run.id] = (step.run.agent_id, spending.still_reserved_usd)
 
 
 def calls_in_order(stored: StoredRun) -> tuple[ToolCall, ...]:

@@ -18,6 +18,7 @@ from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import state_row
 from infrastructure.persistence.tables import message, run, run_request
 from infrastructure.persistence.thread_queue import next_run, unfinished_runs
+from infrastructure.persistence.usage_rows import add_spending
 
 _state: dict[str, BindParameter[Any]] = {
     name: bindparam(f"new_{name}")
@@ -186,6 +187,7 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
     change_calls(connection, run_id, step.changed)
     settle_calls(connection, run_id, step.settled, step.messages)
     record(connection, *step.audit)
+    add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
     if after.overview is not None and row.without_overview:
         connection.execute(_set_overview, {"of_run": run_id, "new_overview": after.overview})
     promoted = None

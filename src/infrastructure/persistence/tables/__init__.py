@@ -19,12 +19,14 @@ from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
 from infrastructure.persistence.tables.secrets import secret
 from infrastructure.persistence.tables.threads import message, thread
+from infrastructure.persistence.tables.usage import budget_reservation, usage
 
 __all__ = [
     "agent",
     "agent_version",
     "api_key",
     "audit_event",
+    "budget_reservation",
     "idempotency_key",
     "mcp_server",
     "mcp_server_state",
@@ -40,4 +42,5 @@ __all__ = [
     "secret",
     "thread",
     "tool_call",
+    "usage",
 ]

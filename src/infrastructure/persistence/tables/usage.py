@@ -1,0 +1,35 @@
+"""Tables of what models were used for, and of what runs may still spend today."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
+
+from infrastructure.persistence.column_types import NanoUsd, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# `day` is the proleptic ordinal of a UTC date.
+usage = Table(
+    "usage",
+    metadata,
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("agent_id", PlainText, primary_key=True),
+    Column("model", PlainText, primary_key=True),
+    Column("model_calls", BigInteger, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("cost_nano_usd", NanoUsd, nullable=False),
+    Column("unpriced_calls", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Only for runs whose agent or organization has a daily budget. Those of runs that have ended count for nothing.
+budget_reservation = Table(
+    "budget_reservation",
+    metadata,
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("agent_id", PlainText, nullable=False),
+    Column("day", Integer, nullable=False),
+    Column("amount_nano_usd", NanoUsd, nullable=False),
+    Index(None, "organization_id"),
+)
