@@ -1,0 +1,232 @@
+"""What all layers together say of a tool. Layers only tighten each other, but for what an `overridable` rule says."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import reduce
+from typing import Generic, TypeVar
+
+from domain.json_value import JsonObject
+from domain.policy.allowlist import Allowlist, allows
+from domain.policy.rules import NO_POLICIES, OnBlock, ToolPolicies, ToolRule, Verdict
+from domain.policy.selection import RuleSelection, Selected
+
+DEFAULT_APPROVAL_TTL_S = 86_400.0
+_T = TypeVar("_T")
+
+
+class PolicyLayer(StrEnum):
+    """Who says something, in the order in which it is heard. Runs have an allowlist only."""
+
+    BUILT_IN = "built-in"
+    ORGANIZATION = "organization"
+    AGENT = "agent"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a statement stands: the layer, and the pattern its rule has there (None: not in a rule)."""
+
+    layer: PolicyLayer
+    pattern: str | None = None
+
+
+BUILT_IN = Source(layer=PolicyLayer.BUILT_IN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentsConstraint:
+    """A JSON Schema that policy holds arguments against."""
+
+    source: Source
+    schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalTerms:
+    """`ttl_s`: how long an approval is waited for; `allow_self`: whether whoever started the run may give it."""
+
+    ttl_s: float = DEFAULT_APPROVAL_TTL_S
+    allow_self: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPolicy:
+    """What holds for one tool in one run: the layers' word, made once per toolset.
+
+    `hidden_by` is the layer whose allowlist leaves the tool out. `idempotent` None leaves it to the tool's annotations,
+    which count for trusted servers only. `sources` says for each field of a rule (`decision`, `max_calls`, …) where its
+    value comes from; a field nobody has set is not in it.
+    """
+
+    hidden_by: PolicyLayer | None = None
+    decision: Verdict = Verdict.ALLOW
+    on_block: OnBlock = OnBlock.INFORM
+    allowed_params: frozenset[str] | None = None
+    denied_params: frozenset[str] = frozenset()
+    constraints: tuple[ArgumentsConstraint, ...] = ()
+    max_results: int | None = None
+    max_calls: int | None = None
+    max_result_bytes: int | None = None
+    idempotent: bool | None = None
+    timeout_s: float | None = None
+    approval: ApprovalTerms = ApprovalTerms()
+    sources: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
+
+    def source_of(self, rule_field: str) -> Source:
+        """The first source of a field's value; the built-in default if no rule has set it."""
+        return self.sources.get(rule_field, (BUILT_IN,))[0]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the model is shown the tool at all."""
+        return self.hidden_by is None and self.decision is not Verdict.DENY
+
+
+UNRESTRICTED = ToolPolicy()
+
+
+class PolicyLayers:
+    """The layers of one run, prepared for many names. What is absent restricts nothing."""
+
+    def __init__(
+        self,
+        *,
+        organization: ToolPolicies = NO_POLICIES,
+        agent: ToolPolicies = NO_POLICIES,
+        organization_allowlist: Allowlist = None,
+        agent_allowlist: Allowlist = None,
+        run_allowlist: Allowlist = None,
+    ) -> None:
+        self._rules = (
+            (PolicyLayer.ORGANIZATION, RuleSelection(organization)),
+            (PolicyLayer.AGENT, RuleSelection(agent)),
+        )
+        self._allowlists = tuple(
+            (layer, allowlist)
+            for layer, allowlist in (
+                (PolicyLayer.ORGANIZATION, organization_allowlist),
+                (PolicyLayer.AGENT, agent_allowlist),
+                (PolicyLayer.RUN, run_allowlist),
+            )
+            if allowlist is not None
+        )
+
+    def hidden_by(self, name: str) -> PolicyLayer | None:
+        """The layer whose allowlist leaves the tool out, if any does."""
+        return next((layer for layer, allowlist in self._allowlists if not allows(allowlist, name)), None)
+
+    def said(self, name: str) -> tuple[tuple[PolicyLayer, Selected], ...]:
+        """The rules that the layers have for the tool, layer by layer."""
+        return tuple((layer, rules.of(name)) for layer, rules in self._rules)
+
+    def resolve(self, name: str) -> ToolPolicy:
+        """What holds for the tool `name`."""
+        hidden_by = self.hidden_by(name)
+        said = tuple((layer, selected) for layer, selected in self.said(name) if selected)
+        if not said:
+            return UNRESTRICTED if hidden_by is None else ToolPolicy(hidden_by=hidden_by)
+        return _resolved(said, hidden_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Word(Generic[_T]):
+    """What was said of one field so far, by whom, and whether the next layer may replace it."""
+
+    value: _T
+    sources: tuple[Source, ...]
+    overridable: bool
+
+    def and_also(self, other: "_Word[_T]", tighter: Callable[[_T, _T], _T]) -> "_Word[_T]":
+        """Both together: the tighter value, and who asked for it."""
+        value = tighter(self.value, other.value)
+        if value == self.value:
+            sources = self.sources
+        else:
+            sources = other.sources if value == other.value else (*self.sources, *other.sources)
+        return _Word(value=value, sources=sources, overridable=self.overridable and other.overridable)
+
+
+def _resolved(said: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: PolicyLayer | None) -> ToolPolicy:
+    sources: dict[str, tuple[Source, ...]] = {}
+
+    def word(name: str, read: Callable[[ToolRule], _T | None], tighter: Callable[[_T, _T], _T]) -> _T | None:
+        together = _heard(said, read, tighter)
+        if together is None:
+            return None
+        sources[name] = together.sources
+        return together.value
+
+    ttl_s = word("approval_ttl_s", lambda rule: rule.approval_ttl_s, min)
+    allow_self = word("allow_self_approval", lambda rule: rule.allow_self_approval, min)
+    schemas = _heard(said, lambda rule: None if rule.arguments_schema is None else (rule.arguments_schema,), _both)
+    if schemas is not None:
+        sources["arguments_schema"] = schemas.sources
+    return ToolPolicy(
+        hidden_by=hidden_by,
+        decision=word("decision", lambda rule: rule.decision, _stricter) or Verdict.ALLOW,
+        on_block=word("on_block", lambda rule: rule.on_block, _halting) or OnBlock.INFORM,
+        allowed_params=word(
+            "allowed_params",
+            lambda rule: None if rule.allowed_params is None else frozenset(rule.allowed_params),
+            frozenset.intersection,
+        ),
+        denied_params=word(
+            "denied_params",
+            lambda rule: None if rule.denied_params is None else frozenset(rule.denied_params),
+            frozenset.union,
+        )
+        or frozenset(),
+        constraints=()
+        if schemas is None
+        else tuple(
+            ArgumentsConstraint(source=source, schema=schema)
+            for source, schema in zip(schemas.sources, schemas.value, strict=True)
+        ),
+        max_results=word("max_results", lambda rule: rule.max_results, min),
+        max_calls=word("max_calls", lambda rule: rule.max_calls, min),
+        max_result_bytes=word("max_result_bytes", lambda rule: rule.max_result_bytes, min),
+        idempotent=word("idempotent", lambda rule: rule.idempotent, min),
+        timeout_s=word("timeout_s", lambda rule: rule.timeout_s, min),
+        approval=ApprovalTerms(
+            ttl_s=DEFAULT_APPROVAL_TTL_S if ttl_s is None else ttl_s,
+            allow_self=True if allow_self is None else allow_self,
+        ),
+        sources=sources,
+    )
+
+
+def _heard(
+    said: Iterable[tuple[PolicyLayer, Selected]],
+    read: Callable[[ToolRule], _T | None],
+    tighter: Callable[[_T, _T], _T],
+) -> _Word[_T] | None:
+    heard: _Word[_T] | None = None
+    for layer, selected in said:
+        words = [
+            _Word(
+                value=value,
+                sources=(Source(layer=layer, pattern=pattern),),
+                overridable=rule.overridable,
+            )
+            for pattern, rule in selected
+            if (value := read(rule)) is not None
+        ]
+        if not words:
+            continue
+        own = reduce(lambda one, other: one.and_also(other, tighter), words)
+        heard = own if heard is None or heard.overridable else heard.and_also(own, tighter)
+    return heard
+
+
+def _stricter(one: Verdict, other: Verdict) -> Verdict:
+    return max(one, other, key=lambda verdict: verdict.strictness)
+
+
+def _halting(one: OnBlock, other: OnBlock) -> OnBlock:
+    return OnBlock.HALT if OnBlock.HALT in (one, other) else OnBlock.INFORM
+
+
+def _both(one: tuple[JsonObject, ...], other: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+    return (*one, *other)

@@ -1,0 +1,138 @@
+"""What a layer of policy says about tools: a rule per name or glob, checked when it is made."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from domain.errors import Violation, invalid
+from domain.json_value import JsonObject
+
+MAX_RULES = 1_000
+MAX_PATTERN_LENGTH = 128
+MAX_PARAMS = 200
+MAX_PARAM_LENGTH = 200
+MAX_COUNT = 1_000_000
+MAX_TIMEOUT_S = 86_400.0
+MAX_RESULT_BYTES = 4 * 1024 * 1024
+MAX_APPROVAL_TTL_S = 90 * 86_400.0
+_PATTERN = re.compile(r"[A-Za-z0-9_*?\[\]!-]+")
+
+
+class Verdict(StrEnum):
+    """What becomes of a call, from the mildest to the strictest."""
+
+    ALLOW = "allow"
+    REQUIRE_APPROVAL = "require_approval"
+    DENY = "deny"
+
+    @property
+    def strictness(self) -> int:
+        """Greater is stricter."""
+        return _STRICTNESS[self]
+
+
+_STRICTNESS = {Verdict.ALLOW: 0, Verdict.REQUIRE_APPROVAL: 1, Verdict.DENY: 2}
+
+
+class OnBlock(StrEnum):
+    """What a blocked call does to its run: the model is told, or the run ends."""
+
+    INFORM = "inform"
+    HALT = "halt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRule:
+    """A rule for tools. None everywhere means that the rule says nothing of it.
+
+    `allowed_params` and `denied_params` are names of arguments (absent: any, an empty `allowed_params`: none);
+    `arguments_schema` is a JSON Schema the arguments have to fit besides the tool's own. `max_calls` counts per tool and
+    run. `max_result_bytes` is how much of a result's text the model is given. `approval_ttl_s` is how long an approval
+    waits, `allow_self_approval` whether whoever started the run may give it. `overridable` (organizations only) lets an
+    agent's rule replace what this one says instead of only tightening it.
+    """
+
+    decision: Verdict | None = None
+    on_block: OnBlock | None = None
+    allowed_params: tuple[str, ...] | None = None
+    denied_params: tuple[str, ...] | None = None
+    arguments_schema: JsonObject | None = None
+    max_results: int | None = None
+    max_calls: int | None = None
+    max_result_bytes: int | None = None
+    idempotent: bool | None = None
+    timeout_s: float | None = None
+    approval_ttl_s: float | None = None
+    allow_self_approval: bool | None = None
+    overridable: bool = False
+
+    def __post_init__(self) -> None:
+        wrong = [*self._wrong_numbers(), *self._wrong_params()]
+        if wrong:
+            raise invalid("tool_policy_invalid", "The tool policy is not valid.", *wrong)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the rule has no effect at all."""
+        return all(getattr(self, field.name) is None for field in fields(self) if field.name != "overridable")
+
+    def _wrong_numbers(self) -> Iterator[Violation]:
+        bounds: tuple[tuple[str, float | None, float], ...] = (
+            ("max_results", self.max_results, MAX_COUNT),
+            ("max_calls", self.max_calls, MAX_COUNT),
+            ("max_result_bytes", self.max_result_bytes, MAX_RESULT_BYTES),
+            ("timeout_s", self.timeout_s, MAX_TIMEOUT_S),
+            ("approval_ttl_s", self.approval_ttl_s, MAX_APPROVAL_TTL_S),
+        )
+        for path, value, most in bounds:
+            # Not `value <= 0`: of NaN neither comparison holds.
+            if value is not None and not 0 < value <= most:
+                yield Violation(path=path, message=f"must be greater than 0 and at most {most:g}")
+
+    def _wrong_params(self) -> Iterator[Violation]:
+        for path, names in (("allowed_params", self.allowed_params), ("denied_params", self.denied_params)):
+            if names is None:
+                continue
+            if len(names) > MAX_PARAMS:
+                yield Violation(path=path, message=f"names more than {MAX_PARAMS} parameters")
+            if len(set(names)) != len(names):
+                yield Violation(path=path, message="names a parameter twice")
+            for index, name in enumerate(names[:MAX_PARAMS]):
+                if not 0 < len(name) <= MAX_PARAM_LENGTH:
+                    yield Violation(path=f"{path}.{index}", message=f"must have 1 to {MAX_PARAM_LENGTH} characters")
+        both = sorted(set(self.allowed_params or ()) & set(self.denied_params or ()))
+        if both:
+            yield Violation(path="denied_params", message=f"denies what allowed_params allows: {', '.join(both[:5])}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPolicies:
+    """The rules of one layer by pattern: a model-facing tool name, or a glob (`*`, `?`, `[…]`) matched with case."""
+
+    rules: tuple[tuple[str, ToolRule], ...] = ()
+
+    def __post_init__(self) -> None:
+        wrong = [
+            Violation(
+                path=pattern[:MAX_PATTERN_LENGTH], message="is not a tool name or glob of A-Z a-z 0-9 _ - * ? [ ]"
+            )
+            for pattern, _ in self.rules
+            if len(pattern) > MAX_PATTERN_LENGTH or not _PATTERN.fullmatch(pattern)
+        ]
+        if len(self.rules) > MAX_RULES:
+            wrong = [Violation(path="", message=f"has more than {MAX_RULES} rules")]
+        elif len(dict(self.rules)) != len(self.rules):
+            wrong.append(Violation(path="", message="has a pattern twice"))
+        if wrong:
+            raise invalid("tool_policy_invalid", "The tool policies are not valid.", *wrong)
+
+    def __hash__(self) -> int:
+        # Schemas in rules are dicts, which have no hash; patterns tell policies apart well enough.
+        return hash(tuple(pattern for pattern, _ in self.rules))
+
+    def __bool__(self) -> bool:
+        return bool(self.rules)
+
+
+NO_POLICIES = ToolPolicies()
