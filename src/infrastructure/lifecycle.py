@@ -94,7 +94,9 @@ async def _working(container: Container) -> AsyncIterator[None]:
 async def _warm(container: Container) -> None:
     """Load what the first runs will need, after the service is ready."""
     try:
-        await container.connections().warm()
+        # The MCP SDK takes tens of megabytes, which a service without servers need not hold.
+        if not await container.servers().is_empty():
+            await container.connections().warm()
         if any(provider.api_key is not None for provider in container.model_providers()):
             await container.lazy_providers().warm()
             await container.prices().warm()

@@ -110,6 +110,14 @@ async def test_what_is_installed_is_kept_with_its_server_until_it_is_taken_away(
     assert await stores.servers.get(ORG, SERVER) == uninstalled
 
 
+async def test_there_is_nothing_until_any_organization_has_a_server(stores: Stores) -> None:
+    assert await stores.servers.is_empty()
+    await stores.servers.add(a_server(organization_id=OTHER_ORG), created())
+    assert not await stores.servers.is_empty()
+    await stores.servers.delete(OTHER_ORG, SERVER, deleted())
+    assert await stores.servers.is_empty()
+
+
 async def test_an_unknown_server_is_none(stores: Stores) -> None:
     assert await stores.servers.get(ORG, SERVER) is None
     assert await stores.servers.get(ORG, "files") is None

@@ -37,6 +37,10 @@ class McpServerStore(Protocol):
         """Servers, newest first."""
         ...
 
+    async def is_empty(self) -> bool:
+        """Whether no organization has a server."""
+        ...
+
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         """Remove the server and its catalog. False if there is none."""
         ...

@@ -51,6 +51,10 @@ class InMemoryMcpServerStore:
         """Servers, newest first."""
         return newest_first(self._of(organization_id), lambda server: by_time(server.created_at, server.id), request)
 
+    async def is_empty(self) -> bool:
+        """Whether no organization has a server."""
+        return not self._state.servers
+
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         """Remove the server and its catalog."""
         if all(server.id != server_id for server in self._of(organization_id)):

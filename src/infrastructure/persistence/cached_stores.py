@@ -115,6 +115,10 @@ class CachedMcpServerStore:
         """Servers, from the database."""
         return await self._servers.page(organization_id, request)
 
+    async def is_empty(self) -> bool:
+        """Whether no organization has a server, as the database says."""
+        return await self._servers.is_empty()
+
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         """Remove the server."""
         try:

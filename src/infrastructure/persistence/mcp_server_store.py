@@ -28,6 +28,7 @@ _delete = delete(mcp_server).where(
     mcp_server.c.organization_id == bindparam("organization_id"), mcp_server.c.id == bindparam("server_id")
 )
 _insert = mcp_server.insert()
+_any = select(mcp_server.c.id).limit(1)
 
 
 class SqlMcpServerStore:
@@ -100,6 +101,10 @@ class SqlMcpServerStore:
                 convert=convert,
             )
         )
+
+    async def is_empty(self) -> bool:
+        """Whether no organization has a server."""
+        return await self._database.read(lambda connection: connection.execute(_any).first()) is None
 
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         """Remove the server and its catalog."""

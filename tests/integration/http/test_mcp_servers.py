@@ -98,6 +98,31 @@ async def test_settings_that_do_not_fit_are_refused_with_their_paths(
     assert paths_of(problem_of(response, 422, "mcp_server_invalid")) == paths
 
 
+@pytest.mark.requirement("B10")
+@pytest.mark.parametrize(
+    ("field", "allowed", "too_much"),
+    [
+        ("timeout_s", 86_400, 86_401),
+        ("idle_timeout_s", 86_400, 1e300),
+        ("max_response_bytes", 64 * 1024**2, 64 * 1024**2 + 1),
+        ("max_concurrency", 1_000, 1_001),
+    ],
+)
+async def test_a_bound_has_a_least_and_a_greatest_value(
+    service: Service, field: str, allowed: float, too_much: float
+) -> None:
+    for value in (0, -1, too_much):
+        for path in ("/v1/mcp-servers", "/v1/mcp-servers/test"):
+            response = await service.call("POST", path, json={**FILES, field: value})
+            assert paths_of(problem_of(response, 422, "body_invalid")) == [field], (path, value)
+    assert service.state.servers == {}
+
+    created = await service.call("POST", "/v1/mcp-servers", json={**FILES, field: allowed})
+    assert (created.status_code, created.json()[field]) == (201, allowed)
+    response = await service.call("PATCH", "/v1/mcp-servers/files", json={field: too_much})
+    assert paths_of(problem_of(response, 422, "body_invalid")) == [field]
+
+
 async def test_a_test_shows_what_the_server_offers(service: Service) -> None:
     await service.call("POST", "/v1/mcp-servers", json=FILES)
     for path, body in (("/v1/mcp-servers/files/test", None), ("/v1/mcp-servers/test", FILES)):

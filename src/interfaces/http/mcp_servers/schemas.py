@@ -36,6 +36,11 @@ _PACKAGE_EXAMPLE: JsonObject = {
     "version": "2026.8.31",
 }
 
+_DAY_S = 86_400
+_MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+"""A reply is held in memory whole."""
+_MAX_CONCURRENCY = 1_000
+
 Kind = Annotated[McpServerKind, Field(strict=False)]
 IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
@@ -100,10 +105,12 @@ class McpServerBody(Body):
         default=ElicitationPolicy.DECLINE,
         description="When it asks for input in the middle of a call: say no, or let the run wait for an answer.",
     )
-    timeout_s: float = Field(default=30.0, gt=0, description="Of each call.")
-    idle_timeout_s: float = Field(default=300.0, gt=0, description="How long an unused connection is kept.")
-    max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0)
-    max_concurrency: int = Field(default=8, gt=0, description="Calls at one time; more wait for a place.")
+    timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S, description="Of each call.")
+    idle_timeout_s: float = Field(default=300.0, gt=0, le=_DAY_S, description="How long an unused connection is kept.")
+    max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0, le=_MAX_RESPONSE_BYTES)
+    max_concurrency: int = Field(
+        default=8, gt=0, le=_MAX_CONCURRENCY, description="Calls at one time; more wait for a place."
+    )
     rate_limit: RateLimitBody | None = Field(default=None, description="Calls beyond it wait, as long as they may.")
     enabled: bool = True
 
@@ -182,10 +189,10 @@ class UpdateMcpServerBody(Patch):
     on_connection_loss: LossStrategy | None = None
     output_validation: ValidationMode | None = None
     elicitation: ElicitationMode | None = None
-    timeout_s: float | None = Field(default=None, gt=0)
-    idle_timeout_s: float | None = Field(default=None, gt=0)
-    max_response_bytes: int | None = Field(default=None, gt=0)
-    max_concurrency: int | None = Field(default=None, gt=0)
+    timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
+    idle_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
+    max_response_bytes: int | None = Field(default=None, gt=0, le=_MAX_RESPONSE_BYTES)
+    max_concurrency: int | None = Field(default=None, gt=0, le=_MAX_CONCURRENCY)
     rate_limit: RateLimitBody | None = None
     enabled: bool | None = None
 
