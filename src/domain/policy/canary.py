@@ -1,0 +1,114 @@
+"""Canary tokens: texts that an agent knows and must never say. Whatever carries one out is stopped."""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from domain.errors import Violation
+from domain.ids import RunId
+
+MIN_LENGTH = 8
+"""Fewest characters of a token: a shorter one would turn up by chance in base64."""
+MAX_LENGTH = 256
+MAX_TOKENS = 32
+"""Most tokens of one agent."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_PLACEHOLDER = re.compile(r"\{\{\s*canary:([^{}\s]*)\s*\}\}")
+_RUN_TOKEN_CHARS = 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryToken:
+    """A token under its id. `secret` is the token itself or, `per_run`, the key that every run's own token is made with;
+    it is never shown."""
+
+    id: str
+    secret: str = field(repr=False)
+    per_run: bool = False
+
+    def in_run(self, run_id: RunId) -> str:
+        """The token as this run has it: the same for all of its attempts."""
+        if not self.per_run:
+            return self.secret
+        digest = hmac.new(self.secret.encode(), run_id.encode(), hashlib.sha256).digest()
+        return base64.b32encode(digest).decode()[:_RUN_TOKEN_CHARS].lower()
+
+
+def placeholder(token_id: str) -> str:
+    """What stands in an agent's instructions for the token."""
+    return f"{{{{canary:{token_id}}}}}"
+
+
+def mark(token_id: str) -> str:
+    """What stands in the place of a token that was found."""
+    return f"[canary:{token_id}]"
+
+
+def canary_violations(tokens: Sequence[CanaryToken], instructions: str) -> list[Violation]:
+    """Everything that is wrong with an agent's tokens, and with the placeholders in its instructions. Never quotes a token."""
+    wrong: list[Violation] = []
+    if len(tokens) > MAX_TOKENS:
+        wrong.append(Violation(path="canary_tokens", message=f"must not have more than {MAX_TOKENS} entries"))
+    by_id: dict[str, int] = {}
+    by_text: dict[str, int] = {}
+    for index, token in enumerate(tokens):
+        path = f"canary_tokens.{index}"
+        if not _ID.fullmatch(token.id):
+            wrong.append(
+                Violation(path=f"{path}.id", message="must have up to 64 of letters, digits, '_', '.' and '-'")
+            )
+        elif token.id in by_id:
+            wrong.append(Violation(path=f"{path}.id", message=f"is the id of canary_tokens.{by_id[token.id]} too"))
+        by_id.setdefault(token.id, index)
+        if token.per_run:
+            continue
+        fault = _fault(token.secret)
+        folded = token.secret.casefold()
+        if fault is None and folded in by_text:
+            fault = f"is the same token as canary_tokens.{by_text[folded]}"
+        by_text.setdefault(folded, index)
+        if fault is not None:
+            wrong.append(Violation(path=path, message=fault))
+    for index, token in enumerate(tokens):
+        if any(folded and folded in token.id.casefold() for folded in by_text):
+            wrong.append(Violation(path=f"canary_tokens.{index}.id", message="must not hold a token: ids are shown"))
+    unknown = dict.fromkeys(named for named in _PLACEHOLDER.findall(instructions) if named not in by_id)
+    if tokens:
+        wrong += [
+            Violation(path="instructions", message=f"name the canary token {named!r}, which the agent does not have")
+            for named in unknown
+        ]
+    return wrong
+
+
+def _fault(token: str) -> str | None:
+    if not token.strip():
+        return "must not be blank"
+    if not MIN_LENGTH <= len(token) <= MAX_LENGTH:
+        return f"must have between {MIN_LENGTH} and {MAX_LENGTH} characters"
+    if not token.isprintable():
+        return "must not have line breaks or other characters that cannot be printed"
+    return None
+
+
+def with_placeholders(instructions: str, tokens: Sequence[CanaryToken]) -> str:
+    """The instructions with each token that stands in them, as it is, replaced by its placeholder: they are shown."""
+    # Longest first: a token that holds another one is replaced whole.
+    for token in sorted(tokens, key=lambda entry: len(entry.secret), reverse=True):
+        if not token.per_run and token.secret:
+            instructions = instructions.replace(token.secret, placeholder(token.id))
+    return instructions
+
+
+def without_placeholders(text: str, tokens: Mapping[str, str]) -> str:
+    """The text with the tokens (by id) in the place of their placeholders; an unknown placeholder stays."""
+    return _PLACEHOLDER.sub(lambda found: tokens.get(found[1], found[0]), text)
+
+
+def kept(token: CanaryToken, known: CanaryToken) -> CanaryToken:
+    """The known token, as far as `token` does not say otherwise."""
+    return replace(token, secret=known.secret) if known.per_run == token.per_run else token

@@ -1,0 +1,220 @@
+"""Finds canary tokens in texts and JSON values: plain, hex, percent-encoded, base64 in its three alignments, case folded.
+
+Encodings are watched of a token as it is and in all lower and all upper case. Escapes of URLs and of JSON are decoded
+before looking, and line breaks are looked past, since encoders wrap their lines.
+"""
+
+import base64
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from domain.json_value import JsonValue
+from domain.policy.canary import mark
+from domain.policy.canary_views import spellings, unfinished_escape, views
+
+_BASE64_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_WINDOW_FACTOR = 8
+"""Of a text that comes in pieces, at most this many times the longest form is held back (escapes take up to six
+characters for one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A watched spelling, case folded. `before`, `after`: the token shares a character of base64 with its neighbour there."""
+
+    text: str
+    token_id: str
+    before: bool = False
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    start: int
+    end: int
+    token_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanText:
+    """A text without tokens; `found` is the id of the first one that was in it, None if there was none."""
+
+    text: str
+    found: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CleanJson:
+    """A JSON value without tokens; `found` is the id of the first one that was in it, None if there was none."""
+
+    value: JsonValue
+    found: str | None
+
+
+class CanaryScanner:
+    """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text."""
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        forms = {form.text: form for token_id, token in tokens.items() for form in _forms(token_id, token)}
+        self._forms = tuple(forms.values())
+        self._texts = sorted(forms)
+        # A form that holds another one is found with it.
+        self._looked_for = tuple(text for text in self._texts if not any(o != text and o in text for o in self._texts))
+        self._first_chars = frozenset(text[0] for text in self._texts)
+        self._longest = max(map(len, self._texts))
+        self._plus_is_space = any(" " in token for token in tokens.values())
+
+    def found_in(self, text: str) -> bool:
+        """Whether the text holds a token."""
+        return any(
+            form in spelling
+            for spelling in spellings(text, plus_is_space=self._plus_is_space)
+            for form in self._looked_for
+        )
+
+    def clean(self, text: str) -> CleanText:
+        """The text with `[canary:ID]` in the place of each token."""
+        found: str | None = None
+        while self.found_in(text):
+            hits = self._hits(text)
+            found = found or hits[0].token_id
+            pieces: list[str] = []
+            place = 0
+            for hit in hits:
+                pieces += [text[place : hit.start], mark(hit.token_id)]
+                place = hit.end
+            text = "".join((*pieces, text[place:]))
+        return CleanText(text, found)
+
+    def clean_json(self, value: JsonValue) -> CleanJson:
+        """The value with `[canary:ID]` in the place of each token, in strings, keys and numbers."""
+        match value:
+            case str():
+                text = self.clean(value)
+                return CleanJson(text.text, text.found)
+            case bool() | None:
+                return CleanJson(value, None)
+            case int() | float():
+                text = self.clean(str(value))
+                return CleanJson(value if text.found is None else text.text, text.found)
+            case list():
+                items = [self.clean_json(item) for item in value]
+                return CleanJson([item.value for item in items], _first(item.found for item in items))
+            case dict():
+                keys = [self.clean(key) for key in value]
+                inner = [self.clean_json(item) for item in value.values()]
+                found = _first(part for key, item in zip(keys, inner, strict=True) for part in (key.found, item.found))
+                return CleanJson(
+                    {key.text: item.value for key, item in zip(keys, inner, strict=True)},
+                    found,
+                )
+
+    def held_from(self, text: str) -> int:
+        """Where the end of the text begins that could be the beginning of a token; the text's length if there is none."""
+        began = max(0, len(text) - _WINDOW_FACTOR * self._longest)
+        tail = text[began:]
+        held = len(tail)
+        for view in views(tail, plus_is_space=self._plus_is_space):
+            held = min(held, *self._beginnings(view.text, view.starts), held)
+        if "%" in tail or "\\" in tail:
+            cut = unfinished_escape(tail)
+            held = min(held, cut)
+            for view in views(tail[:cut], plus_is_space=self._plus_is_space):
+                held = min(held, *self._beginnings(view.text, view.starts), held)
+        return began + held
+
+    def _beginnings(self, text: str, starts: list[int]) -> Iterator[int]:
+        """Where, in the original, the longest end of a spelling begins that a form begins with."""
+        for place in range(max(0, len(text) - self._longest + 1), len(text)):
+            if text[place] in self._first_chars:
+                end = text[place:]
+                near = bisect_left(self._texts, end)
+                if near < len(self._texts) and self._texts[near].startswith(end):
+                    yield starts[place]
+                    return
+
+    def first_start(self, text: str) -> _Hit:
+        """The first token of a text that holds one."""
+        return self._hits(text)[0]
+
+    def _hits(self, text: str) -> list[_Hit]:
+        """All places, in order, those that overlap made one."""
+        hits: list[_Hit] = []
+        for view in views(text, plus_is_space=self._plus_is_space):
+            for form in self._forms:
+                place = view.text.find(form.text)
+                while place >= 0:
+                    start, end = _widened(view.text, form, place)
+                    hits.append(_Hit(view.starts[start], view.ends[end - 1], form.token_id))
+                    place = view.text.find(form.text, place + 1)
+        hits.sort(key=lambda hit: (hit.start, -hit.end))
+        merged: list[_Hit] = []
+        for hit in hits:
+            if merged and hit.start < merged[-1].end:
+                last = merged[-1]
+                merged[-1] = _Hit(last.start, max(last.end, hit.end), last.token_id)
+            else:
+                merged.append(hit)
+        return merged
+
+
+class CanaryStream:
+    """A text that comes in pieces: what could begin a token is held back until it is known to be none."""
+
+    def __init__(self, scanner: CanaryScanner) -> None:
+        self._scanner = scanner
+        self._held = ""
+
+    def feed(self, piece: str) -> CleanText:
+        """What is safe to show, after what was given before. If `found`, the text ended there: nothing may follow but its
+        mark."""
+        text = self._held + piece
+        if self._scanner.found_in(text):
+            hit = self._scanner.first_start(text)
+            self._held = ""
+            return CleanText(text[: min(hit.start, self._scanner.held_from(text))], hit.token_id)
+        cut = self._scanner.held_from(text)
+        self._held = text[cut:]
+        return CleanText(text[:cut], None)
+
+    def finish(self) -> str:
+        """What is still held back, now that nothing follows."""
+        rest, self._held = self._held, ""
+        return rest
+
+
+def _forms(token_id: str, token: str) -> Iterator[_Form]:
+    yield _Form(token.casefold(), token_id)
+    for variant in dict.fromkeys((token, token.casefold(), token.lower(), token.upper())):
+        raw = variant.encode("utf-8", "surrogatepass")
+        yield _Form(raw.hex(), token_id)
+        for offset in range(3):
+            yield from _base64_forms(token_id, raw, offset)
+
+
+def _base64_forms(token_id: str, raw: bytes, offset: int) -> Iterator[_Form]:
+    """The characters that the token alone decides when it begins `offset` bytes after a group of three."""
+    first = -(-offset * 8 // 6)
+    last = (offset + len(raw)) * 8 // 6
+    padded = b"\0" * offset + raw + b"\0" * (-(offset + len(raw)) % 3)
+    form = _Form("", token_id, before=offset > 0, after=(offset + len(raw)) % 3 > 0)
+    for encoded in (base64.b64encode(padded), base64.urlsafe_b64encode(padded)):
+        text = encoded.decode()[first:last].casefold()
+        yield _Form(text, token_id, form.before, form.after)
+
+
+def _widened(text: str, form: _Form, place: int) -> tuple[int, int]:
+    """The place with the neighbours in base64 that carry bits of the token, and its padding."""
+    start, end = place, place + len(form.text)
+    if form.before and start > 0 and text[start - 1] in _BASE64_CHARS:
+        start -= 1
+    if form.after and end < len(text) and text[end] in _BASE64_CHARS:
+        end += 1
+        while end < len(text) and text[end] == "=":
+            end += 1
+    return start, end
+
+
+def _first(found: Iterator[str | None]) -> str | None:
+    return next((token_id for token_id in found if token_id is not None), None)
