@@ -27,8 +27,12 @@ from application.audit.ports import AuditLog
 from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey
+from application.identity.create_organization import CreateOrganization
 from application.identity.get_organization import GetOrganization
+from application.identity.key_limits import KeyLimits
+from application.identity.key_uses import KeyUses
 from application.identity.list_api_keys import ListApiKeys
+from application.identity.list_organizations import ListOrganizations
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
@@ -93,6 +97,7 @@ from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import Tracer
 from domain.ids import WorkerId
+from application.usage.get_usage import GetUsage
 from domain.mcp.server import McpServer
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
@@ -144,6 +149,7 @@ from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.public_address import ListeningAddress
+from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
@@ -415,6 +421,7 @@ class Container(containers.DeclarativeContainer):
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
+    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     leases: providers.Provider[RunLeases] = providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups)
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
@@ -522,6 +529,9 @@ class Container(containers.DeclarativeContainer):
             settings=CallToolsSettings(),
         ),
         prices=prices,
+        budgets=providers.Singleton(
+            DailyBudgets, organizations=organizations, reservations=usage_store, prices=prices, clock=clock
+        ),
         clock=clock,
     )
     execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
@@ -698,8 +708,20 @@ class Container(containers.DeclarativeContainer):
         UpdateOrganization, organizations=organizations, clock=clock, ids=ids
     )
     token_cache: providers.Provider[TokenCache] = providers.Singleton(TokenCache, TOKEN_CACHE_CAPACITY)
+    create_organization: providers.Provider[CreateOrganization] = providers.Singleton(
+        CreateOrganization, organizations=organizations, clock=clock, ids=ids
+    )
+    list_organizations: providers.Provider[ListOrganizations] = providers.Singleton(
+        ListOrganizations, organizations=organizations
+    )
+    key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=identities)
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
-        Authenticate, identities=identities, cache=token_cache
+        Authenticate,
+        identities=identities,
+        cache=token_cache,
+        limits=providers.Singleton(KeyLimits, every=settings.provided.rate_limit_of_keys, clock=clock),
+        uses=key_uses,
+        clock=clock,
     )
     bootstrap_identity: providers.Provider[BootstrapIdentity] = providers.Singleton(
         BootstrapIdentity, identities=identities, first_key=home, clock=clock, ids=ids
@@ -707,12 +729,15 @@ class Container(containers.DeclarativeContainer):
     create_api_key: providers.Provider[CreateApiKey] = providers.Singleton(
         CreateApiKey, identities=identities, clock=clock, ids=ids
     )
-    list_api_keys: providers.Provider[ListApiKeys] = providers.Singleton(ListApiKeys, identities=identities)
+    list_api_keys: providers.Provider[ListApiKeys] = providers.Singleton(
+        ListApiKeys, identities=identities, uses=key_uses
+    )
     revoke_api_key: providers.Provider[RevokeApiKey] = providers.Singleton(
         RevokeApiKey, identities=identities, cache=token_cache, clock=clock, ids=ids
     )
     list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(ListAuditEvents, audit_log=audit_log)
 
+    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=usage_store)
     # Secrets.
     set_secret: providers.Provider[SetSecret] = providers.Singleton(
         SetSecret, secrets=secrets, forget_server=connections.provided.forget, clock=clock, ids=ids

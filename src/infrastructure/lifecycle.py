@@ -55,6 +55,10 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         stack.push_async_callback(connections.close)
         stack.push_async_callback(container.warm_catalogs().close)
         stack.push_async_callback(container.code_execution().close)
+        uses = container.key_uses()
+        stack.push_async_callback(uses.settle)
+        storing_uses = asyncio.create_task(uses.keep(), name="key-uses")
+        stack.push_async_callback(_ended, storing_uses)
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(_ended, warming)
         if worker:

@@ -13,6 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from domain.errors import ServiceError
+from domain.rate_limit import RateLimit
 from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 
@@ -20,6 +22,8 @@ PREFIX = "DRAGOMAN_"
 
 _TEST_PREFIX = f"{PREFIX}TEST_"
 _MIN_SECRET_KEY = 16
+_MAX_RATE_CALLS = 1_000_000
+_MAX_RATE_S = 86_400
 _LANGFUSE_CLOUD = "https://cloud.langfuse.com"
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG")
 """What a stdio server may know of our environment; all else it is given by name (MCP SDK's default, and LANG)."""
@@ -82,6 +86,25 @@ def _egress_allow(value: str) -> str:
     return value
 
 
+def _rate(value: str) -> str:
+    parse_rate(value)
+    return value
+
+
+def parse_rate(value: str) -> RateLimit:
+    """`600/60`: so many in so many seconds. Raises ValueError."""
+    calls, slash, per_s = value.partition("/")
+    if not slash or not calls.isdecimal() or not calls.isascii():
+        raise ValueError("not CALLS/SECONDS")
+    try:
+        limit = RateLimit(calls=int(calls), per_s=float(per_s))
+    except ServiceError:
+        raise ValueError("not greater than 0") from None
+    if limit.calls > _MAX_RATE_CALLS or not limit.per_s <= _MAX_RATE_S:
+        raise ValueError("too large")
+    return limit
+
+
 def _entries(value: str) -> tuple[str, ...]:
     return tuple(entry for part in value.split(",") if (entry := part.strip()))
 
@@ -128,6 +151,11 @@ class Settings(BaseSettings):
         default="",
         description="networks, addresses and host names with commas between them",
         examples=["10.1.0.0/16,mcp.internal"],
+    )
+    key_rate_limit: Annotated[str, AfterValidator(_rate)] | None = Field(
+        default=None,
+        description="requests that each API key may send, and in how many seconds: up to 1000000/86400",
+        examples=["600/60"],
     )
     mcp_max_calls: int = Field(
         default=256,
@@ -215,6 +243,11 @@ class Settings(BaseSettings):
     def secret_keys(self) -> tuple[str, ...]:
         """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
         return () if self.secret_key is None else tuple(_split(self.secret_key))
+
+    @property
+    def rate_limit_of_keys(self) -> RateLimit | None:
+        """How often each API key may be used; None for as often as it likes."""
+        return None if self.key_rate_limit is None else parse_rate(self.key_rate_limit)
 
     @property
     def egress_allowed(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import ApiKey, hash_token
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
+from domain.rate_limit import RateLimit
 from tests.builders import KEY, ORG, OTHER_ORG, a_key, after, an_audit_event, an_organization, numbered
 from tests.contract.paging import all_of
 from tests.contract.stores import Stores
@@ -80,6 +81,26 @@ async def test_another_organizations_key_is_not_listed_and_cannot_be_revoked(sto
     assert await all_of(partial(stores.identity.keys, OTHER_ORG)) == ()
     assert not await stores.identity.revoke_key(OTHER_ORG, KEY, revoked())
     assert await stores.identity.key_by_hash(a_key().token_hash) == a_key()
+
+
+@pytest.mark.requirement("C6")
+async def test_when_a_key_ends_and_how_often_it_may_be_used_come_back_as_they_were_stored(stores: Stores) -> None:
+    key = replace(a_key(), expires_at=after(60), rate_limit=RateLimit(calls=5, per_s=2.5))
+    await stores.identity.add_key(key, created())
+    assert await stores.identity.key(ORG, KEY) == key
+    assert await stores.identity.key_by_hash(key.token_hash) == key
+    assert await stores.identity.key(OTHER_ORG, KEY) is None
+
+
+async def test_the_latest_use_of_a_key_counts_whatever_comes_last(stores: Stores) -> None:
+    for number in (1, 2):
+        await stores.identity.add_key(key_number(number), created(number))
+    gone = ApiKeyId(numbered("key", 3))
+    await stores.identity.record_uses({key_number(1).id: after(20), gone: after(20)})
+    await stores.identity.record_uses({key_number(1).id: after(10), key_number(2).id: after(10)})
+    assert await stores.identity.key(ORG, key_number(1).id) == replace(key_number(1), last_used_at=after(20))
+    assert await stores.identity.key(ORG, key_number(2).id) == replace(key_number(2), last_used_at=after(10))
+    assert await stores.identity.key(ORG, gone) is None
 
 
 async def test_keys_are_listed_newest_first_and_pages_do_not_shift(stores: Stores) -> None:

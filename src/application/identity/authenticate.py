@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from application.identity.key_limits import KeyLimits
+from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore
-from application.identity.token_cache import TokenCache
+from application.identity.token_cache import KnownKey, TokenCache, known_key
+from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 
@@ -16,32 +19,44 @@ class AuthenticateCommand:
 
 
 class Authenticate:
-    """A known, unrevoked token stands for its key's organization and role.
+    """A known token that is neither revoked nor expired stands for its key's organization and role.
 
-    Unknown, malformed and revoked tokens are told apart by nobody: all are UNAUTHENTICATED `token_invalid`.
-    A revoked key is refused from the moment its revocation is stored.
+    Unknown, malformed, revoked and expired tokens are told apart by nobody: all are UNAUTHENTICATED `token_invalid`.
+    A revoked key is refused from the moment its revocation is stored. A key is held to its rate limit and the service's;
+    its use is noted.
     """
 
-    def __init__(self, *, identities: IdentityStore, cache: TokenCache) -> None:
+    def __init__(
+        self, *, identities: IdentityStore, cache: TokenCache, limits: KeyLimits, uses: KeyUses, clock: Clock
+    ) -> None:
         self._identities = identities
         self._cache = cache
+        self._limits = limits
+        self._uses = uses
+        self._clock = clock
 
     async def execute(self, command: AuthenticateCommand) -> Principal:
-        """The principal. Raises UNAUTHENTICATED."""
+        """The principal. Raises UNAUTHENTICATED, LIMIT `rate_limited`."""
         if not command.token.startswith(TOKEN_PREFIX):
             raise _unauthenticated()
         token_hash = hash_token(command.token)
-        known = self._cache.get(token_hash)
-        if known is not None:
-            return known
+        key = self._cache.get(token_hash) or await self._look_up(token_hash)
+        now = self._clock.now()
+        if key.expires_at is not None and key.expires_at <= now:
+            raise _unauthenticated()
+        self._limits.take(key.principal.key_id, key.rate_limit)
+        self._uses.note(key.principal.key_id, now)
+        return key.principal
+
+    async def _look_up(self, token_hash: str) -> KnownKey:
         generation = self._cache.generation
         key = await self._identities.key_by_hash(token_hash)
         if key is None or key.revoked_at is not None:
             raise _unauthenticated()
-        principal = Principal(organization_id=key.organization_id, key_id=key.id, role=key.role, platform=key.platform)
-        self._cache.put(token_hash, principal, generation=generation)
-        return principal
+        known = known_key(key)
+        self._cache.put(token_hash, known, generation=generation)
+        return known
 
 
 def _unauthenticated() -> ServiceError:
-    return ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, "The API key is unknown or was revoked.")
+    return ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, "The API key is unknown, expired or revoked.")

@@ -1,6 +1,7 @@
 """CreateApiKey: a new key for the caller's organization, its token shown this once."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from application.audit.entries import audit_entry
 from application.identity.ports import IdentityStore
@@ -10,15 +11,20 @@ from domain.errors import Violation, invalid
 from domain.identity.api_key import ApiKey, Principal, hash_token
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
+from domain.rate_limit import RateLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateApiKeyCommand:
-    """`name` is for people; `role` what the key may do."""
+    """`name` is for people; `role` what the key may do; `expires_at` when it stops working by itself; `rate_limit` how
+    often it may be used, beside the limit of the service; `platform` whether it manages organizations too."""
 
     principal: Principal
     name: str
     role: Role
+    expires_at: datetime | None = None
+    rate_limit: RateLimit | None = None
+    platform: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +36,8 @@ class CreatedApiKey:
 
 
 class CreateApiKey:
-    """Admins make keys, for their own organization only. Only a hash of the token is stored. Audited `key.created`."""
+    """Admins make keys, for their own organization only. Only a hash of the token is stored. A platform key is made with
+    one, and has the role admin. Audited `key.created`."""
 
     def __init__(self, *, identities: IdentityStore, clock: Clock, ids: IdSource) -> None:
         self._identities = identities
@@ -40,20 +47,21 @@ class CreateApiKey:
     async def execute(self, command: CreateApiKeyCommand) -> CreatedApiKey:
         """The new key. Raises FORBIDDEN, INVALID `api_key_invalid`."""
         command.principal.require(Role.ADMIN)
-        if not command.name.strip():
-            raise invalid(
-                "api_key_invalid", "The API key is not valid.", Violation(path="name", message="must not be empty")
-            )
+        if command.platform:
+            command.principal.require_platform()
         now = self._clock.now()
+        _check(command, now)
         token = self._ids.new_token()
         key = ApiKey(
             id=ApiKeyId(self._ids.new("key")),
             organization_id=command.principal.organization_id,
             name=command.name,
             role=command.role,
-            platform=False,
+            platform=command.platform,
             token_hash=hash_token(token),
             created_at=now,
+            expires_at=command.expires_at,
+            rate_limit=command.rate_limit,
         )
         audit = audit_entry(
             command.principal,
@@ -61,7 +69,19 @@ class CreateApiKey:
             key.id,
             ids=self._ids,
             at=now,
-            details={"name": key.name, "role": key.role.value},
+            details={"name": key.name, "role": key.role.value, **({"platform": True} if key.platform else {})},
         )
         await self._identities.add_key(key, audit)
         return CreatedApiKey(key=key, token=token)
+
+
+def _check(command: CreateApiKeyCommand, now: datetime) -> None:
+    wrong = []
+    if not command.name.strip():
+        wrong.append(Violation(path="name", message="must not be empty"))
+    if command.expires_at is not None and command.expires_at <= now:
+        wrong.append(Violation(path="expires_at", message="must lie in the future"))
+    if command.platform and command.role is not Role.ADMIN:
+        wrong.append(Violation(path="role", message="must be admin for a platform key"))
+    if wrong:
+        raise invalid("api_key_invalid", "The API key is not valid.", *wrong)

@@ -7,17 +7,19 @@ from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
+from domain.ids import OrganizationId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetOrganizationCommand:
-    """Whose."""
+    """Which; None is the caller's own."""
 
     principal: Principal
+    organization_id: OrganizationId | None = None
 
 
 class GetOrganization:
-    """Any role may read; nobody reads another organization."""
+    """Any role may read its own organization; any other takes a platform key."""
 
     def __init__(self, *, organizations: OrganizationStore) -> None:
         self._organizations = organizations
@@ -25,7 +27,10 @@ class GetOrganization:
     async def execute(self, command: GetOrganizationCommand) -> Organization:
         """The organization. Raises NOT_FOUND if it is gone."""
         command.principal.require(Role.VIEWER)
-        organization = await self._organizations.get(command.principal.organization_id)
+        if command.organization_id is not None:
+            command.principal.require_platform()
+        wanted = command.organization_id or command.principal.organization_id
+        organization = await self._organizations.get(wanted)
         if organization is None:
-            raise not_found("organization", command.principal.organization_id)
+            raise not_found("organization", wanted)
         return organization

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore
 from application.system.pages import Page, PageRequest
 from domain.identity.api_key import ApiKey, Principal
@@ -17,12 +18,15 @@ class ListApiKeysCommand:
 
 
 class ListApiKeys:
-    """Admins see all keys of their organization, revoked ones too, newest first."""
+    """Admins see all keys of their organization, revoked and expired ones too, newest first, with the last use of each
+    that this process knows of."""
 
-    def __init__(self, *, identities: IdentityStore) -> None:
+    def __init__(self, *, identities: IdentityStore, uses: KeyUses) -> None:
         self._identities = identities
+        self._uses = uses
 
     async def execute(self, command: ListApiKeysCommand) -> Page[ApiKey]:
         """One page. Raises FORBIDDEN."""
         command.principal.require(Role.ADMIN)
+        await self._uses.store()
         return await self._identities.keys(command.principal.organization_id, command.page)

@@ -1,5 +1,7 @@
 """Ports of the identity slice."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
@@ -16,7 +18,19 @@ class OrganizationStore(Protocol):
         """The organization, or None."""
         ...
 
-    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+    async def add(self, organization: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store an organization with its first key."""
+        ...
+
+    async def page(self, request: PageRequest) -> Page[Organization]:
+        """All organizations, newest first."""
+        ...
+
+    async def first(self) -> Organization | None:
+        """The one of the first start, or None before it."""
+        ...
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change. Raises NOT_FOUND, PRECONDITION `version_conflict`."""
         ...
 
@@ -34,6 +48,14 @@ class IdentityStore(Protocol):
 
     async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
         """Revoke at `audit.at`. False if there is no such key that is not revoked yet."""
+        ...
+
+    async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
+        """Store when keys were used, unless a later use is stored already. A key that is gone is left out."""
+        ...
+
+    async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
+        """The key, revoked or not, or None."""
         ...
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:

@@ -22,7 +22,7 @@ class RevokeApiKeyCommand:
 
 
 class RevokeApiKey:
-    """Admins revoke keys of their organization. Audited `key.revoked`.
+    """Admins revoke keys of their organization; a platform key takes one to revoke. Audited `key.revoked`.
 
     A key cannot revoke itself, so an organization always keeps an admin key that works. A key that is already revoked
     is not found.
@@ -40,6 +40,11 @@ class RevokeApiKey:
         principal.require(Role.ADMIN)
         if command.key_id == principal.key_id:
             raise conflict("api_key_in_use", "A key cannot revoke itself; use another admin key.")
+        key = await self._identities.key(principal.organization_id, command.key_id)
+        if key is None:
+            raise not_found("API key", command.key_id)
+        if key.platform:
+            principal.require_platform()
         audit = audit_entry(principal, AuditAction.KEY_REVOKED, command.key_id, ids=self._ids, at=self._clock.now())
         try:
             revoked = await self._identities.revoke_key(principal.organization_id, command.key_id, audit)

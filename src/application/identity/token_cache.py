@@ -1,13 +1,31 @@
-"""Principals of tokens lately seen, so that a request need not read the key's row; revocation empties it at once."""
+"""Keys of tokens lately seen, so that a request need not read the key's row; revocation empties it at once."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
 
-from domain.identity.api_key import Principal
+from domain.identity.api_key import ApiKey, Principal
 from domain.ids import ApiKeyId
+from domain.rate_limit import RateLimit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownKey:
+    """What each request with a key has to know of it."""
+
+    principal: Principal
+    expires_at: datetime | None
+    rate_limit: RateLimit | None
+
+
+def known_key(key: ApiKey) -> KnownKey:
+    """What to remember of a key."""
+    principal = Principal(organization_id=key.organization_id, key_id=key.id, role=key.role, platform=key.platform)
+    return KnownKey(principal=principal, expires_at=key.expires_at, rate_limit=key.rate_limit)
 
 
 class TokenCache:
-    """At most `capacity` principals by token hash, least recently used out first; capacity 0 remembers nothing.
+    """At most `capacity` keys by token hash, least recently used out first; capacity 0 remembers nothing.
 
     A look-up that was under way while any key was revoked is not remembered: `put` takes the `generation` read before
     the look-up. The cache knows of revocations in its own process only; where several processes serve one database,
@@ -16,26 +34,26 @@ class TokenCache:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._principals: OrderedDict[str, Principal] = OrderedDict()
+        self._keys: OrderedDict[str, KnownKey] = OrderedDict()
         self.generation = 0
 
-    def get(self, token_hash: str) -> Principal | None:
-        """The remembered principal."""
-        principal = self._principals.get(token_hash)
-        if principal is not None:
-            self._principals.move_to_end(token_hash)
-        return principal
+    def get(self, token_hash: str) -> KnownKey | None:
+        """The remembered key."""
+        key = self._keys.get(token_hash)
+        if key is not None:
+            self._keys.move_to_end(token_hash)
+        return key
 
-    def put(self, token_hash: str, principal: Principal, *, generation: int) -> None:
+    def put(self, token_hash: str, key: KnownKey, *, generation: int) -> None:
         """Remember, unless a key was revoked since `generation`."""
         if self._capacity == 0 or generation != self.generation:
             return
-        self._principals[token_hash] = principal
-        if len(self._principals) > self._capacity:
-            self._principals.popitem(last=False)
+        self._keys[token_hash] = key
+        if len(self._keys) > self._capacity:
+            self._keys.popitem(last=False)
 
     def forget(self, key_id: ApiKeyId) -> None:
         """The key was revoked: it is no longer known, nor is anything that is being looked up now."""
         self.generation += 1
-        for token_hash in [seen for seen, principal in self._principals.items() if principal.key_id == key_id]:
-            del self._principals[token_hash]
+        for token_hash in [seen for seen, key in self._keys.items() if key.principal.key_id == key_id]:
+            del self._keys[token_hash]

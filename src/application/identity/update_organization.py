@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from application.audit.entries import audit_entry
+from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -11,6 +11,7 @@ from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
+from domain.ids import OrganizationId
 from domain.json_value import JsonObject
 
 
@@ -23,15 +24,18 @@ class OrganizationChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrganizationCommand:
-    """`expected_version` is what the client last read, None if it does not care."""
+    """`expected_version` is what the client last read, None if it does not care. `organization_id` None is the caller's
+    own."""
 
     principal: Principal
+    organization_id: OrganizationId | None = None
     changes: OrganizationChanges = field(default_factory=OrganizationChanges)
     expected_version: int | None = None
 
 
 class UpdateOrganization:
     """Admins change settings, which hold at once: with MCP switched off the next call is refused, in runs under way too.
+    Any other organization than one's own takes a platform key.
 
     A change of nothing makes no version and no audit entry; every other one is audited `organization.updated` with what
     was set.
@@ -47,9 +51,12 @@ class UpdateOrganization:
         `version_conflict`."""
         principal = command.principal
         principal.require(Role.ADMIN)
-        organization = await self._organizations.get(principal.organization_id)
+        if command.organization_id is not None:
+            principal.require_platform()
+        organization_id = command.organization_id or principal.organization_id
+        organization = await self._organizations.get(organization_id)
         if organization is None:
-            raise not_found("organization", principal.organization_id)
+            raise not_found("organization", organization_id)
         if command.expected_version not in (None, organization.version):
             raise ServiceError(
                 "version_conflict",
@@ -62,7 +69,7 @@ class UpdateOrganization:
         changed = replace(changed, version=organization.version + 1)
         fields: JsonObject = {"name": changed.name, "mcp_enabled": changed.mcp_enabled}
         details = {name: value for name, value in fields.items() if value != getattr(organization, name)}
-        audit = audit_entry(
+        audit = organization_entries(
             principal,
             AuditAction.ORGANIZATION_UPDATED,
             organization.id,

@@ -7,7 +7,6 @@ from application.audit.ports import AuditLog
 from application.secrets.ports import KeyRing, SecretVault
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 
@@ -59,12 +58,7 @@ class RotateSecretKey:
         """One step. Raises FORBIDDEN, INTERNAL `secret_undecryptable`, `secret_key_unusable`."""
         principal = command.principal
         principal.require(Role.ADMIN)
-        if not principal.platform:
-            raise ServiceError(
-                "platform_key_required",
-                ErrorKind.FORBIDDEN,
-                "This concerns every organization and needs a platform key, such as the one of the first start.",
-            )
+        principal.require_platform()
         self._key_ring.begin_rotation()
         done = await self._vault.reencrypt(self._step)
         if done.remaining == 0:

@@ -33,6 +33,7 @@ class AuditAction(StrEnum):
     AGENT_DELETED = "agent.deleted"
     ORGANIZATION_UPDATED = "organization.updated"
     KEY_CREATED = "key.created"
+    ORGANIZATION_CREATED = "organization.created"
     KEY_REVOKED = "key.revoked"
     SECRET_SET = "secret.set"
     SECRET_DELETED = "secret.deleted"

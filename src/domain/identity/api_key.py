@@ -7,13 +7,15 @@ from datetime import datetime
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, OrganizationId
+from domain.rate_limit import RateLimit
 
 TOKEN_PREFIX = "dgm_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key without its token. `platform` keys also manage organizations."""
+    """A key without its token. `platform` keys also manage organizations. From `expires_at` on it is as good as revoked.
+    `rate_limit` bounds its requests, beside what the service allows every key; `last_used_at` lags by up to a minute."""
 
     id: ApiKeyId
     organization_id: OrganizationId
@@ -22,6 +24,9 @@ class ApiKey:
     platform: bool
     token_hash: str
     created_at: datetime
+    expires_at: datetime | None = None
+    rate_limit: RateLimit | None = None
+    last_used_at: datetime | None = None
     revoked_at: datetime | None = None
 
 
@@ -39,6 +44,15 @@ class Principal:
         if not self.role.includes(role):
             raise ServiceError(
                 "role_insufficient", ErrorKind.FORBIDDEN, f"This needs the role {role}; the key has {self.role}."
+            )
+
+    def require_platform(self) -> None:
+        """Raise FORBIDDEN unless the key is one that manages organizations."""
+        if not self.platform:
+            raise ServiceError(
+                "platform_key_required",
+                ErrorKind.FORBIDDEN,
+                "This reaches beyond one organization and needs a platform key, such as the one of the first start.",
             )
 
 

@@ -4,8 +4,9 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """`viewer` reads; `runner` also starts runs; `operator` also cancels any run and connects servers; `admin`
-    changes all."""
+    """`viewer` reads; `runner` also makes threads, sources and runs, and stops or resumes those it made; `operator` also
+    does so with any run, decides approvals, releases threads, connects servers and opens gateway sessions; `admin` also
+    changes what an organization has. Managing organizations is no role: that takes a platform key."""
 
     VIEWER = "viewer"
     RUNNER = "runner"

@@ -1,6 +1,8 @@
 """Organizations and API keys in memory."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -38,6 +40,18 @@ class InMemoryIdentityStore:
         self._state.keys[key_id] = replace(key, revoked_at=audit.at)
         self._state.record(audit)
         return True
+
+    async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
+        """Store when keys were used."""
+        for key_id, at in uses.items():
+            key = self._state.keys.get(key_id)
+            if key is not None and (key.last_used_at is None or key.last_used_at < at):
+                self._state.keys[key_id] = replace(key, last_used_at=at)
+
+    async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
+        """The key, revoked or not, or None."""
+        key = self._state.keys.get(key_id)
+        return key if key is not None and key.organization_id == organization_id else None
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
         """The key of that token, revoked or not."""

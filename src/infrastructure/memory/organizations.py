@@ -1,9 +1,12 @@
 """Organizations and their settings in memory."""
 
+from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, not_found
+from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
+from infrastructure.memory.paging import by_time, newest_first
 from infrastructure.memory.state import InMemoryState
 
 
@@ -17,7 +20,21 @@ class InMemoryOrganizationStore:
         """The organization, or None."""
         return self._state.organizations.get(organization_id)
 
-    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+    async def first(self) -> Organization | None:
+        """The one of the first start."""
+        return min(self._state.organizations.values(), key=lambda one: (one.created_at, one.id), default=None)
+
+    async def page(self, request: PageRequest) -> Page[Organization]:
+        """All organizations, newest first."""
+        return newest_first(self._state.organizations.values(), lambda one: by_time(one.created_at, one.id), request)
+
+    async def add(self, organization: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store an organization with its first key."""
+        self._state.organizations[organization.id] = organization
+        self._state.keys[key.id] = key
+        self._state.record(*audit)
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
         stored = await self.get(changed.id)
         if stored is None:
@@ -29,4 +46,4 @@ class InMemoryOrganizationStore:
                 f"Organization {changed.id} is at version {stored.version}, not {expected_version}.",
             )
         self._state.organizations[changed.id] = changed
-        self._state.record(audit)
+        self._state.record(*audit)

@@ -6,6 +6,7 @@ from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
+from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import AgentId, McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -76,7 +77,19 @@ class CachedOrganizationStore:
         """The organization."""
         return await self._kept.get(organization_id, lambda: self._organizations.get(organization_id))
 
-    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+    async def first(self) -> Organization | None:
+        """The one of the first start, from the database."""
+        return await self._organizations.first()
+
+    async def page(self, request: PageRequest) -> Page[Organization]:
+        """All organizations, from the database."""
+        return await self._organizations.page(request)
+
+    async def add(self, organization: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store an organization with its first key."""
+        await self._organizations.add(organization, key, audit)
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
         try:
             await self._organizations.save(changed, expected_version=expected_version, audit=audit)

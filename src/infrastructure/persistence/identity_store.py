@@ -1,6 +1,9 @@
 """Organizations and API keys in SQL."""
 
-from sqlalchemy import Connection, bindparam, select, text, update
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, or_, select, text, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -8,6 +11,7 @@ from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, OrganizationId
+from domain.rate_limit import RateLimit
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.paging import AnyRow, newest_first
@@ -15,6 +19,17 @@ from infrastructure.persistence.tables import api_key, organization
 
 _any_organization = select(organization.c.id).limit(1)
 _by_hash = select(api_key).where(api_key.c.token_hash == bindparam("token_hash"))
+_of_organization = select(api_key).where(
+    api_key.c.organization_id == bindparam("of_organization"), api_key.c.id == bindparam("key_id")
+)
+_used = (
+    update(api_key)
+    .where(
+        api_key.c.id == bindparam("key_id"),
+        or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < bindparam("moment")),
+    )
+    .values(last_used_at=bindparam("moment"))
+)
 _revoke = (
     update(api_key)
     .where(
@@ -45,7 +60,7 @@ class SqlIdentityStore:
             if connection.execute(_any_organization).first() is not None:
                 return False
             add_organization(connection, first)
-            connection.execute(_insert_key, _key_row(key))
+            insert_key(connection, key)
             return True
 
         return await self._database.write(unit)
@@ -54,7 +69,7 @@ class SqlIdentityStore:
         """Store a key."""
 
         def unit(connection: Connection) -> None:
-            connection.execute(_insert_key, _key_row(key))
+            insert_key(connection, key)
             record(connection, audit)
 
         await self._database.write(unit)
@@ -72,6 +87,22 @@ class SqlIdentityStore:
         return await self._database.write(unit)
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
+    async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
+        """Store when keys were used."""
+        # In one order everywhere, so that two processes do not wait for each other's rows.
+        rows = [{"key_id": key_id, "moment": uses[key_id]} for key_id in sorted(uses)]
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_used, rows)
+
+        await self._database.write(unit)
+
+    async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
+        """The key, revoked or not, or None."""
+        wanted = {"of_organization": organization_id, "key_id": key_id}
+        row = await self._database.read(lambda connection: connection.execute(_of_organization, wanted).first())
+        return None if row is None else _key_of(row)
+
         """The key of that token, revoked or not."""
 
         def unit(connection: Connection) -> ApiKey | None:
@@ -104,6 +135,11 @@ def add_organization(connection: Connection, new: Organization) -> None:
 
 def _key_row(key: ApiKey) -> dict[str, object]:
     return {
+def insert_key(connection: Connection, key: ApiKey) -> None:
+    """Store a key within a larger transaction."""
+    connection.execute(_insert_key, _key_row(key))
+
+
         "id": key.id,
         "organization_id": key.organization_id,
         "name": key.name,
@@ -114,6 +150,10 @@ def _key_row(key: ApiKey) -> dict[str, object]:
         "revoked_at": key.revoked_at,
     }
 
+        "expires_at": key.expires_at,
+        "last_used_at": key.last_used_at,
+        "rate_calls": None if key.rate_limit is None else key.rate_limit.calls,
+        "rate_per_s": None if key.rate_limit is None else key.rate_limit.per_s,
 
 def _key_of(row: AnyRow) -> ApiKey:
     return ApiKey(
@@ -126,3 +166,6 @@ def _key_of(row: AnyRow) -> ApiKey:
         created_at=row.created_at,
         revoked_at=row.revoked_at,
     )
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        rate_limit=None if row.rate_calls is None else RateLimit(calls=row.rate_calls, per_s=row.rate_per_s),

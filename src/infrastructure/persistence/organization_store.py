@@ -2,15 +2,20 @@
 
 from sqlalchemy import Connection, bindparam, select, update
 
+from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, not_found
+from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
+from infrastructure.persistence.identity_store import add_organization, insert_key
+from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import organization
 
 _get = select(organization).where(organization.c.id == bindparam("organization_id"))
+_first = select(organization).order_by(organization.c.created_at, organization.c.id).limit(1)
 _lock = (
     select(organization.c.version)
     .where(organization.c.id == bindparam("organization_id"))
@@ -29,17 +34,37 @@ class SqlOrganizationStore:
         """The organization, or None."""
         wanted = {"organization_id": organization_id}
         row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
-        if row is None:
-            return None
-        return Organization(
-            id=OrganizationId(row.id),
-            name=row.name,
-            created_at=row.created_at,
-            mcp_enabled=row.mcp_enabled,
-            version=row.version,
+        return None if row is None else _organization_of(row)
+
+    async def first(self) -> Organization | None:
+        """The one of the first start."""
+        row = await self._database.read(lambda connection: connection.execute(_first).first())
+        return None if row is None else _organization_of(row)
+
+    async def page(self, request: PageRequest) -> Page[Organization]:
+        """All organizations, newest first."""
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                select(organization),
+                request,
+                moment=organization.c.created_at,
+                identifier=organization.c.id,
+                convert=_organization_of,
+            )
         )
 
-    async def save(self, changed: Organization, *, expected_version: int, audit: AuditEvent) -> None:
+    async def add(self, new: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store an organization with its first key."""
+
+        def unit(connection: Connection) -> None:
+            add_organization(connection, new)
+            insert_key(connection, key)
+            record(connection, *audit)
+
+        await self._database.write(unit)
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
 
         def unit(connection: Connection) -> None:
@@ -52,8 +77,22 @@ class SqlOrganizationStore:
                     ErrorKind.PRECONDITION,
                     f"Organization {changed.id} is at version {stored}, not {expected_version}.",
                 )
-            values = {"name": changed.name, "mcp_enabled": changed.mcp_enabled, "version": changed.version}
+            values = {
+                "name": changed.name,
+                "mcp_enabled": changed.mcp_enabled,
+                "version": changed.version,
+            }
             connection.execute(_change, {"of_organization": changed.id, **values})
-            record(connection, audit)
+            record(connection, *audit)
 
         await self._database.write(unit)
+
+
+def _organization_of(row: AnyRow) -> Organization:
+    return Organization(
+        id=OrganizationId(row.id),
+        name=row.name,
+        created_at=row.created_at,
+        mcp_enabled=row.mcp_enabled,
+        version=row.version,
+    )

@@ -16,6 +16,7 @@ from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.oauth.routes import oauth_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
 from interfaces.http.organization.routes import organization_routes
+from interfaces.http.organizations.routes import organizations_routes
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
@@ -23,6 +24,7 @@ from interfaces.http.runs.routes import runs_routes
 from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
+from interfaces.http.usage.routes import usage_routes
 from interfaces.http.use_cases import Readiness, UseCases
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
@@ -54,9 +56,11 @@ def create_app(
             *threads_routes(),
             *runs_routes(),
             *organization_routes(),
+            *organizations_routes(),
             *audit_routes(),
             *api_keys_routes(),
             *secrets_routes(),
+            *usage_routes(),
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={

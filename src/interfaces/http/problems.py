@@ -60,9 +60,9 @@ class Problem(TypedDict):
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
-    """What an operation says in the OpenAPI document about its failures; 400, 401, 422 and 500 can always happen. One that
-    takes a body names 413 too."""
-    return described_problems(400, 401, 422, 500, *statuses)
+    """What an operation says in the OpenAPI document about its failures; 400, 401, 422, 429 and 500 can always happen. One
+    that takes a body names 413 too."""
+    return described_problems(400, 401, 422, 429, 500, *statuses)
 
 
 def described_problems(*statuses: int) -> dict[int, ResponseSpec]:
@@ -103,7 +103,9 @@ def problem(
 
 def from_service_error(request: AnyRequest, error: ServiceError) -> Response[dict[str, object]]:
     """An expected failure of a use case."""
-    headers = {"WWW-Authenticate": 'Bearer realm="dragoman"'} if error.kind is ErrorKind.UNAUTHENTICATED else None
+    headers = {"WWW-Authenticate": 'Bearer realm="dragoman"'} if error.kind is ErrorKind.UNAUTHENTICATED else {}
+    if "retry_after_s" in error.extra:
+        headers["Retry-After"] = error.extra["retry_after_s"]
     return problem(
         STATUS_OF_KIND[error.kind],
         error.code,

@@ -12,8 +12,10 @@ from application.agents.update_agent import UpdateAgent
 from application.audit.list_audit_events import ListAuditEvents
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
+from application.identity.create_organization import CreateOrganization
 from application.identity.get_organization import GetOrganization
 from application.identity.list_api_keys import ListApiKeys
+from application.identity.list_organizations import ListOrganizations
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
@@ -50,6 +52,7 @@ from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.tools.list_tools import ListTools
+from application.usage.get_usage import GetUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +107,11 @@ class UseCases:
 
     get_organization: GetOrganization
     update_organization: UpdateOrganization
+    create_organization: CreateOrganization
+    list_organizations: ListOrganizations
 
     list_audit_events: ListAuditEvents
+    get_usage: GetUsage
 
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys

@@ -38,6 +38,7 @@ COLOUR = InputRound(
         ),
     ),
 )
+PLATFORM = "dgm_platform-key-of-the-first-organization"
 OTHER_ADMIN = "dgm_admin-of-the-other-organization"
 
 
@@ -175,6 +176,7 @@ def _add_keys(state: InMemoryState) -> None:
     for organization_id in (ORG, OTHER_ORG):
         state.organizations[organization_id] = an_organization(organization_id)
     keys = [a_key(ApiKeyId(f"key_{role.value}"), token=token_of(role), role=role) for role in Role]
+    keys.append(a_key(ApiKeyId("key_platform"), token=PLATFORM, platform=True))
     keys.append(a_key(ApiKeyId("key_other_admin"), organization_id=OTHER_ORG, token=OTHER_ADMIN))
     state.keys = {key.id: key for key in keys}
 

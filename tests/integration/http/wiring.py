@@ -10,8 +10,12 @@ from application.agents.update_agent import UpdateAgent
 from application.audit.list_audit_events import ListAuditEvents
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
+from application.identity.create_organization import CreateOrganization
 from application.identity.get_organization import GetOrganization
+from application.identity.key_limits import KeyLimits
+from application.identity.key_uses import KeyUses
 from application.identity.list_api_keys import ListApiKeys
+from application.identity.list_organizations import ListOrganizations
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
@@ -72,7 +76,7 @@ from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import START, SequentialIds, StepClock
+from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
@@ -123,6 +127,7 @@ def use_cases(
     known_models = ModelsThat(*models)
     prices = FlatPrices()
     tokens = TokenCache(capacity=100)
+    uses = KeyUses(identities=stores.identity)
     switch = McpSwitch(enabled=True, organizations=stores.organizations)
     server_catalogs = ServerCatalogs(catalogs=stores.catalogs, connections=connections, clock=clock, ids=ids)
     catalog = ToolCatalog(
@@ -143,7 +148,13 @@ def use_cases(
     statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
     authorizer = InMemoryAuthorizer(expires_at=START)
     return UseCases(
-        authenticate=Authenticate(identities=stores.identity, cache=tokens),
+        authenticate=Authenticate(
+            identities=stores.identity,
+            cache=tokens,
+            limits=KeyLimits(every=None, clock=FixedClock()),
+            uses=uses,
+            clock=FixedClock(),
+        ),
         create_agent=CreateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
         update_agent=UpdateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
         get_agent=GetAgent(agents=agents),
@@ -212,9 +223,11 @@ def use_cases(
         get_run_events=GetRunEvents(runs=runs),
         get_organization=GetOrganization(organizations=stores.organizations),
         update_organization=UpdateOrganization(organizations=stores.organizations, clock=clock, ids=ids),
+        create_organization=CreateOrganization(organizations=stores.organizations, clock=clock, ids=ids),
+        list_organizations=ListOrganizations(organizations=stores.organizations),
         list_audit_events=ListAuditEvents(audit_log=stores.audit),
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
-        list_api_keys=ListApiKeys(identities=stores.identity),
+        list_api_keys=ListApiKeys(identities=stores.identity, uses=uses),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),
         set_secret=SetSecret(secrets=stores.secrets, forget_server=connections.forget, clock=clock, ids=ids),
         list_secrets=ListSecrets(secrets=stores.secrets),

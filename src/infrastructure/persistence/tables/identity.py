@@ -1,6 +1,6 @@
 """Tables of organizations and their keys."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Table
 
 from infrastructure.persistence.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -27,4 +27,8 @@ api_key = Table(
     Column("created_at", Moment, nullable=False),
     Column("revoked_at", Moment),
     Index(None, "organization_id", "created_at", "id"),
+    Column("expires_at", Moment),
+    Column("last_used_at", Moment),
+    Column("rate_calls", Integer),
+    Column("rate_per_s", Double),
 )

@@ -1,5 +1,7 @@
 """Routes of API keys."""
 
+from datetime import UTC
+
 from litestar import delete, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
@@ -25,7 +27,14 @@ async def create_api_key(
     request: ApiRequest, data: JSONBody[CreateApiKeyBody], create_api_key: NamedDependency[CreateApiKey]
 ) -> CreatedApiKeyView:
     """Needs the role admin. The token is shown this once."""
-    command = CreateApiKeyCommand(principal=request.principal, name=data.name, role=data.role)
+    command = CreateApiKeyCommand(
+        principal=request.principal,
+        name=data.name,
+        role=data.role,
+        expires_at=None if data.expires_at is None else data.expires_at.astimezone(UTC),
+        rate_limit=None if data.rate_limit is None else data.rate_limit.to_limit(),
+        platform=data.platform,
+    )
     return created_api_key_view(await create_api_key.execute(command))
 
 
@@ -37,7 +46,7 @@ async def list_api_keys(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ApiKeyPage:
-    """Needs the role admin. Newest first, revoked ones too."""
+    """Needs the role admin. Newest first, revoked and expired ones too."""
     return page_view(
         await list_api_keys.execute(
             ListApiKeysCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
@@ -48,7 +57,8 @@ async def list_api_keys(
 
 @delete("/api-keys/{key_id:str}", tags=TAGS, summary="Revoke an API key", responses=documented(403, 404, 409))
 async def revoke_api_key(request: ApiRequest, key_id: KeyPath, revoke_api_key: NamedDependency[RevokeApiKey]) -> None:
-    """Needs the role admin. The key stops working at once; a key cannot revoke itself."""
+    """Needs the role admin. The key stops working at once; a key cannot revoke itself, and a platform key takes one to
+    revoke."""
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
 
 

@@ -2,11 +2,12 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from domain.identity.role import Role
 from domain.json_value import JsonObject
 from interfaces.http.bodies import Body, Name
+from interfaces.http.rates import RateLimitBody
 
 
 class CreateApiKeyBody(Body):
@@ -16,3 +17,10 @@ class CreateApiKeyBody(Body):
 
     name: Name
     role: Annotated[Role, Field(strict=False)]
+    expires_at: Annotated[AwareDatetime, Field(strict=False)] | None = Field(
+        default=None, description="RFC 3339; from then on the key is refused. Absent or null: never."
+    )
+    rate_limit: RateLimitBody | None = Field(
+        default=None, description="Requests beyond it are refused with 429. The service's own limit holds beside it."
+    )
+    platform: bool = Field(default=False, description="Whether it manages organizations too; takes a platform key.")

@@ -1,10 +1,12 @@
 """API keys as JSON. The token appears once, in the answer to its creation."""
 
+from datetime import datetime
 from typing import TypedDict
 
 from application.identity.create_api_key import CreatedApiKey
 from domain.identity.api_key import ApiKey
 from domain.threads.message_json import timestamp
+from interfaces.http.rates import RateLimitView, rate_limit_view
 
 
 class ApiKeyView(TypedDict):
@@ -14,7 +16,10 @@ class ApiKeyView(TypedDict):
     name: str
     role: str
     platform: bool
+    rate_limit: RateLimitView | None
     created_at: str
+    expires_at: str | None
+    last_used_at: str | None
     revoked_at: str | None
 
 
@@ -38,9 +43,16 @@ def api_key_view(key: ApiKey) -> ApiKeyView:
         "name": key.name,
         "role": key.role.value,
         "platform": key.platform,
+        "rate_limit": rate_limit_view(key.rate_limit),
         "created_at": timestamp(key.created_at),
-        "revoked_at": None if key.revoked_at is None else timestamp(key.revoked_at),
+        "expires_at": _moment(key.expires_at),
+        "last_used_at": _moment(key.last_used_at),
+        "revoked_at": _moment(key.revoked_at),
     }
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else timestamp(at)
 
 
 def created_api_key_view(created: CreatedApiKey) -> CreatedApiKeyView:

@@ -16,10 +16,10 @@ from domain.mcp.server import (
     OutputValidation,
     default_isolation,
 )
-from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in, server_auth
+from interfaces.http.rates import RateLimitBody
 from interfaces.http.secrets.references import HIDDEN, WriteOnly, secret_value
 
 _EXAMPLE: JsonObject = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
@@ -46,19 +46,6 @@ IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
 LossStrategy = Annotated[ConnectionLoss, Field(strict=False)]
 ElicitationMode = Annotated[ElicitationPolicy, Field(strict=False)]
-
-
-class RateLimitBody(Body):
-    """How often a server may be called: `calls` per `per_s` seconds; after a rest, that many may go at once."""
-
-    examples: ClassVar[tuple[JsonObject, ...]] = ({"calls": 60, "per_s": 60},)
-
-    calls: int = Field(gt=0, le=1_000_000)
-    per_s: float = Field(gt=0, le=86_400)
-
-    def to_limit(self) -> RateLimit:
-        """The limit."""
-        return RateLimit(calls=self.calls, per_s=self.per_s)
 
 
 class McpServerBody(Body):

@@ -10,18 +10,11 @@ from application.mcp.test_mcp_server import McpTestResult
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer
-from domain.rate_limit import RateLimit
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
 from interfaces.http.mcp_servers.auth import AuthView, auth_view
+from interfaces.http.rates import RateLimitView, rate_limit_view
 from interfaces.http.secrets.references import WriteOnlyView, write_only_view
-
-
-class RateLimitView(TypedDict):
-    """`calls` per `per_s` seconds."""
-
-    calls: int
-    per_s: float
 
 
 class McpServerView(TypedDict):
@@ -196,16 +189,12 @@ def server_view(server: McpServer) -> McpServerView:
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,
         "max_concurrency": config.max_concurrency,
-        "rate_limit": _rate_limit(config.rate_limit),
+        "rate_limit": rate_limit_view(config.rate_limit),
         "enabled": config.enabled,
         "revision": server.version,
         "created_at": timestamp(server.created_at),
         "updated_at": timestamp(server.updated_at),
     }
-
-
-def _rate_limit(limit: RateLimit | None) -> RateLimitView | None:
-    return None if limit is None else {"calls": limit.calls, "per_s": limit.per_s}
 
 
 def status_view(status: ServerStatus) -> ServerStatusView:

@@ -18,3 +18,11 @@ class UpdateOrganizationBody(Patch):
     def to_changes(self) -> OrganizationChanges:
         """The fields named. Raises INVALID."""
         return cast(OrganizationChanges, self.changes())
+
+
+class CreateOrganizationBody(UpdateOrganizationBody):
+    """An organization; settings that are absent are as they are by default."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "Acme"},)
+
+    name: str

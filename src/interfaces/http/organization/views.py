@@ -2,8 +2,10 @@
 
 from typing import TypedDict
 
+from application.identity.create_organization import CreatedOrganization
 from domain.identity.organization import Organization
 from domain.threads.message_json import timestamp
+from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
 
 
 class OrganizationView(TypedDict):
@@ -16,6 +18,19 @@ class OrganizationView(TypedDict):
     created_at: str
 
 
+class CreatedOrganizationView(OrganizationView):
+    """A new organization; the token in `admin_key` is shown this once."""
+
+    admin_key: CreatedApiKeyView
+
+
+class OrganizationPage(TypedDict):
+    """A page of organizations; `next_cursor` is null on the last one."""
+
+    data: list[OrganizationView]
+    next_cursor: str | None
+
+
 def organization_view(organization: Organization) -> OrganizationView:
     """An organization as JSON."""
     return {
@@ -25,3 +40,8 @@ def organization_view(organization: Organization) -> OrganizationView:
         "version": organization.version,
         "created_at": timestamp(organization.created_at),
     }
+
+
+def created_organization_view(created: CreatedOrganization) -> CreatedOrganizationView:
+    """A new organization as JSON, with the token of its first key."""
+    return {**organization_view(created.organization), "admin_key": created_api_key_view(created.admin_key)}

@@ -1,5 +1,7 @@
 """API keys: first start, authentication, creation, revocation."""
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,20 +10,23 @@ from pytest_mock import MockerFixture
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
+from application.identity.key_limits import KeyLimits
+from application.identity.key_uses import KeyUses
 from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
 from application.identity.ports import IdentityStore
 from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
-from application.identity.token_cache import TokenCache
+from application.identity.token_cache import TokenCache, known_key
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import ApiKey, hash_token
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
+from domain.rate_limit import RateLimit
 from infrastructure.home import Home
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
-from tests.builders import ORG, a_key
+from tests.builders import ORG, a_key, after
 from tests.unit.application.actors import a_principal, a_stranger
 
 TOKEN = "dgm_secret"
@@ -30,20 +35,36 @@ TOKEN = "dgm_secret"
 class Keys:
     """The identity slice over in-memory tables, and a HOME in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, every: RateLimit | None = None) -> None:
         self.home = Home(folder)
         self.state = InMemoryState()
         self.store = InMemoryIdentityStore(self.state)
         self.cache = TokenCache(capacity=2)
-        clock, ids = FixedClock(), SequentialIds()
-        self.authenticate = Authenticate(identities=self.store, cache=self.cache)
+        self.clock = clock = FixedClock()
+        ids = SequentialIds()
+        self.uses = KeyUses(identities=self.store)
+        self.authenticate = Authenticate(
+            identities=self.store,
+            cache=self.cache,
+            limits=KeyLimits(every=every, clock=clock),
+            uses=self.uses,
+            clock=clock,
+        )
         self.bootstrap = BootstrapIdentity(identities=self.store, first_key=self.home, clock=clock, ids=ids)
         self.create = CreateApiKey(identities=self.store, clock=clock, ids=ids)
-        self.list = ListApiKeys(identities=self.store)
+        self.list = ListApiKeys(identities=self.store, uses=self.uses)
         self.revoke = RevokeApiKey(identities=self.store, cache=self.cache, clock=clock, ids=ids)
 
     def actions(self) -> list[AuditAction]:
         return [entry.action for entry in self.state.audit.values()]
+
+
+def authenticating(identities: IdentityStore, cache: TokenCache) -> Authenticate:
+    clock = FixedClock()
+    limits = KeyLimits(every=None, clock=clock)
+    return Authenticate(
+        identities=identities, cache=cache, limits=limits, uses=KeyUses(identities=identities), clock=clock
+    )
 
 
 @pytest.fixture
@@ -161,14 +182,14 @@ async def test_a_look_up_that_a_revocation_overtakes_is_not_remembered(mocker: M
         return key
 
     identities.key_by_hash.side_effect = revoked_meanwhile
-    await Authenticate(identities=identities, cache=cache).execute(AuthenticateCommand(token=TOKEN))
+    await authenticating(identities, cache).execute(AuthenticateCommand(token=TOKEN))
     assert cache.get(hash_token(TOKEN)) is None
 
 
 async def test_a_key_seen_before_is_not_read_again(mocker: MockerFixture) -> None:
     identities = mocker.create_autospec(IdentityStore, instance=True)
     identities.key_by_hash.return_value = a_key(token=TOKEN)
-    authenticate = Authenticate(identities=identities, cache=TokenCache(capacity=2))
+    authenticate = authenticating(identities, TokenCache(capacity=2))
     first = await authenticate.execute(AuthenticateCommand(token=TOKEN))
     assert await authenticate.execute(AuthenticateCommand(token=TOKEN)) == first
     identities.key_by_hash.assert_awaited_once()
@@ -177,15 +198,15 @@ async def test_a_key_seen_before_is_not_read_again(mocker: MockerFixture) -> Non
 async def test_the_cache_is_bounded_and_drops_what_was_used_longest_ago() -> None:
     cache = TokenCache(capacity=2)
     for name in ("a", "b"):
-        cache.put(name, a_principal(), generation=0)
+        cache.put(name, known_key(a_key()), generation=0)
     cache.get("a")
-    cache.put("c", a_principal(), generation=0)
+    cache.put("c", known_key(a_key()), generation=0)
     assert [cache.get(name) is not None for name in ("a", "b", "c")] == [True, False, True]
 
 
 async def test_a_cache_without_capacity_remembers_nothing() -> None:
     cache = TokenCache(capacity=0)
-    cache.put("a", a_principal(), generation=0)
+    cache.put("a", known_key(a_key()), generation=0)
     assert cache.get("a") is None
 
 
@@ -230,3 +251,117 @@ async def test_keys_are_managed_by_admins_only(keys: Keys, role: Role) -> None:
             await attempt
         assert refused.value.kind is ErrorKind.FORBIDDEN
     assert keys.state.keys == {}
+
+
+@pytest.mark.requirement("C6")
+async def test_a_key_is_refused_from_the_moment_it_expires_even_if_it_is_remembered(keys: Keys) -> None:
+    end = keys.clock.now() + timedelta(hours=1)
+    command = CreateApiKeyCommand(principal=a_principal(), name="ci", role=Role.RUNNER, expires_at=end)
+    token = AuthenticateCommand(token=(await keys.create.execute(command)).token)
+    keys.clock.advance(3599)
+    await keys.authenticate.execute(token)
+    keys.clock.advance(1)
+    with pytest.raises(ServiceError) as refused:
+        await keys.authenticate.execute(token)
+    assert refused.value.code == "token_invalid"
+
+
+async def test_a_key_that_has_expired_already_is_not_made(keys: Keys) -> None:
+    command = CreateApiKeyCommand(
+        principal=a_principal(), name="ci", role=Role.RUNNER, expires_at=keys.clock.now(), platform=False
+    )
+    with pytest.raises(ServiceError) as refused:
+        await keys.create.execute(command)
+    assert [fault.path for fault in refused.value.violations] == ["expires_at"]
+    assert keys.state.keys == {}
+
+
+@pytest.mark.requirement("C6")
+async def test_the_last_use_of_a_key_is_listed_and_reading_it_later_finds_it_stored(keys: Keys) -> None:
+    key = a_key(token=TOKEN)
+    keys.state.keys[key.id] = key
+    keys.clock.advance(60)
+    await keys.authenticate.execute(AuthenticateCommand(token=TOKEN))
+    assert keys.state.keys[key.id].last_used_at is None
+    listed = await keys.list.execute(ListApiKeysCommand(principal=a_principal()))
+    assert [one.last_used_at for one in listed.items] == [after(60)]
+    assert keys.state.keys[key.id].last_used_at == after(60)
+
+
+async def test_uses_that_could_not_be_stored_stay_noted_unless_later_ones_came(mocker: MockerFixture) -> None:
+    identities = mocker.create_autospec(IdentityStore, instance=True)
+    uses = KeyUses(identities=identities)
+    early, late = ApiKeyId("key_early"), ApiKeyId("key_late")
+    uses.note(early, after(1))
+    uses.note(late, after(1))
+
+    async def fails_while_a_key_is_used(_: object) -> None:
+        uses.note(late, after(2))
+        raise RuntimeError
+
+    identities.record_uses.side_effect = fails_while_a_key_is_used
+    await uses.settle()
+    identities.record_uses.side_effect = None
+    await uses.settle()
+    identities.record_uses.assert_awaited_with({early: after(1), late: after(2)})
+
+
+@pytest.mark.requirement("C6")
+async def test_a_key_that_is_used_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None:
+    keys = Keys(tmp_path, every=RateLimit(calls=2, per_s=10))
+    other = a_key(ApiKeyId("key_other"), token="dgm_other")
+    keys.state.keys = {key.id: key for key in (a_key(token=TOKEN), other)}
+    for _ in range(2):
+        await keys.authenticate.execute(AuthenticateCommand(token=TOKEN))
+    with pytest.raises(ServiceError) as refused:
+        await keys.authenticate.execute(AuthenticateCommand(token=TOKEN))
+    assert (refused.value.kind, refused.value.code) == (ErrorKind.LIMIT, "rate_limited")
+    assert refused.value.extra == {"retry_after_s": "5"}
+    await keys.authenticate.execute(AuthenticateCommand(token="dgm_other"))
+    keys.clock.advance(5)
+    await keys.authenticate.execute(AuthenticateCommand(token=TOKEN))
+
+
+@pytest.mark.parametrize("own", [RateLimit(calls=1, per_s=10), RateLimit(calls=100, per_s=1)])
+async def test_a_keys_own_limit_holds_beside_the_services(tmp_path: Path, own: RateLimit) -> None:
+    keys = Keys(tmp_path, every=RateLimit(calls=2, per_s=10))
+    key = replace(a_key(token=TOKEN), rate_limit=own)
+    keys.state.keys[key.id] = key
+    for _ in range(min(own.calls, 2)):
+        await keys.authenticate.execute(AuthenticateCommand(token=TOKEN))
+    with pytest.raises(ServiceError) as refused:
+        await keys.authenticate.execute(AuthenticateCommand(token=TOKEN))
+    assert refused.value.code == "rate_limited"
+
+
+def test_the_counting_of_keys_is_bounded() -> None:
+    limits = KeyLimits(every=RateLimit(calls=1, per_s=3600), clock=FixedClock(), capacity=2)
+    for number in range(5):
+        limits.take(ApiKeyId(f"key_{number}"), None)
+    limits.take(ApiKeyId("key_0"), None)
+    with pytest.raises(ServiceError):
+        limits.take(ApiKeyId("key_4"), None)
+
+
+@pytest.mark.requirement("C6")
+async def test_platform_keys_are_made_and_revoked_with_platform_keys_only(keys: Keys) -> None:
+    platform = replace(a_principal(), platform=True)
+    command = CreateApiKeyCommand(principal=a_principal(), name="ops", role=Role.ADMIN, platform=True)
+    with pytest.raises(ServiceError) as refused:
+        await keys.create.execute(command)
+    assert refused.value.code == "platform_key_required"
+    created = await keys.create.execute(replace(command, principal=platform))
+    assert (await keys.authenticate.execute(AuthenticateCommand(token=created.token))).platform
+    with pytest.raises(ServiceError) as refused:
+        await keys.revoke.execute(RevokeApiKeyCommand(principal=a_principal(), key_id=created.key.id))
+    assert refused.value.code == "platform_key_required"
+    await keys.revoke.execute(RevokeApiKeyCommand(principal=platform, key_id=created.key.id))
+
+
+async def test_a_platform_key_is_an_admins(keys: Keys) -> None:
+    command = CreateApiKeyCommand(
+        principal=replace(a_principal(), platform=True), name="ops", role=Role.RUNNER, platform=True
+    )
+    with pytest.raises(ServiceError) as refused:
+        await keys.create.execute(command)
+    assert [fault.path for fault in refused.value.violations] == ["role"]

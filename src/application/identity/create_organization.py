@@ -1,0 +1,84 @@
+"""CreateOrganization: a new tenant with its first admin key, whose token is shown this once."""
+
+from dataclasses import dataclass, field, replace
+
+from application.identity.create_api_key import CreatedApiKey
+from application.identity.organization_entries import organization_entries
+from application.identity.ports import OrganizationStore
+from application.identity.update_organization import OrganizationChanges
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.identity.api_key import ApiKey, Principal, hash_token
+from domain.identity.organization import Organization
+from domain.identity.role import Role
+from domain.ids import ApiKeyId, OrganizationId
+
+FIRST_ADMIN_KEY = "first admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateOrganizationCommand:
+    """The name, and settings that are not to be as they are by default."""
+
+    principal: Principal
+    name: str
+    settings: OrganizationChanges = field(default_factory=OrganizationChanges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedOrganization:
+    """The organization and the one key there is for it."""
+
+    organization: Organization
+    admin_key: CreatedApiKey
+
+
+class CreateOrganization:
+    """Platform keys create organizations. Names need not be unique: a refusal would tell one organization of another.
+
+    The first key has the role admin and no platform rights. Audited `organization.created` and `key.created`, in the
+    trail of both organizations.
+    """
+
+    def __init__(self, *, organizations: OrganizationStore, clock: Clock, ids: IdSource) -> None:
+        self._organizations = organizations
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: CreateOrganizationCommand) -> CreatedOrganization:
+        """The organization. Raises FORBIDDEN, INVALID `organization_invalid`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        principal.require_platform()
+        now = self._clock.now()
+        plain = Organization(id=OrganizationId(self._ids.new("org")), name=command.name, created_at=now)
+        organization = replace(plain, **command.settings)
+        token = self._ids.new_token()
+        key = ApiKey(
+            id=ApiKeyId(self._ids.new("key")),
+            organization_id=organization.id,
+            name=FIRST_ADMIN_KEY,
+            role=Role.ADMIN,
+            platform=False,
+            token_hash=hash_token(token),
+            created_at=now,
+        )
+        created = organization_entries(
+            principal,
+            AuditAction.ORGANIZATION_CREATED,
+            organization.id,
+            ids=self._ids,
+            at=now,
+            details={"name": organization.name},
+        )
+        keyed = organization_entries(
+            principal,
+            AuditAction.KEY_CREATED,
+            organization.id,
+            ids=self._ids,
+            at=now,
+            details={"name": key.name, "role": key.role.value},
+            resource=key.id,
+        )
+        await self._organizations.add(organization, key, (*created, *keyed))
+        return CreatedOrganization(organization=organization, admin_key=CreatedApiKey(key=key, token=token))

@@ -1,0 +1,45 @@
+"""How often each key may send a request, counted in this process."""
+
+import math
+from collections import OrderedDict
+
+from application.system.ports import Clock
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import ApiKeyId
+from domain.rate_limit import CallSchedule, RateLimit
+
+_CAPACITY = 10_000
+
+
+class KeyLimits:
+    """Two limits, of which each holds: `every`, the operator's for every key, and the key's own. A request that has to
+    wait is refused, and does not count. At most `capacity` keys are counted, the least recently used one forgotten first.
+    """
+
+    def __init__(self, *, every: RateLimit | None, clock: Clock, capacity: int = _CAPACITY) -> None:
+        self._every = every
+        self._clock = clock
+        self._capacity = capacity
+        self._schedules: OrderedDict[tuple[ApiKeyId, RateLimit], CallSchedule] = OrderedDict()
+
+    def take(self, key_id: ApiKeyId, own: RateLimit | None) -> None:
+        """Count a request. Raises LIMIT `rate_limited` (extra `retry_after_s`, whole seconds)."""
+        limits = [limit for limit in dict.fromkeys((self._every, own)) if limit is not None]
+        if not limits:
+            return
+        now = self._clock.monotonic()
+        schedules = [self._schedules.get((key_id, limit)) or CallSchedule(limit=limit) for limit in limits]
+        wait_s = max(schedule.wait_s(now) for schedule in schedules)
+        if wait_s > 0:
+            seconds = math.ceil(wait_s)
+            raise ServiceError(
+                "rate_limited",
+                ErrorKind.LIMIT,
+                f"This key has sent too many requests. Try again in {seconds} s.",
+                extra={"retry_after_s": str(seconds)},
+            )
+        for schedule in schedules:
+            self._schedules[key_id, schedule.limit] = schedule.taken(now)
+            self._schedules.move_to_end((key_id, schedule.limit))
+        while len(self._schedules) > 2 * self._capacity:
+            self._schedules.popitem(last=False)

@@ -1,0 +1,1 @@
+"""All organizations over HTTP, for platform keys."""

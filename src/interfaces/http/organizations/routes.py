@@ -1,0 +1,98 @@
+"""Routes of all organizations, for platform keys."""
+
+from litestar import Response, get, patch, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+
+from application.identity.create_organization import CreateOrganization, CreateOrganizationCommand
+from application.identity.get_organization import GetOrganization, GetOrganizationCommand
+from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
+from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from domain.ids import OrganizationId
+from interfaces.http.organization.schemas import CreateOrganizationBody, UpdateOrganizationBody
+from interfaces.http.organization.views import (
+    CreatedOrganizationView,
+    OrganizationPage,
+    OrganizationView,
+    created_organization_view,
+    organization_view,
+)
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import OrganizationPath
+from interfaces.http.preconditions import IfMatch, etag, expected_version
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+TAGS = ["Organizations"]
+
+
+@post("/organizations", tags=TAGS, summary="Create an organization", responses=documented(403, 413))
+async def create_organization(
+    request: ApiRequest,
+    data: JSONBody[CreateOrganizationBody],
+    create_organization: NamedDependency[CreateOrganization],
+) -> CreatedOrganizationView:
+    """Needs a platform key. The token of its first admin key is shown this once."""
+    settings = data.to_changes()
+    command = CreateOrganizationCommand(principal=request.principal, name=data.name, settings=settings)
+    return created_organization_view(await create_organization.execute(command))
+
+
+@get("/organizations", tags=TAGS, summary="List organizations", responses=documented(403))
+async def list_organizations(
+    *,
+    request: ApiRequest,
+    list_organizations: NamedDependency[ListOrganizations],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> OrganizationPage:
+    """Needs a platform key. Newest first."""
+    command = ListOrganizationsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+    return page_view(await list_organizations.execute(command), organization_view)
+
+
+@get(
+    "/organizations/{organization_id:str}",
+    tags=TAGS,
+    summary="Read any organization's settings",
+    responses=documented(403, 404),
+)
+async def get_any_organization(
+    request: ApiRequest, organization_id: OrganizationPath, get_organization: NamedDependency[GetOrganization]
+) -> Response[OrganizationView]:
+    """Needs a platform key."""
+    command = GetOrganizationCommand(principal=request.principal, organization_id=OrganizationId(organization_id))
+    found = await get_organization.execute(command)
+    return Response(organization_view(found), headers=etag(found.version))
+
+
+@patch(
+    "/organizations/{organization_id:str}",
+    tags=TAGS,
+    summary="Change any organization's settings",
+    responses=documented(403, 404, 412, 413),
+)
+async def update_any_organization(
+    request: ApiRequest,
+    organization_id: OrganizationPath,
+    data: JSONBody[UpdateOrganizationBody],
+    update_organization: NamedDependency[UpdateOrganization],
+    if_match: IfMatch = None,
+) -> Response[OrganizationView]:
+    """Needs a platform key. What is set holds at once, in runs under way too."""
+    changed = await update_organization.execute(
+        UpdateOrganizationCommand(
+            principal=request.principal,
+            organization_id=OrganizationId(organization_id),
+            changes=data.to_changes(),
+            expected_version=expected_version(if_match),
+        )
+    )
+    return Response(organization_view(changed), headers=etag(changed.version))
+
+
+def organizations_routes() -> list[HTTPRouteHandler]:
+    """The routes of all organizations."""
+    return [create_organization, list_organizations, get_any_organization, update_any_organization]

@@ -1,0 +1,34 @@
+"""Rate limits in bodies and answers."""
+
+from typing import ClassVar, TypedDict
+
+from pydantic import Field
+
+from domain.json_value import JsonObject
+from domain.rate_limit import RateLimit
+from interfaces.http.bodies import Body
+
+
+class RateLimitBody(Body):
+    """How often: `calls` per `per_s` seconds; after a rest, that many may go at once."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"calls": 60, "per_s": 60},)
+
+    calls: int = Field(gt=0, le=1_000_000)
+    per_s: float = Field(gt=0, le=86_400)
+
+    def to_limit(self) -> RateLimit:
+        """The limit."""
+        return RateLimit(calls=self.calls, per_s=self.per_s)
+
+
+class RateLimitView(TypedDict):
+    """`calls` per `per_s` seconds."""
+
+    calls: int
+    per_s: float
+
+
+def rate_limit_view(limit: RateLimit | None) -> RateLimitView | None:
+    """A limit as JSON."""
+    return None if limit is None else {"calls": limit.calls, "per_s": limit.per_s}
