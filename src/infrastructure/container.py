@@ -97,7 +97,6 @@ from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import Tracer
 from domain.ids import WorkerId
-from application.usage.get_usage import GetUsage
 from domain.mcp.server import McpServer
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
@@ -149,7 +148,6 @@ from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.public_address import ListeningAddress
-from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
@@ -421,7 +419,6 @@ class Container(containers.DeclarativeContainer):
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
-    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     leases: providers.Provider[RunLeases] = providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups)
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
@@ -529,9 +526,6 @@ class Container(containers.DeclarativeContainer):
             settings=CallToolsSettings(),
         ),
         prices=prices,
-        budgets=providers.Singleton(
-            DailyBudgets, organizations=organizations, reservations=usage_store, prices=prices, clock=clock
-        ),
         clock=clock,
     )
     execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
@@ -737,7 +731,6 @@ class Container(containers.DeclarativeContainer):
     )
     list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(ListAuditEvents, audit_log=audit_log)
 
-    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=usage_store)
     # Secrets.
     set_secret: providers.Provider[SetSecret] = providers.Singleton(
         SetSecret, secrets=secrets, forget_server=connections.provided.forget, clock=clock, ids=ids
