@@ -18,7 +18,6 @@ from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import api_key, organization
 
 _any_organization = select(organization.c.id).limit(1)
-_by_hash = select(api_key).where(api_key.c.token_hash == bindparam("token_hash"))
 _of_organization = select(api_key).where(
     api_key.c.organization_id == bindparam("of_organization"), api_key.c.id == bindparam("key_id")
 )
@@ -30,6 +29,7 @@ _used = (
     )
     .values(last_used_at=bindparam("moment"))
 )
+_by_hash = select(api_key).where(api_key.c.token_hash == bindparam("token_hash"))
 _revoke = (
     update(api_key)
     .where(
@@ -86,7 +86,6 @@ class SqlIdentityStore:
 
         return await self._database.write(unit)
 
-    async def key_by_hash(self, token_hash: str) -> ApiKey | None:
     async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
         """Store when keys were used."""
         # In one order everywhere, so that two processes do not wait for each other's rows.
@@ -103,6 +102,7 @@ class SqlIdentityStore:
         row = await self._database.read(lambda connection: connection.execute(_of_organization, wanted).first())
         return None if row is None else _key_of(row)
 
+    async def key_by_hash(self, token_hash: str) -> ApiKey | None:
         """The key of that token, revoked or not."""
 
         def unit(connection: Connection) -> ApiKey | None:
@@ -133,13 +133,13 @@ def add_organization(connection: Connection, new: Organization) -> None:
     connection.execute(_insert_organization, row)
 
 
-def _key_row(key: ApiKey) -> dict[str, object]:
-    return {
 def insert_key(connection: Connection, key: ApiKey) -> None:
     """Store a key within a larger transaction."""
     connection.execute(_insert_key, _key_row(key))
 
 
+def _key_row(key: ApiKey) -> dict[str, object]:
+    return {
         "id": key.id,
         "organization_id": key.organization_id,
         "name": key.name,
@@ -148,12 +148,12 @@ def insert_key(connection: Connection, key: ApiKey) -> None:
         "token_hash": key.token_hash,
         "created_at": key.created_at,
         "revoked_at": key.revoked_at,
-    }
-
         "expires_at": key.expires_at,
         "last_used_at": key.last_used_at,
         "rate_calls": None if key.rate_limit is None else key.rate_limit.calls,
         "rate_per_s": None if key.rate_limit is None else key.rate_limit.per_s,
+    }
+
 
 def _key_of(row: AnyRow) -> ApiKey:
     return ApiKey(
@@ -165,7 +165,7 @@ def _key_of(row: AnyRow) -> ApiKey:
         token_hash=row.token_hash,
         created_at=row.created_at,
         revoked_at=row.revoked_at,
-    )
         expires_at=row.expires_at,
         last_used_at=row.last_used_at,
         rate_limit=None if row.rate_calls is None else RateLimit(calls=row.rate_calls, per_s=row.rate_per_s),
+    )

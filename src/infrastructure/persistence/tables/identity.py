@@ -26,9 +26,9 @@ api_key = Table(
     Column("token_hash", PlainText, nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),
     Column("revoked_at", Moment),
-    Index(None, "organization_id", "created_at", "id"),
     Column("expires_at", Moment),
     Column("last_used_at", Moment),
     Column("rate_calls", Integer),
     Column("rate_per_s", Double),
+    Index(None, "organization_id", "created_at", "id"),
 )
