@@ -24,7 +24,6 @@ from interfaces.http.runs.routes import runs_routes
 from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
-from interfaces.http.usage.routes import usage_routes
 from interfaces.http.use_cases import Readiness, UseCases
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
@@ -60,7 +59,6 @@ def create_app(
             *audit_routes(),
             *api_keys_routes(),
             *secrets_routes(),
-            *usage_routes(),
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={

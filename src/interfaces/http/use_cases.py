@@ -52,7 +52,6 @@ from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.tools.list_tools import ListTools
-from application.usage.get_usage import GetUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +110,6 @@ class UseCases:
     list_organizations: ListOrganizations
 
     list_audit_events: ListAuditEvents
-    get_usage: GetUsage
 
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys
