@@ -14,6 +14,7 @@ from domain.errors import ErrorKind, ServiceError
 _KEY_BYTES = 32
 _FERNET_KEY_LENGTH = 44
 _DERIVATION = b"dragoman/secret-box/v1"
+_DERIVED_BYTES = 32
 
 
 class SecretBox:
@@ -29,7 +30,8 @@ class SecretBox:
         """From now on, encrypt with the first of these and decrypt with any."""
         if not keys:
             raise ValueError("a secret box needs a key")
-        newest, *older = [Fernet(_fernet_key(key)) for key in keys]
+        self._keys = tuple(_fernet_key(key) for key in keys)
+        newest, *older = [Fernet(key) for key in self._keys]
         self._newest = newest
         self._fernet = MultiFernet([newest, *older])
 
@@ -44,6 +46,12 @@ class SecretBox:
         except InvalidToken:
             return False
         return True
+
+    def derived(self, purpose: bytes) -> tuple[bytes, ...]:
+        """32 bytes from each key, newest first, that say nothing of the key or of what another purpose gives."""
+        return tuple(
+            HKDF(algorithm=SHA256(), length=_DERIVED_BYTES, salt=None, info=purpose).derive(key) for key in self._keys
+        )
 
     def decrypt(self, encrypted: bytes) -> bytes:
         """The plain bytes. Raises ServiceError `secret_undecryptable` when no key fits or the value was changed."""

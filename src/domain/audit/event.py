@@ -38,6 +38,7 @@ class AuditAction(StrEnum):
     SECRET_SET = "secret.set"
     SECRET_DELETED = "secret.deleted"
     SECRET_KEY_ROTATED = "secret.key_rotated"
+    AUDIT_PRUNED = "audit.pruned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class InMemoryAuditLog:
         entries = (
             entry
             for entry in self._state.audit.values()
-            if entry.organization_id == organization_id and _matches(entry, wanted)
+            if entry.organization_id == organization_id and matches(entry, wanted)
         )
         return newest_first(entries, lambda entry: by_time(entry.at, entry.id), request)
 
@@ -30,13 +30,15 @@ class InMemoryAuditLog:
         self._state.record(audit)
 
 
-def _matches(entry: AuditEvent, wanted: AuditFilter) -> bool:
+def matches(entry: AuditEvent, wanted: AuditFilter) -> bool:
+    """Whether all conditions hold."""
     return (
         (wanted.action is None or _action_matches(entry.action.value, wanted.action))
         and wanted.actor in (None, entry.actor)
         and wanted.resource in (None, entry.resource)
         and wanted.run_id in (None, entry.run_id)
         and wanted.tool in (None, entry.tool)
+        and wanted.server_id in (None, entry.server_id)
         and (wanted.since is None or entry.at >= wanted.since)
         and (wanted.until is None or entry.at < wanted.until)
     )

@@ -17,6 +17,7 @@ from application.runs.ports import (
     status_topic,
 )
 from domain.agents.agent import Agent
+from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict
 from domain.identity.api_key import ApiKey
@@ -102,6 +103,8 @@ class InMemoryState:
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}
+        self.audit_links: dict[OrganizationId, list[Link]] = {}
+        self.audit_heads: dict[OrganizationId, ChainHead] = {}
         self.spent: list[tuple[Run, ModelSpending]] = []
         self.reservations: dict[RunId, tuple[AgentId, Decimal]] = {}
 

@@ -1,0 +1,115 @@
+"""SealAudit: put the entries of the audit trail under seals, shortly after they are written and in batches."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from datetime import timedelta
+
+from application.audit.ports import AuditSeals, Place, SealKeys
+from application.system.ports import Clock
+from domain.audit.chain import ChainKeys
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import OrganizationId
+
+logger = logging.getLogger(__name__)
+
+SEAL_EVERY_S = 1.0
+BATCH = 250
+STRETCH = 5_000
+
+NEAR = timedelta(seconds=5)
+"""How far back every round looks: entries are stored within moments of the time they carry."""
+FAR, FAR_EVERY = timedelta(minutes=1), 10
+"""How far back every tenth round looks: entries of slow transactions."""
+DAY, DAY_EVERY = timedelta(days=1), 300
+"""How far back a round looks every five minutes: entries that waited for a database that was away."""
+
+_EPOCH_US = 1_000_000
+
+
+class SealAudit:
+    """Rules: no transaction of a run is held up by sealing, and none of its entries needs more than its own row. So what
+    is unsealed is found by time: every round looks a few seconds back, some look further, and a start looks through
+    everything, which heals a crash between an entry and its seal. Any number of processes may seal at once.
+
+    A chain whose stored head is not ours is left alone, so that tampering is not sealed over.
+    """
+
+    def __init__(self, *, seals: AuditSeals, keys: SealKeys, clock: Clock, batch: int = BATCH) -> None:
+        self._seals = seals
+        self._keys = keys
+        self._clock = clock
+        self._batch = batch
+        self._refused: set[OrganizationId] = set()
+
+    async def execute(self, *, look_back: timedelta = NEAR) -> int:
+        """Seal what was written within `look_back`; returns how many entries were sealed."""
+        since = self._place(look_back)
+        waiting = await self._seals.waiting(since, self._keys.current().id)
+        if not waiting:
+            return 0
+        keys = await self._keys.all()
+        return sum([await self._seal(organization_id, since, keys) for organization_id in waiting])
+
+    async def sweep(self, *, look_back: timedelta | None = None) -> int:
+        """The same for long stretches of time, or all of it, without one long query; returns how many were sealed."""
+        keys = await self._keys.all()
+        start = Place(at=-(2**62)) if look_back is None else self._place(look_back)
+        sealed = 0
+        for organization_id in await self._seals.organizations():
+            place: Place | None = start
+            while place is not None:
+                stretch = await self._seals.scan(organization_id, place, STRETCH)
+                if stretch.unsealed:
+                    sealed += await self._seal(organization_id, stretch.unsealed[0], keys)
+                place = stretch.next
+        return sealed
+
+    async def keep(self) -> None:
+        """Sweep everything, then seal until cancelled."""
+        await self._attempt(self.sweep())
+        number = 0
+        while True:
+            await asyncio.sleep(SEAL_EVERY_S)
+            number += 1
+            if number % DAY_EVERY == 0:
+                await self._attempt(self.sweep(look_back=DAY))
+            else:
+                await self._attempt(self.execute(look_back=FAR if number % FAR_EVERY == 0 else NEAR))
+
+    async def finish(self) -> None:
+        """Seal what the last steps of a stopping process have written."""
+        await self._attempt(self.execute(look_back=FAR))
+
+    async def _attempt(self, work: Awaitable[int]) -> None:
+        try:
+            await work
+        except Exception:
+            logger.exception("sealing the audit trail failed; it is tried again")
+
+    async def _seal(self, organization_id: OrganizationId, since: Place, keys: ChainKeys) -> int:
+        count = 0
+        place: Place | None = since
+        try:
+            while place is not None:
+                sealed = await self._seals.seal(
+                    organization_id, place, keys=keys, at=self._clock.now(), limit=self._batch
+                )
+                count += sealed.count
+                place = sealed.last if sealed.count == self._batch else None
+        except ServiceError as error:
+            if error.kind is not ErrorKind.CONFLICT:
+                raise
+            self._refuse(organization_id, error)
+        else:
+            self._refused.discard(organization_id)
+        return count
+
+    def _refuse(self, organization_id: OrganizationId, error: ServiceError) -> None:
+        """Said once, not every second."""
+        if organization_id not in self._refused:
+            self._refused.add(organization_id)
+            logger.error("%s", error.detail, extra={"organization_id": organization_id})
+
+    def _place(self, look_back: timedelta) -> Place:
+        return Place(at=int((self._clock.now() - look_back).timestamp() * _EPOCH_US))

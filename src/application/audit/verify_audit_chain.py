@@ -1,0 +1,132 @@
+"""VerifyAuditChain: is the audit trail what was written?"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from application.audit.ports import AuditChain, Place, Scanned, SealKeys
+from application.system.ports import Clock
+from domain.audit.chain import ChainHead, ChainKeys
+from domain.audit.chain_check import LATE_US, BrokenLink, ChainCheck, ChainProblem, head_problem
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import OrganizationId
+
+BATCH = 500
+STRETCH = 5_000
+_FROM_THE_START = Place(at=-(2**62))
+_MICROSECONDS = 1_000_000
+
+
+class UnsealedEntries(Protocol):
+    """Finding entries that no seal covers."""
+
+    async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
+        """Look through up to `limit` entries behind `after`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyAuditChainCommand:
+    """Whose trail."""
+
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownKey:
+    """Seals under a key that is not among the keys at hand: they are neither right nor wrong."""
+
+    key_id: str
+    links: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainReport:
+    """`checked` links were checked, the last of the chain has the number `sealed_through`, those up to `pruned_through`
+    were removed by retention, and `unsealed` entries wait for their seal. `sealed_late` counts seals that came over ten
+    seconds after their entries, as after a crash."""
+
+    ok: bool
+    checked: int
+    sealed_through: int
+    pruned_through: int
+    unsealed: int
+    sealed_late: int
+    first_broken: BrokenLink | None
+    unknown_keys: tuple[UnknownKey, ...]
+
+
+class VerifyAuditChain:
+    """Every role may verify its organization's trail. Found are edits, deletions (at the end as well), changes of order,
+    foreign seals, and entries that were not sealed within ten seconds. It reads in batches, while the service goes on
+    writing, sealing and pruning."""
+
+    def __init__(self, *, chain: AuditChain, entries: UnsealedEntries, keys: SealKeys, clock: Clock) -> None:
+        self._chain = chain
+        self._entries = entries
+        self._keys = keys
+        self._clock = clock
+
+    async def execute(self, command: VerifyAuditChainCommand) -> ChainReport:
+        """The report."""
+        command.principal.require(Role.VIEWER)
+        organization_id = command.principal.organization_id
+        keys = await self._keys.all()
+        unsealed, late = await self._unsealed(organization_id, self._clock.now())
+        broken, check, head = await self._checked(organization_id, keys)
+        if broken is None and late is not None:
+            broken = BrokenLink(number=None, event_id=late, problem=ChainProblem.UNSEALED)
+        unknown = tuple(UnknownKey(key_id=key_id, links=links) for key_id, links in check.unknown.items())
+        return ChainReport(
+            ok=broken is None and not unknown,
+            checked=check.checked,
+            sealed_through=0 if head is None else head.number,
+            pruned_through=0 if head is None else head.pruned_through,
+            unsealed=unsealed,
+            sealed_late=check.late,
+            first_broken=broken,
+            unknown_keys=unknown,
+        )
+
+    async def _checked(
+        self, organization_id: OrganizationId, keys: ChainKeys
+    ) -> tuple[BrokenLink | None, ChainCheck, ChainHead | None]:
+        """The first broken link; once more from the beginning if retention has moved that meanwhile."""
+        while True:
+            end = await self._chain.end(organization_id)
+            head = end.head
+            broken = head_problem(head, last_number=end.last_number, keys=keys.known)
+            if head is None or broken is not None:
+                return broken, ChainCheck(keys.known, 0, ""), head
+            check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)
+            if head.key_id not in keys.known:
+                check.unknown[head.key_id] = 0
+            broken = await self._links(organization_id, check, head) or check.end(head, last_number=end.last_number)
+            now = (await self._chain.end(organization_id)).head if broken is not None else head
+            if now is None or now.pruned_through == head.pruned_through:
+                return broken, check, head
+
+    async def _links(self, organization_id: OrganizationId, check: ChainCheck, head: ChainHead) -> BrokenLink | None:
+        """Links up to the head; those behind it were sealed since it was read."""
+        while check.number < head.number:
+            batch = await self._chain.links(organization_id, check.number, min(BATCH, head.number - check.number))
+            if not batch:
+                return None
+            broken = check.take(batch)
+            if broken is not None:
+                return broken
+        return None
+
+    async def _unsealed(self, organization_id: OrganizationId, now: datetime) -> tuple[int, str | None]:
+        """How many entries have no seal, and the first that has waited for one too long."""
+        limit = int(now.timestamp() * _MICROSECONDS) - LATE_US
+        count, late = 0, None
+        place: Place | None = _FROM_THE_START
+        while place is not None:
+            stretch = await self._entries.scan(organization_id, place, STRETCH)
+            count += len(stretch.unsealed)
+            if late is None:
+                late = next((entry.event_id for entry in stretch.unsealed if entry.at < limit), None)
+            place = stretch.next
+        return count, late

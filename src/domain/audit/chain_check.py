@@ -1,0 +1,130 @@
+"""Checking a chain of audit entries link by link, without holding it in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from domain.audit.chain import SEALED_FIELDS, ChainHead, ChainKey, Entry, Link, is_genuine, seal_of
+
+LATE_US = 10_000_000
+"""An entry is late when it was not sealed within so many microseconds."""
+
+_AT = SEALED_FIELDS.index("at")
+
+
+class ChainProblem(StrEnum):
+    """What is wrong at a place of the chain; values are part of the public contract."""
+
+    EDITED = "edited"
+    """The entry, or its seal, is not what was sealed."""
+    DELETED = "deleted"
+    """The entry, or its seal, is gone."""
+    REORDERED = "reordered"
+    """An entry that was sealed at another place stands here."""
+    INSERTED = "inserted"
+    """A seal stands behind the end of the chain."""
+    HEAD_EDITED = "head_edited"
+    """The signed head is not what was signed."""
+    HEAD_DELETED = "head_deleted"
+    """The signed head is gone."""
+    UNSEALED = "unsealed"
+    """The entry has waited for its seal for over ten seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenLink:
+    """The first place where a chain is broken. No number for entries that were never sealed, no id where it is lost."""
+
+    number: int | None
+    event_id: str | None
+    problem: ChainProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredLink:
+    """A link and the entry it names; None where that is not there."""
+
+    link: Link
+    entry: Entry | None
+
+
+@dataclass(slots=True)
+class ChainCheck:
+    """Takes the links after `number` in order, in batches of any size. A link under a key that is not known cannot be
+    checked and is counted; the one after it still shows whether its seal was changed."""
+
+    keys: Mapping[str, ChainKey]
+    number: int
+    seal: str
+    checked: int = 0
+    late: int = 0
+    """Links that were sealed over ten seconds after what they seal."""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """Links by key id that is not known."""
+
+    def take(self, batch: Sequence[StoredLink]) -> BrokenLink | None:
+        """The first broken link of the batch, or None. After a broken one the check is over."""
+        for stored in batch:
+            problem = self._problem(stored)
+            if problem is ChainProblem.EDITED and self._stands_elsewhere(stored, batch):
+                problem = ChainProblem.REORDERED
+            if problem is not None:
+                missing = stored.link.number != self.number + 1
+                event_id = None if missing else stored.link.event_id
+                return BrokenLink(number=self.number + 1, event_id=event_id, problem=problem)
+            self._count(stored)
+        return None
+
+    def end(self, head: ChainHead, *, last_number: int) -> BrokenLink | None:
+        """What is wrong at the end: the chain must stop exactly where its signed head, read with the number of the
+        last stored link, says."""
+        if self.number < head.number:
+            return BrokenLink(number=self.number + 1, event_id=None, problem=ChainProblem.DELETED)
+        if self.number == head.number and self.seal != head.seal:
+            return BrokenLink(number=self.number, event_id=None, problem=ChainProblem.EDITED)
+        if last_number > head.number:
+            return BrokenLink(number=head.number + 1, event_id=None, problem=ChainProblem.INSERTED)
+        return None
+
+    def _problem(self, stored: StoredLink) -> ChainProblem | None:
+        link = stored.link
+        if link.number != self.number + 1 or stored.entry is None:
+            return ChainProblem.DELETED
+        key = self.keys.get(link.key_id)
+        if key is None:
+            return None
+        expected = seal_of(key, self.seal, link.number, link.sealed_at, stored.entry)
+        return None if expected == link.seal else ChainProblem.EDITED
+
+    def _stands_elsewhere(self, stored: StoredLink, batch: Sequence[StoredLink]) -> bool:
+        """Whether the seal that belongs here, or its entry, is found at another place nearby."""
+        for other in batch:
+            key = self.keys.get(other.link.key_id)
+            if other is stored or key is None or other.entry is None:
+                continue
+            for link in (stored.link, other.link):
+                seal = seal_of(key, self.seal, self.number + 1, link.sealed_at, other.entry)
+                if seal in (stored.link.seal, other.link.seal):
+                    return True
+        return False
+
+    def _count(self, stored: StoredLink) -> None:
+        link = stored.link
+        self.number, self.seal = link.number, link.seal
+        self.checked += 1
+        if link.key_id not in self.keys:
+            self.unknown[link.key_id] = self.unknown.get(link.key_id, 0) + 1
+        at = None if stored.entry is None else stored.entry[_AT]
+        if isinstance(at, int) and link.sealed_at - at > LATE_US:
+            self.late += 1
+
+
+def head_problem(head: ChainHead | None, *, last_number: int, keys: Mapping[str, ChainKey]) -> BrokenLink | None:
+    """What is wrong with the head itself. One under a key that is not known cannot be judged."""
+    if head is None:
+        problem = ChainProblem.HEAD_DELETED
+        return BrokenLink(number=None, event_id=None, problem=problem) if last_number else None
+    key = keys.get(head.key_id)
+    if key is None or is_genuine(key, head):
+        return None
+    return BrokenLink(number=None, event_id=None, problem=ChainProblem.HEAD_EDITED)
