@@ -2,24 +2,51 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from domain.errors import Violation, invalid
 from domain.ids import OrganizationId
+from domain.policy.rules import NO_POLICIES, ToolPolicies
+from domain.runs.limits import LimitSettings
 
 MAX_NAME_LENGTH = 200
+MAX_MODELS = 100
+MAX_RETENTION_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Organization:
-    """A tenant. `version` counts its changes; without `mcp_enabled` no MCP server is asked or called for it."""
+    """A tenant. `version` counts its changes; without `mcp_enabled` no MCP server is asked or called for it.
+
+    `tool_allowlist`, `tool_policies` and `limits` hold for all of its agents and only narrow what those say (a rule that is
+    `overridable` may be replaced). `models` may be asked for by any run, besides those of its agent. `daily_budget_usd` is
+    what its runs may cost in a day, `retention_days` how long they are kept; None does not limit either.
+    """
 
     id: OrganizationId
     name: str
     created_at: datetime
     mcp_enabled: bool = True
     version: int = 1
+    tool_allowlist: tuple[str, ...] | None = None
+    tool_policies: ToolPolicies = NO_POLICIES
+    models: tuple[str, ...] = ()
+    limits: LimitSettings = LimitSettings()
+    daily_budget_usd: Decimal | None = None
+    retention_days: int | None = None
 
     def __post_init__(self) -> None:
+        wrong = []
         if not self.name.strip() or len(self.name) > MAX_NAME_LENGTH:
-            wrong = Violation(path="name", message=f"must be 1 to {MAX_NAME_LENGTH} characters, not all of them blank")
-            raise invalid("organization_invalid", "The organization is not valid.", wrong)
+            message = f"must be 1 to {MAX_NAME_LENGTH} characters, not all of them blank"
+            wrong.append(Violation(path="name", message=message))
+        if len(self.models) > MAX_MODELS:
+            wrong.append(Violation(path="models", message=f"names more than {MAX_MODELS} models"))
+        if len(set(self.models)) != len(self.models):
+            wrong.append(Violation(path="models", message="names a model twice"))
+        if self.daily_budget_usd is not None and not self.daily_budget_usd >= 0:
+            wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
+        if self.retention_days is not None and not 0 < self.retention_days <= MAX_RETENTION_DAYS:
+            wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
+        if wrong:
+            raise invalid("organization_invalid", "The organization is not valid.", *wrong)

@@ -24,9 +24,16 @@ class DecisionReason(StrEnum):
     MAX_CALLS_REACHED = "max_calls_reached"
 
 
+_STANDING = {
+    Verdict.ALLOW: DecisionReason.ALLOWED,
+    Verdict.REQUIRE_APPROVAL: DecisionReason.APPROVAL_REQUIRED,
+    Verdict.DENY: DecisionReason.TOOL_DENIED,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What becomes of one call. `sentence` is for the model, empty for an allowed call; `source` is who decided;
+    """What becomes of one call. `sentence` tells the model why it is blocked, empty if it is not; `source` is who decided;
     `policy` holds what else applies to the call (time, size of results, approval)."""
 
     verdict: Verdict
@@ -120,28 +127,28 @@ def decide_call(
             policy.source_of("max_calls"),
             f"The call of {name} was blocked by policy: the tool may be called {times} in one run. Go on without it.",
         )
-    source = policy.source_of("decision")
-    if policy.decision is Verdict.REQUIRE_APPROVAL:
-        return Decision(
-            verdict=Verdict.REQUIRE_APPROVAL,
-            reason=DecisionReason.APPROVAL_REQUIRED,
-            source=source,
-            policy=policy,
-            sentence=f"The call of {name} needs the approval of a person.",
-        )
-    return Decision(verdict=Verdict.ALLOW, reason=DecisionReason.ALLOWED, source=source, policy=policy)
+    return standing_decision(policy)
 
 
-def decide_tool(policy: ToolPolicy, name: str) -> Decision | None:
-    """The refusal of every call of the tool, whatever its arguments; None if it depends on them."""
+def standing_decision(policy: ToolPolicy) -> Decision:
+    """What becomes of a call of the tool that has nothing against it."""
     if policy.hidden_by is not None:
         return Decision(
             verdict=Verdict.DENY,
             reason=DecisionReason.HIDDEN,
             source=Source(layer=policy.hidden_by),
             policy=policy,
-            sentence=f"The tool {name} is not in the {policy.hidden_by.value}'s tool_allowlist.",
+            sentence=f"The tool is not in the {policy.hidden_by.value}'s tool_allowlist.",
         )
+    return Decision(
+        verdict=policy.decision, reason=_STANDING[policy.decision], source=policy.source_of("decision"), policy=policy
+    )
+
+
+def decide_tool(policy: ToolPolicy, name: str) -> Decision | None:
+    """The refusal of every call of the tool, whatever its arguments; None if it depends on them."""
+    if policy.hidden_by is not None:
+        return standing_decision(policy)
     if policy.decision is Verdict.DENY:
         return _blocked(
             policy,

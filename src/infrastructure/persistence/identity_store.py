@@ -14,6 +14,7 @@ from domain.ids import ApiKeyId, OrganizationId
 from domain.rate_limit import RateLimit
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
+from infrastructure.persistence.organization_rows import settings_to_json
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import api_key, organization
 
@@ -129,6 +130,7 @@ def add_organization(connection: Connection, new: Organization) -> None:
         "created_at": new.created_at,
         "mcp_enabled": new.mcp_enabled,
         "version": new.version,
+        "settings": settings_to_json(new),
     }
     connection.execute(_insert_organization, row)
 

@@ -11,6 +11,7 @@ from domain.ids import OrganizationId
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.identity_store import add_organization, insert_key
+from infrastructure.persistence.organization_rows import settings_from_json, settings_to_json
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import organization
 
@@ -81,6 +82,7 @@ class SqlOrganizationStore:
                 "name": changed.name,
                 "mcp_enabled": changed.mcp_enabled,
                 "version": changed.version,
+                "settings": settings_to_json(changed),
             }
             connection.execute(_change, {"of_organization": changed.id, **values})
             record(connection, *audit)
@@ -95,4 +97,5 @@ def _organization_of(row: AnyRow) -> Organization:
         created_at=row.created_at,
         mcp_enabled=row.mcp_enabled,
         version=row.version,
+        **settings_from_json(row.settings),
     )

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Table
 
-from infrastructure.persistence.column_types import Moment, PlainText
+from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 organization = Table(
@@ -13,6 +13,7 @@ organization = Table(
     Column("created_at", Moment, nullable=False),
     Column("mcp_enabled", Boolean, nullable=False),
     Column("version", Integer, nullable=False),
+    Column("settings", JsonText, nullable=False),
 )
 
 api_key = Table(

@@ -1,0 +1,71 @@
+"""Rules as JSON, as they are stored and shown: only what a rule states."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from domain.json_value import JsonObject, JsonValue
+from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
+
+_PLAIN = (
+    "arguments_schema",
+    "max_results",
+    "max_calls",
+    "max_result_bytes",
+    "idempotent",
+    "timeout_s",
+    "approval_ttl_s",
+    "allow_self_approval",
+)
+
+
+def policies_to_json(policies: ToolPolicies) -> JsonObject:
+    """`{"mcp__git__*": {"decision": "deny"}}`"""
+    return {pattern: rule_to_json(rule) for pattern, rule in policies.rules}
+
+
+def policies_from_json(stored: JsonValue) -> ToolPolicies:
+    """The inverse of `policies_to_json`."""
+    rules = cast("dict[str, JsonObject]", stored)
+    return ToolPolicies(rules=tuple((pattern, rule_from_json(rule)) for pattern, rule in rules.items()))
+
+
+def rule_to_json(rule: ToolRule) -> JsonObject:
+    """What the rule states."""
+    stated: JsonObject = {}
+    if rule.decision is not None:
+        stated["decision"] = rule.decision.value
+    if rule.on_block is not None:
+        stated["on_block"] = rule.on_block.value
+    if rule.allowed_params is not None:
+        stated["allowed_params"] = list(rule.allowed_params)
+    if rule.denied_params is not None:
+        stated["denied_params"] = list(rule.denied_params)
+    stated |= {name: value for name in _PLAIN if (value := getattr(rule, name)) is not None}
+    if rule.overridable:
+        stated["overridable"] = True
+    return stated
+
+
+def rule_from_json(stored: Mapping[str, JsonValue]) -> ToolRule:
+    """The inverse of `rule_to_json`. Raises INVALID `tool_policy_invalid`."""
+    decision = cast("str | None", stored.get("decision"))
+    on_block = cast("str | None", stored.get("on_block"))
+    return ToolRule(
+        decision=None if decision is None else Verdict(decision),
+        on_block=None if on_block is None else OnBlock(on_block),
+        allowed_params=_names(stored.get("allowed_params")),
+        denied_params=_names(stored.get("denied_params")),
+        arguments_schema=cast("JsonObject | None", stored.get("arguments_schema")),
+        max_results=cast("int | None", stored.get("max_results")),
+        max_calls=cast("int | None", stored.get("max_calls")),
+        max_result_bytes=cast("int | None", stored.get("max_result_bytes")),
+        idempotent=cast("bool | None", stored.get("idempotent")),
+        timeout_s=cast("float | None", stored.get("timeout_s")),
+        approval_ttl_s=cast("float | None", stored.get("approval_ttl_s")),
+        allow_self_approval=cast("bool | None", stored.get("allow_self_approval")),
+        overridable=cast(bool, stored.get("overridable", False)),
+    )
+
+
+def _names(stored: JsonValue) -> tuple[str, ...] | None:
+    return None if stored is None else tuple(cast("list[str]", stored))
