@@ -554,6 +554,7 @@ class Container(containers.DeclarativeContainer):
         models=routed_models,
         prices=prices,
         queue=run_queue,
+        connections=connections,
         clock=clock,
         ids=ids,
     )
@@ -561,7 +562,7 @@ class Container(containers.DeclarativeContainer):
         ResumeRun, runs=runs, queue=run_queue, schemas=schemas, box=secret_box, clock=clock
     )
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(
-        CancelRun, runs=runs, agents=agents, queue=run_queue, tracer=tracer, clock=clock
+        CancelRun, runs=runs, agents=agents, queue=run_queue, connections=connections, tracer=tracer, clock=clock
     )
     watch_run: providers.Provider[WatchRun] = providers.Singleton(WatchRun, runs=runs, wakeups=wakeups, clock=clock)
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from application.agents.ports import AgentStore
+from application.mcp.ports import ConnectionScope, McpConnections
 from application.runs.ports import RunQueue, RunStore
 from application.runs.resume_run import require_own_or_operator
 from application.system.ports import Clock
@@ -25,13 +26,23 @@ class CancelRunCommand:
 class CancelRun:
     """Rules: a runner may cancel the runs it made, an operator any; cancelling an ended run changes nothing; a run in progress
     ends `cancelled` as soon as its worker has stopped the model and tool calls in flight; the trace of one that nobody
-    executes is completed here."""
+    executes is completed here, and the connections kept for it while it waited are released."""
 
-    def __init__(self, *, runs: RunStore, agents: AgentStore, queue: RunQueue, tracer: Tracer, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        runs: RunStore,
+        agents: AgentStore,
+        queue: RunQueue,
+        connections: McpConnections,
+        tracer: Tracer,
+        clock: Clock,
+    ) -> None:
         self._runs = runs
         self._agents = agents
         self._tracer = tracer
         self._queue = queue
+        self._connections = connections
         self._clock = clock
 
     async def execute(self, command: CancelRunCommand) -> Run:
@@ -50,6 +61,7 @@ class CancelRun:
         if outcome.promoted is not None:
             await self._queue.submit(outcome.promoted)
         if not run.status.is_terminal and outcome.run.status is RunStatus.CANCELLED:
+            await self._connections.release(ConnectionScope(organization_id=organization_id, run_id=run.id))
             agent = await self._agents.get(organization_id, outcome.run.agent_id)
             if agent is not None:
                 self._tracer.run_finished(outcome.run, agent)

@@ -86,8 +86,11 @@ class ExecuteRun:
                 lease_s=self._active_runs.lease_s,
                 at=self._clock.now(),
             )
-            if isinstance(claimed, EndedAtClaim) and claimed.promoted is not None:
-                await self._queue.submit(claimed.promoted)
+            if isinstance(claimed, EndedAtClaim):
+                ended = claimed.run
+                await self._connections.release(ConnectionScope(organization_id=ended.organization_id, run_id=ended.id))
+                if claimed.promoted is not None:
+                    await self._queue.submit(claimed.promoted)
             if not isinstance(claimed, ClaimedRun):
                 return
             stop = StopSignal()

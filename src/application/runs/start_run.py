@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore, ModelDirectory
+from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
 from application.runs.ports import (
@@ -18,7 +19,7 @@ from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import RunId, ThreadId
+from domain.ids import OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -57,6 +58,7 @@ class StartRun:
         models: ModelDirectory,
         prices: PriceTable,
         queue: RunQueue,
+        connections: McpConnections,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -65,6 +67,7 @@ class StartRun:
         self._models = models
         self._prices = prices
         self._queue = queue
+        self._connections = connections
         self._clock = clock
         self._ids = ids
 
@@ -117,7 +120,15 @@ class StartRun:
             await self._queue.submit(started.run.id)
         if started.promoted is not None:
             await self._queue.submit(started.promoted)
+        await self._release(organization_id, started.interrupted)
         return started
+
+    async def _release(self, organization_id: OrganizationId, interrupted: tuple[RunId, ...]) -> None:
+        """The connections kept for runs that waited, and ended with this start; those of others are their workers'."""
+        for run_id in interrupted:
+            run = await self._runs.get(organization_id, run_id)
+            if run is not None and run.status.is_terminal:
+                await self._connections.release(ConnectionScope(organization_id=organization_id, run_id=run_id))
 
     async def _agent(self, command: StartRunCommand) -> Agent:
         agent = await existing_agent(self._agents, command.principal.organization_id, command.agent)

@@ -210,12 +210,21 @@ def use_cases(
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
         start_run=StartRun(
-            runs=runs, agents=agents, models=known_models, prices=prices, queue=queue, clock=clock, ids=ids
+            runs=runs,
+            agents=agents,
+            models=known_models,
+            prices=prices,
+            queue=queue,
+            connections=connections,
+            clock=clock,
+            ids=ids,
         ),
         resume_run=ResumeRun(
             runs=runs, queue=queue, schemas=JsonSchemaValidator(), box=SecretBox([BOX_KEY]), clock=clock
         ),
-        cancel_run=CancelRun(runs=runs, agents=agents, queue=queue, tracer=RecordingTracer(), clock=clock),
+        cancel_run=CancelRun(
+            runs=runs, agents=agents, queue=queue, connections=connections, tracer=RecordingTracer(), clock=clock
+        ),
         watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
         get_run=GetRun(runs=runs),
         list_runs=ListRuns(runs=runs),

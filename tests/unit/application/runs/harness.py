@@ -251,6 +251,7 @@ class RunHarness:
             models=AllModels(),
             prices=self.prices,
             queue=self.queue,
+            connections=self.connections,
             clock=self.clock,
             ids=self.ids,
         )
@@ -284,7 +285,14 @@ class RunHarness:
         return await use_case.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
 
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
-        use_case = CancelRun(runs=self.runs, agents=self.agents, queue=self.queue, tracer=self.tracer, clock=self.clock)
+        use_case = CancelRun(
+            runs=self.runs,
+            agents=self.agents,
+            queue=self.queue,
+            connections=self.connections,
+            tracer=self.tracer,
+            clock=self.clock,
+        )
         return await use_case.execute(CancelRunCommand(principal=principal, run_id=run_id))
 
     async def recover(self, *, sole_owner: bool = True) -> int:

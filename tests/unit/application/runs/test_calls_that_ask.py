@@ -13,7 +13,7 @@ from domain.mcp.server import ElicitationPolicy
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.limits import LimitSettings
-from domain.runs.run import RunStatus
+from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.tools.elicitation import Elicitation
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
@@ -209,6 +209,21 @@ async def test_a_server_that_waits_for_an_answer_is_kept_until_the_run_goes_on()
     assert house.connections.released == []
     await house.resume(run_id, {pending_id(house, run_id): RED})
     await house.worker.execute(run_id)
+    assert [released.run_id for released in house.connections.released] == [run_id]
+
+
+@pytest.mark.requirement("B15")
+@pytest.mark.parametrize("end", ["cancel", "cancel after an answer", "interrupt", "rollback"])
+async def test_a_server_that_waits_for_an_answer_goes_when_its_run_ends_without_one(end: str) -> None:
+    house = a_house()
+    run_id = await house.play()
+    if end == "cancel after an answer":
+        await house.resume(run_id, {pending_id(house, run_id): RED})
+    if end.startswith("cancel"):
+        await house.cancel(run_id)
+    else:
+        await house.start("Never mind.", strategy=MultitaskStrategy(end))
+    assert house.run(run_id).status is RunStatus.CANCELLED
     assert [released.run_id for released in house.connections.released] == [run_id]
 
 
