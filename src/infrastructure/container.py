@@ -102,6 +102,7 @@ from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.llm.lazy_prices import LazyPriceTable
@@ -471,6 +472,7 @@ class Container(containers.DeclarativeContainer):
     warm_catalogs: providers.Provider[WarmCatalogs] = providers.Singleton(
         WarmCatalogs, catalogs=catalogs, server_catalogs=server_catalogs, clock=clock
     )
+    text_extractor: providers.Provider[ProcessTextExtractor] = providers.Singleton(ProcessTextExtractor)
     code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(_native_tools, code_execution)
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(

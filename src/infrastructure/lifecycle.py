@@ -55,6 +55,7 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         stack.push_async_callback(connections.close)
         stack.push_async_callback(container.warm_catalogs().close)
         stack.push_async_callback(container.code_execution().close)
+        stack.push_async_callback(container.text_extractor().close)
         uses = container.key_uses()
         stack.push_async_callback(uses.settle)
         storing_uses = asyncio.create_task(uses.keep(), name="key-uses")

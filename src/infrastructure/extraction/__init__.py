@@ -1,0 +1,1 @@
+"""Extraction of text in child processes that can be killed."""
