@@ -14,6 +14,7 @@ class ErrorKind(StrEnum):
     CONFLICT = "conflict"
     PRECONDITION = "precondition"
     LIMIT = "limit"
+    TOO_LARGE = "too_large"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
 

@@ -35,6 +35,8 @@ class AuditAction(StrEnum):
     ORGANIZATION_UPDATED = "organization.updated"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
+    SOURCE_ADDED = "source.added"
+    SOURCE_DELETED = "source.deleted"
     SECRET_SET = "secret.set"
     SECRET_DELETED = "secret.deleted"
     SECRET_KEY_ROTATED = "secret.key_rotated"

@@ -29,6 +29,7 @@ from domain.ids import (
     McpServerId,
     OrganizationId,
     RunId,
+    SourceId,
     ThreadId,
     ToolCallId,
     WorkerId,
@@ -42,6 +43,7 @@ from domain.runs.usage import ModelSpending
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread
+from infrastructure.memory.stored_source import StoredSource
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,6 +104,7 @@ class InMemoryState:
         self.secrets: dict[tuple[OrganizationId, str], tuple[Secret, str]] = {}
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
+        self.sources: dict[SourceId, StoredSource] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}
         self.audit_links: dict[OrganizationId, list[Link]] = {}
         self.audit_heads: dict[OrganizationId, ChainHead] = {}

@@ -33,6 +33,7 @@ STATUS_OF_KIND = {
     ErrorKind.CONFLICT: 409,
     ErrorKind.PRECONDITION: 412,
     ErrorKind.LIMIT: 429,
+    ErrorKind.TOO_LARGE: 413,
     ErrorKind.UNAVAILABLE: 503,
     ErrorKind.INTERNAL: 500,
 }

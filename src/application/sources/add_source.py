@@ -1,0 +1,63 @@
+"""AddSource: put a file into a thread, for its runs to search and to compute with."""
+
+from collections.abc import AsyncIterable
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.sources.store_source import StoreSource, StoreSourceCommand
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction, AuditEvent
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import SourceId, ThreadId
+from domain.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddSourceCommand:
+    """A file for a thread. Its content is read once, as it comes."""
+
+    principal: Principal
+    thread_id: ThreadId
+    name: str
+    content: AsyncIterable[bytes]
+
+
+class AddSource:
+    """Runners and above add sources. Audited `source.added` with name, size and digest."""
+
+    def __init__(self, *, store: StoreSource, clock: Clock, ids: IdSource) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: AddSourceCommand) -> Source:
+        """The source. Raises FORBIDDEN and what StoreSource raises."""
+        principal = command.principal
+        principal.require(Role.RUNNER)
+
+        def audit(source: Source) -> AuditEvent:
+            return audit_entry(
+                principal,
+                AuditAction.SOURCE_ADDED,
+                source.id,
+                ids=self._ids,
+                at=self._clock.now(),
+                details={
+                    "thread_id": source.thread_id,
+                    "name": source.name,
+                    "size": source.size,
+                    "sha256": source.digest,
+                },
+            )
+
+        return await self._store.execute(
+            StoreSourceCommand(
+                source_id=SourceId(self._ids.new("src")),
+                organization_id=principal.organization_id,
+                thread_id=command.thread_id,
+                name=command.name,
+                content=command.content,
+                audit=audit,
+            )
+        )

@@ -1,0 +1,39 @@
+"""DeleteSource: take a file out of its thread."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.sources.ports import SourceStore
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import SourceId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteSourceCommand:
+    """Which source."""
+
+    principal: Principal
+    source_id: SourceId
+
+
+class DeleteSource:
+    """Runners and above delete sources, also while a run of the thread goes on. Audited `source.deleted`."""
+
+    def __init__(self, *, sources: SourceStore, clock: Clock, ids: IdSource) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: DeleteSourceCommand) -> None:
+        """Delete. Raises FORBIDDEN, NOT_FOUND."""
+        principal = command.principal
+        principal.require(Role.RUNNER)
+        audit = audit_entry(
+            principal, AuditAction.SOURCE_DELETED, command.source_id, ids=self._ids, at=self._clock.now()
+        )
+        if not await self._sources.delete(principal.organization_id, command.source_id, audit):
+            raise not_found("source", command.source_id)

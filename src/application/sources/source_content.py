@@ -1,0 +1,14 @@
+"""The bytes of a source, part by part."""
+
+from collections.abc import AsyncIterator
+
+from application.sources.ports import SourceStore
+from domain.sources.source import Source
+
+
+async def parts_of(sources: SourceStore, source: Source) -> AsyncIterator[bytes]:
+    """Its bytes in order; they end early if it is deleted meanwhile."""
+    position = 0
+    while (part := await sources.part(source.organization_id, source.id, position)) is not None:
+        yield part
+        position += 1

@@ -1,0 +1,143 @@
+"""Cuts texts into pieces to be found and read on their own: at headings and paragraphs where it can, always at a known
+line. The same text always gives the same pieces."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from domain.sources.source import SourceChunk, SourceKind
+
+TARGET = 1_200
+"""Characters from which on a piece ends at the next blank line."""
+MAXIMUM = 2_000
+"""Characters of a piece at most."""
+_SECTION = 300
+"""Characters from which on a piece ends before the next heading."""
+_MAX_HEADING = 300
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or else in Windows-1252; lines end with `\\n`."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16", errors="replace")
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode("cp1252", errors="replace")
+    return text if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def chunks_of(text: str, kind: SourceKind, *, page: int | None = None) -> Iterator[SourceChunk]:
+    """The pieces of a text in order, made as they are asked for. Lines of nothing but blanks are in none."""
+    context = _Context(kind)
+    piece = _Piece()
+    for number, line in _lines(text):
+        heads_a_section = context.read(line)
+        blank = not line.strip()
+        if piece.size and (
+            (heads_a_section and piece.size >= _SECTION)
+            or (blank and piece.size >= TARGET)
+            or piece.size + len(line) + 1 > MAXIMUM
+        ):
+            yield from piece.taken(page)
+        if blank and not piece.size:
+            continue
+        if not piece.size:
+            piece.heading = context.heading
+        for part in _parts(line):
+            if piece.size and piece.size + len(part) + 1 > MAXIMUM:
+                yield from piece.taken(page)
+                piece.heading = context.heading
+            piece.add(number, part)
+    yield from piece.taken(page)
+
+
+def chunks_of_pages(pages: Sequence[str]) -> Iterator[SourceChunk]:
+    """The pieces of a document page by page, from 1; no piece reaches over two pages."""
+    for number, text in enumerate(pages, start=1):
+        yield from chunks_of(text, SourceKind.TEXT, page=number)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """The piece that is being put together."""
+
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    size: int = 0
+    heading: str | None = None
+
+    def add(self, number: int, part: str) -> None:
+        self.lines.append((number, part))
+        self.size += len(part) + 1
+
+    def taken(self, page: int | None) -> Iterator[SourceChunk]:
+        """The piece, if there is something in it; a new one is begun."""
+        lines, heading = self.lines, self.heading
+        self.lines, self.size, self.heading = [], 0, None
+        while lines and not lines[-1][1].strip():
+            lines.pop()
+        if not lines:
+            return
+        yield SourceChunk(
+            text="\n".join(part for _, part in lines),
+            start_line=lines[0][0],
+            end_line=lines[-1][0],
+            page=page,
+            heading=heading,
+        )
+
+
+class _Context:
+    """What the present line stands under."""
+
+    def __init__(self, kind: SourceKind) -> None:
+        self._kind = kind
+        self._headings: list[tuple[int, str]] = []
+        self._first_row: str | None = None
+        self._in_code = False
+        self.heading: str | None = None
+
+    def read(self, line: str) -> bool:
+        """Take the next line into account; whether a section begins with it."""
+        if self._kind is SourceKind.CSV:
+            # The first row itself stands under nothing.
+            self.heading = self._first_row
+            if self._first_row is None and line.strip():
+                self._first_row = line[:_MAX_HEADING]
+            return False
+        if self._kind is not SourceKind.MARKDOWN:
+            return False
+        if _FENCE.match(line):
+            self._in_code = not self._in_code
+        found = None if self._in_code else _HEADING.match(line[:_MAX_HEADING])
+        if found is None:
+            return False
+        level = len(found[1])
+        self._headings = [entry for entry in self._headings if entry[0] < level]
+        self._headings.append((level, found[2].rstrip("# ")))
+        self.heading = " > ".join(title for _, title in self._headings)[:_MAX_HEADING]
+        return True
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines, one at a time: a text may be a long list of empty ones."""
+    start, number = 0, 1
+    while (end := text.find("\n", start)) >= 0:
+        yield number, text[start:end]
+        start, number = end + 1, number + 1
+    if start < len(text):
+        yield number, text[start:]
+
+
+def _parts(line: str) -> Iterator[str]:
+    """A line, cut between words where it is longer than a piece may be."""
+    start = 0
+    while len(line) - start >= MAXIMUM:
+        end = line.rfind(" ", start + MAXIMUM // 2, start + MAXIMUM)
+        end = start + MAXIMUM - 1 if end < 0 else end + 1
+        yield line[start:end]
+        start = end
+    yield line[start:]
