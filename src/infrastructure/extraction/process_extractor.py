@@ -83,6 +83,9 @@ class ProcessTextExtractor:
         """End the reader and all its children."""
         if self._idle is not None:
             self._idle.cancel()
+        await self._discard_reader()
+
+    async def _discard_reader(self) -> None:
         reader, self._reader = self._reader, None
         if reader is not None:
             await reader.close()
@@ -94,30 +97,35 @@ class ProcessTextExtractor:
             max_memory_bytes=self._limits.max_memory_bytes,
             cpu_s=int(timeout_s) + 2,  # a net: the deadline here comes first
         )
-        connection = await self._connected()
-        with connection:
-            loop = asyncio.get_running_loop()
+        for _ in range(2):
             try:
-                await loop.sock_sendall(connection, job.encoded(len(data)))
-                await loop.sock_sendall(connection, data)
-                head = await self._head(connection)
-                return await self._text(connection, head)
-            except (EOFError, OSError) as error:
-                # The child is gone without an answer: out of memory, or its libraries broke on the document.
-                raise _error("too_costly") from error
+                return await self._answer(await self._connected(), job, data)
+            except (EOFError, OSError):
+                if self._reader is not None and self._reader.is_alive:
+                    break  # the child is gone without an answer: out of memory, or the document broke its libraries
+                # Somebody ended the reader, with its children; the document is not to blame.
+        raise _error("too_costly")
+
+    async def _answer(self, connection: socket.socket, job: Job, data: bytes) -> ExtractedText:
+        """What the child says. Raises EOFError or OSError when it ends before."""
+        loop = asyncio.get_running_loop()
+        with connection:
+            await loop.sock_sendall(connection, job.encoded(len(data)))
+            await loop.sock_sendall(connection, data)
+            return await self._text(connection, await self._head(connection))
 
     async def _connected(self) -> socket.socket:
         """Our end of the socket of a new child."""
         async with self._starting:
             for _ in range(2):
+                if self._reader is not None and not self._reader.is_alive:
+                    await self._discard_reader()
                 try:
-                    if self._reader is None or not self._reader.is_alive:
+                    if self._reader is None:
                         self._reader = await _Reader.started()
                     return self._reader.new_child()
-                except OSError:  # the one there was has just ended
-                    reader, self._reader = self._reader, None
-                    if reader is not None:
-                        await reader.close()
+                except OSError:  # it does not start, or has just ended
+                    await self._discard_reader()
         logger.error("the process that reads documents does not start")
         raise _error("internal")
 
@@ -201,7 +209,13 @@ class _Reader:
 
     @property
     def is_alive(self) -> bool:
-        return self._process.returncode is None
+        """Asked of its socket, for the news of its end may still be on the way."""
+        try:
+            return self._process.returncode is None and self._control.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def new_child(self) -> socket.socket:
         """Our end of its socket. Raises OSError when the reader is gone."""
