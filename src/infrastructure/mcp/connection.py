@@ -247,7 +247,8 @@ class McpConnection:
             asked_calls=asked_calls,
         )
         is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
-        if self._on_tools_changed is not None and session.facts.announces_tool_changes and is_modern:
+        # Also where nobody else is told: what this connection listed does not hold after a change.
+        if session.facts.announces_tool_changes and is_modern:
             listener = asyncio.create_task(self._listen(client), name="mcp-listen")
             stack.push_async_callback(_ended, listener)
         if self._keep_alive_s is not None and not is_modern:

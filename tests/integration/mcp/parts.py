@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -202,13 +202,14 @@ def _accepts(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-Respond = Callable[[bytes], Awaitable[bytes | None]]
+Answer = bytes | Iterator[bytes] | None
+Respond = Callable[[bytes], Awaitable[Answer]]
 
 
 @asynccontextmanager
 async def answering(respond: Respond) -> AsyncIterator[str]:
-    """A server that reads one request per connection and writes back what `respond` makes of it, nothing if None;
-    its address without a path."""
+    """A server that reads one request per connection and writes back what `respond` makes of it, nothing if None, and
+    an iterator piece by piece as it is read; its address without a path."""
     unfinished: set[asyncio.StreamWriter] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -219,8 +220,9 @@ async def answering(respond: Respond) -> AsyncIterator[str]:
         )
         answer = await respond(head + await reader.readexactly(length))
         if answer is not None:
-            writer.write(answer)
-            await writer.drain()
+            for piece in [answer] if isinstance(answer, bytes) else answer:
+                writer.write(piece)
+                await writer.drain()
             writer.close()
             unfinished.discard(writer)
 

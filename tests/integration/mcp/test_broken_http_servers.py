@@ -2,16 +2,21 @@
 
 import asyncio
 import gzip
+import itertools
 import json
+import os
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.mcp.server import McpServerKind
+from tests.e2e.processes import resident_bytes
 from tests.integration.mcp.parts import (
     IN_RUN,
+    Answer,
     Respond,
     a_call,
     answering,
@@ -38,10 +43,10 @@ def message_in(request: bytes) -> dict[str, object]:
     return message
 
 
-def modern(call: Callable[[object], Awaitable[bytes | None]]) -> Respond:
+def modern(call: Callable[[object], Awaitable[Answer]]) -> Respond:
     """A modern server whose answer to a call with an id is what `call` says."""
 
-    async def respond(request: bytes) -> bytes | None:
+    async def respond(request: bytes) -> Answer:
         message = message_in(request)
         if message["method"] != "server/discover":
             return await call(message["id"])
@@ -182,6 +187,42 @@ async def test_a_reply_of_unannounced_length_is_counted_and_refused() -> None:
     assert "reply of 6291456 bytes exceeds the limit of 4194304 bytes" in failure.detail
 
 
+def a_hundred_megabytes(request_id: object, content_type: str) -> Iterator[bytes]:
+    """A reply with one text of that size, written as it is read."""
+    result = {"content": [{"type": "text", "text": "MARK"}], "resultType": "complete"}
+    begin, _, end = json.dumps(reply(request_id, result)).encode().partition(b"MARK")
+    is_stream = content_type == "text/event-stream"
+    yield f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n".encode()
+    yield (b"event: message\ndata: " if is_stream else b"") + begin
+    yield from itertools.repeat(b"x" * 1_000_000, 100)
+    yield end + (b"\n\n" if is_stream else b"")
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+async def test_a_reply_of_a_hundred_megabytes_fails_its_call_without_being_held_in_memory(content_type: str) -> None:
+    calls = 0
+
+    async def call(request_id: object) -> Answer:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            return a_hundred_megabytes(request_id, content_type)
+        return http("200 OK", "application/json", json.dumps(reply(request_id, {"content": []})).encode())
+
+    async with answering(modern(call)) as address, sdk_connections() as connections:
+        server = remote(address)
+        await connections.call_tool(server, IN_RUN, a_call("echo"))
+        before = resident_bytes(os.getpid(), peak=True)
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("echo", timeout_s=60))
+        assert raised.value.kind is McpFailureKind.TOO_LARGE
+        assert re.search(r"reply of 100000\d\d\d bytes exceeds the limit of 4194304 bytes", raised.value.detail)
+        assert resident_bytes(os.getpid(), peak=True) - before < 30_000_000
+        assert (await connections.call_tool(server, IN_RUN, a_call("echo"))).content == ()
+        assert connections.status(server).state is ServerState.CONNECTED
+
+
 async def test_a_redirect_within_the_origin_is_followed_with_its_method() -> None:
     async def call(request_id: object) -> bytes:
         result = {"content": [{"type": "text", "text": "arrived"}], "resultType": "complete"}
@@ -189,7 +230,7 @@ async def test_a_redirect_within_the_origin_is_followed_with_its_method() -> Non
 
     serve = modern(call)
 
-    async def respond(request: bytes) -> bytes | None:
+    async def respond(request: bytes) -> Answer:
         if request.startswith(b"POST /mcp HTTP"):
             return http("307 Moved", "text/plain", b"", "location: /mcp/")
         assert request.startswith(b"POST /mcp/ HTTP")
