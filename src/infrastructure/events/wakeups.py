@@ -10,12 +10,12 @@ class InProcessWakeups:
     costs a dictionary look-up and nothing accumulates. To be used from one event loop."""
 
     def __init__(self) -> None:
-        self._listeners: dict[str, set[_Listener]] = {}
+        self._listeners: dict[str, set[Listener]] = {}
 
     @asynccontextmanager
-    async def subscribe(self, topic: str) -> AsyncIterator["_Listener"]:
+    async def subscribe(self, topic: str) -> AsyncIterator["Listener"]:
         """Listen from entering the context until leaving it."""
-        listener = _Listener()
+        listener = Listener()
         self._listeners.setdefault(topic, set()).add(listener)
         try:
             yield listener
@@ -31,13 +31,17 @@ class InProcessWakeups:
             for listener in self._listeners.get(topic, ()):
                 listener.wake()
 
+    def wake_all(self) -> None:
+        """Wake every listener of any topic."""
+        self.wake(*self._listeners)
+
     @property
     def topic_count(self) -> int:
         """How many topics are listened to."""
         return len(self._listeners)
 
 
-class _Listener:
+class Listener:
     """One place to wait. Wake-ups coalesce: however many came since the last wait, the next one returns once."""
 
     __slots__ = ("_woken",)

@@ -1,0 +1,120 @@
+"""Wake-ups between processes through PostgreSQL's LISTEN and NOTIFY: the scaled-out adapter of the `Wakeups` port.
+
+Topics are sent after the commit they tell of, together as they come, on a connection of their own (a NOTIFY within a transaction
+makes commits wait for each other). Nothing is promised while a connection is lost: once it is back every listener is woken,
+reads again, and has missed nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, suppress
+
+import psycopg
+from psycopg import AsyncConnection
+
+from infrastructure.events.wakeups import InProcessWakeups, Listener
+
+logger = logging.getLogger(__name__)
+
+CHANNEL = "dragoman_wakeups"
+MAX_PAYLOAD_BYTES = 7_900
+"""Below the 8000 bytes that NOTIFY takes (PostgreSQL, NOTIFY)."""
+_FIRST_RETRY_S = 0.1
+_LAST_RETRY_S = 5.0
+_STOP_S = 2.0
+
+
+class PostgresWakeups:
+    """Listeners of this process, woken by every process on the same database. `process` names this one: it wakes its own
+    listeners at once, and passes over what it hears of itself."""
+
+    def __init__(self, url: str, *, process: str) -> None:
+        self._url = url
+        self._process = process
+        self._local = InProcessWakeups()
+        self._waiting: dict[str, None] = {}
+        self._something_to_send = asyncio.Event()
+        self._listening = asyncio.Event()
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Begin to listen and to send; returns when both can, or at once if the database is away (it is retried)."""
+        self._tasks = (
+            asyncio.create_task(self._keep("listening", self._listen), name="wakeups-listen"),
+            asyncio.create_task(self._keep("sending", self._send), name="wakeups-send"),
+        )
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_RETRY_S):
+                await self._listening.wait()
+
+    async def stop(self) -> None:
+        """Send what waits, in bounded time, then close the connections."""
+        self._stopping = True
+        self._something_to_send.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks[1:], timeout=_STOP_S)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = ()
+
+    def subscribe(self, topic: str) -> AbstractAsyncContextManager[Listener]:
+        """Listen from entering the context until leaving it."""
+        return self._local.subscribe(topic)
+
+    def wake(self, *topics: str) -> None:
+        """Wake all listeners of the topics, here at once and elsewhere soon."""
+        self._local.wake(*topics)
+        self._waiting.update(dict.fromkeys(topics))
+        self._something_to_send.set()
+
+    async def _keep(self, doing: str, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
+        """Do the work on a connection, and on another one when that is lost."""
+        pause_s = _FIRST_RETRY_S
+        while not self._stopping:
+            try:
+                async with await AsyncConnection.connect(self._url, autocommit=True) as connection:
+                    pause_s = _FIRST_RETRY_S
+                    await work(connection)
+            except (psycopg.Error, OSError) as error:
+                logger.warning("wake-ups: %s is interrupted (%s)", doing, type(error).__name__)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LAST_RETRY_S)
+
+    async def _listen(self, connection: AsyncConnection) -> None:
+        await connection.execute(f"LISTEN {CHANNEL}")
+        self._listening.set()
+        # Whatever was said while nobody listened.
+        self._local.wake_all()
+        async for notification in connection.notifies():
+            sender, _, topics = notification.payload.partition(" ")
+            if sender != self._process:
+                self._local.wake(*topics.split(" "))
+
+    async def _send(self, connection: AsyncConnection) -> None:
+        while True:
+            if not self._waiting:
+                if self._stopping:
+                    return
+                self._something_to_send.clear()
+                await self._something_to_send.wait()
+                continue
+            # Taken out first: a topic that is woken again while it is being sent is sent again.
+            topics, self._waiting = self._waiting, {}
+            try:
+                for payload in self._payloads(topics):
+                    await connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+            except BaseException:
+                self._waiting = topics | self._waiting
+                raise
+
+    def _payloads(self, topics: Iterable[str]) -> list[str]:
+        """The topics in as few messages as they fit into: the sender, then topics, divided by blanks."""
+        payloads = [self._process]
+        for topic in topics:
+            if len(payloads[-1].encode()) + len(topic.encode()) + 1 > MAX_PAYLOAD_BYTES:
+                payloads.append(self._process)
+            payloads[-1] += f" {topic}"
+        return payloads
