@@ -31,33 +31,46 @@ async def process(url: str, name: str) -> AsyncIterator[PostgresWakeups]:
 
 @pytest.mark.requirement("E6")
 async def test_a_wake_up_reaches_the_listeners_of_other_processes(database: str) -> None:
-    async with process(database, "one") as one, process(database, "two") as two:
-        async with two.subscribe("run.events:1") as listener, two.subscribe("run.events:2") as other:
-            one.wake("run.events:1")
-            assert await listener.wait(SOON_S)
-            assert not await other.wait(0)
+    async with (
+        process(database, "one") as one,
+        process(database, "two") as two,
+        two.subscribe("run.events:1") as listener,
+        two.subscribe("run.events:2") as other,
+    ):
+        one.wake("run.events:1")
+        assert await listener.wait(SOON_S)
+        assert not await other.wait(0)
 
 
 async def test_own_listeners_are_woken_at_once_and_once(database: str) -> None:
-    async with process(database, "one") as one, process(database, "two") as two:
-        async with one.subscribe("a") as mine, one.subscribe("b") as later, two.subscribe("b") as theirs:
-            one.wake("a")
-            assert await mine.wait(0)
-            # What comes back of the first has come before the second arrives there.
-            one.wake("b")
-            assert await theirs.wait(SOON_S)
-            assert await later.wait(0)
-            assert not await mine.wait(0)
+    async with (
+        process(database, "one") as one,
+        process(database, "two") as two,
+        one.subscribe("a") as mine,
+        one.subscribe("b") as later,
+        two.subscribe("b") as theirs,
+    ):
+        one.wake("a")
+        assert await mine.wait(0)
+        # What comes back of the first has come before the second arrives there.
+        one.wake("b")
+        assert await theirs.wait(SOON_S)
+        assert await later.wait(0)
+        assert not await mine.wait(0)
 
 
 async def test_more_topics_than_fit_into_one_message_all_arrive(database: str) -> None:
     topics = [f"run.events:{number:0100d}" for number in range(500)]
     assert sum(len(topic) for topic in topics) > 5 * MAX_PAYLOAD_BYTES
-    async with process(database, "one") as one, process(database, "two") as two:
-        async with two.subscribe(topics[0]) as first, two.subscribe(topics[-1]) as last:
-            one.wake(*topics)
-            assert await first.wait(SOON_S)
-            assert await last.wait(SOON_S)
+    async with (
+        process(database, "one") as one,
+        process(database, "two") as two,
+        two.subscribe(topics[0]) as first,
+        two.subscribe(topics[-1]) as last,
+    ):
+        one.wake(*topics)
+        assert await first.wait(SOON_S)
+        assert await last.wait(SOON_S)
 
 
 @pytest.mark.requirement("E6")
@@ -74,9 +87,12 @@ async def test_after_a_lost_connection_every_listener_looks_again_and_wake_ups_g
 
 
 async def test_what_waits_is_sent_before_the_end(database: str) -> None:
-    async with process(database, "two") as two, two.subscribe("a") as listener:
-        async with process(database, "one") as one:
-            one.wake("a")
+    async with (
+        process(database, "two") as two,
+        two.subscribe("a") as listener,
+        process(database, "one") as one,
+    ):
+        one.wake("a")
         assert await listener.wait(SOON_S)
 
 
