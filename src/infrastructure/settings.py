@@ -191,6 +191,24 @@ class Settings(BaseSettings):
     log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
         default="console", description="console or json", examples=["json"]
     )
+    search_provider: Annotated[Literal["duckduckgo", "brave", "tavily"], BeforeValidator(_lower)] = Field(
+        default="duckduckgo", description="duckduckgo, brave or tavily", examples=["brave"]
+    )
+    brave_api_key: SecretStr | None = Field(default=None, description="a Brave Search API key", examples=["BSA…"])
+    brave_base_url: HttpUrl = Field(
+        default="https://api.search.brave.com",
+        description="an http or https URL",
+        examples=["https://api.search.brave.com"],
+    )
+    tavily_api_key: SecretStr | None = Field(default=None, description="a Tavily API key", examples=["tvly-…"])
+    tavily_base_url: HttpUrl = Field(
+        default="https://api.tavily.com", description="an http or https URL", examples=["https://api.tavily.com"]
+    )
+    duckduckgo_base_url: HttpUrl = Field(
+        default="https://html.duckduckgo.com",
+        description="an http or https URL",
+        examples=["https://html.duckduckgo.com"],
+    )
     url: HttpUrl | None = Field(
         default=None, description="the http or https URL of a running service", examples=["http://127.0.0.1:8321"]
     )
@@ -284,10 +302,19 @@ def load_settings() -> Settings:
     if (settings.langfuse_public_key is None) != (settings.langfuse_secret_key is None):
         missing = "langfuse_secret_key" if settings.langfuse_public_key else "langfuse_public_key"
         raise _settings_error([_line(missing, "is missing: Langfuse needs both of its keys")])
+    if (keyed := _key_of_search(settings)) is not None and getattr(settings, keyed) is None:
+        provider = settings.search_provider
+        complaint = f"is missing: {variable_name('search_provider')}={provider} needs it"
+        raise _settings_error([_line(keyed, complaint)])
     if settings.database_url is not None and settings.database_path is None:
         later = "names PostgreSQL, which the service does not use yet: that comes with a later version. Leave it out"
         raise _settings_error([_line("database_url", f"{later}, or name an SQLite file")])
     return settings
+
+
+def _key_of_search(settings: Settings) -> str | None:
+    """The setting that holds the key of the search provider, if that needs one."""
+    return {"brave": "brave_api_key", "tavily": "tavily_api_key"}.get(settings.search_provider)
 
 
 def unknown_variables() -> tuple[str, ...]:

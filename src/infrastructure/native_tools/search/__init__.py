@@ -1,0 +1,1 @@
+"""Search providers behind internet_search."""

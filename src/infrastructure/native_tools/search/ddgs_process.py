@@ -1,0 +1,87 @@
+"""The process of one keyless search: ddgs asks DuckDuckGo's page for browsers without scripts, and reads its answer.
+
+Started as `python -I -m infrastructure.native_tools.search.ddgs_process`; above it is duckduckgo.py. The library blocks, brings an HTTP
+client of its own and parses HTML: three reasons to keep it out of the service. Reads `{"query", "base_url", "timeout_s"}`
+on stdin, writes `{"results": [[title, url, snippet]]}` or `{"fault", "detail"}` on stdout. Ends by alarm if not before.
+"""
+
+import json
+import signal
+import sys
+from urllib.parse import parse_qs, urlsplit
+
+from ddgs.engines.duckduckgo import Duckduckgo
+from ddgs.exceptions import DDGSException, TimeoutException
+from ddgs.results import TextResult
+
+_MAX_RESULTS = 20
+_CHALLENGES = ("anomaly-modal", "anomaly.js")
+"""In the page that asks whether a person is searching: searches came too fast from this address."""
+_TOO_MANY = frozenset({202, 403, 418, 429})
+
+
+class RefusedError(Exception):
+    """DuckDuckGo answers, but not with results."""
+
+    def __init__(self, fault: str, detail: str) -> None:
+        super().__init__(detail)
+        self.fault = fault
+        self.detail = detail
+
+
+class DuckduckgoAt(Duckduckgo):
+    """The library's engine at another address; it would take every status but 200 for "nothing found"."""
+
+    def __init__(self, base_url: str, timeout_s: int) -> None:
+        super().__init__(timeout=timeout_s)
+        self.search_url = f"{base_url}/html/"
+
+    def request(self, *args: object, **kwargs: object) -> str:
+        """The page of results."""
+        response = self.http_client.request(*args, **kwargs)
+        if response.status_code in _TOO_MANY:
+            raise RefusedError("rate_limited", f"HTTP {response.status_code}")
+        if response.status_code != 200:
+            raise RefusedError("unavailable", f"HTTP {response.status_code}")
+        text = str(response.text)
+        if any(mark in text for mark in _CHALLENGES):
+            raise RefusedError("rate_limited", "challenged")
+        return text
+
+
+def found(query: str, base_url: str, timeout_s: int) -> dict[str, object]:
+    """What there is to say."""
+    try:
+        results = DuckduckgoAt(base_url, timeout_s).search(query)
+    except RefusedError as refused:
+        return {"fault": refused.fault, "detail": refused.detail}
+    except TimeoutException:
+        return {"fault": "timeout", "detail": ""}
+    except DDGSException:
+        return {"fault": "unavailable", "detail": "no HTTP answer"}
+    return {"results": [_fields(result) for result in (results or [])[:_MAX_RESULTS]]}
+
+
+def _fields(result: TextResult) -> tuple[str, str, str]:
+    return result.title, _target(result.href), result.body
+
+
+def _target(href: str) -> str:
+    """Where a result leads: DuckDuckGo may link by way of itself."""
+    parts = urlsplit(href, scheme="https")
+    if parts.path == "/l/" and (targets := parse_qs(parts.query).get("uddg")):
+        return targets[0]
+    return href
+
+
+def main() -> int:
+    """One search."""
+    asked = json.load(sys.stdin)
+    timeout_s = max(1, int(asked["timeout_s"]))
+    signal.alarm(timeout_s + 5)
+    json.dump(found(asked["query"], asked["base_url"], timeout_s), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
