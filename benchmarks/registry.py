@@ -57,6 +57,7 @@ class Registry:
             ),
             connections=connections,
             switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state)),
+            organizations=InMemoryOrganizationStore(state),
         )
 
     async def toolset(self, config: AgentConfig | None = None) -> Toolset:

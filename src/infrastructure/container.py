@@ -483,6 +483,7 @@ class Container(containers.DeclarativeContainer):
         catalogs=warm_catalogs,
         connections=connections,
         switch=mcp_switch,
+        organizations=organizations,
         search_threshold=settings.provided.tool_search_threshold,
     )
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
@@ -514,10 +515,10 @@ class Container(containers.DeclarativeContainer):
     )
     agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
         AgentLoop,
-        prepare_prompt=providers.Singleton(PreparePrompt, catalog=tool_catalog, agents=agents),
+        prepare_prompt=providers.Singleton(PreparePrompt, catalog=tool_catalog, agents=agents, organizations=organizations),
         ask_model=providers.Singleton(AskModel, models=models, prices=prices, tracer=tracer, clock=clock),
         record_reply=providers.Singleton(
-            RecordReply, check=providers.Singleton(CheckToolCall, schemas=schemas), clock=clock
+            RecordReply, check=providers.Singleton(CheckToolCall, schemas=schemas), runs=runs, clock=clock
         ),
         call_tools=providers.Singleton(
             CallTools,

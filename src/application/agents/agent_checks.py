@@ -48,6 +48,7 @@ class AgentChecks:
                 tools=tuple(native[name] for name in settings.tools if name in native),
                 mcp_servers=settings.mcp_servers,
                 tool_allowlist=settings.tool_allowlist,
+                tool_policies=settings.tool_policies,
                 limits=settings.limits,
                 enabled=settings.enabled,
             )

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from domain.agents.agent import AgentConfig
+from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
 
 
@@ -19,6 +20,7 @@ class AgentSettings:
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[str, ...] = ()
     tool_allowlist: tuple[str, ...] | None = None
+    tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
     enabled: bool = True
 
@@ -33,6 +35,7 @@ class AgentSettings:
             tools=tuple(kind.value for kind in config.tools),
             mcp_servers=config.mcp_servers,
             tool_allowlist=config.tool_allowlist,
+            tool_policies=config.tool_policies,
             limits=config.limits,
             enabled=config.enabled,
         )
@@ -65,4 +68,5 @@ class AgentChanges(TypedDict, total=False):
     tools: tuple[str, ...]
     mcp_servers: tuple[str, ...]
     tool_allowlist: tuple[str, ...] | None
+    tool_policies: ToolPolicies
     enabled: bool

@@ -14,19 +14,20 @@ from application.runs.sealed_input import sealed, unsealed
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
+from application.tools.check_tool_call import gone_tool
 from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand, progress_data
 from application.tools.ports import Box, InputAwaited
 from application.tools.toolset import Toolset
 from application.tracing.ports import ToolCallRecord, Tracer
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
+from domain.policy.decision import standing_decision
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import RunStatus
 from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
-from domain.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class CallTools:
             await session.advance(lambda: Step(run=session.run, changed=(call,)))
         began = self._clock.monotonic()
         try:
-            result = await self._outcome(session, tool, call, deadline)
+            result = await self._outcome(session, toolset, call, deadline)
         except Interrupted:
             return  # whoever stopped the run also answers its open calls; `execute` raises it again
         except InputAwaited as asked:
@@ -108,7 +109,7 @@ class CallTools:
         duration_s = self._clock.monotonic() - began
         now = self._clock.now()
         settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
-        await self._store(session, tool, call, settlement)
+        await self._store(session, toolset, call, settlement)
         self._tracer.tool_call(
             ToolCallRecord(
                 run=session.run,
@@ -121,12 +122,16 @@ class CallTools:
             )
         )
 
-    async def _outcome(self, session: RunSession, tool: Tool | None, call: ToolCall, deadline: float) -> ToolResult:
+    async def _outcome(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> ToolResult:
         if call.id in session.recovered and not call.repeatable:
             return failure_text.outcome_unknown()
+        tool = toolset.find(call.name)
         if tool is None:
-            return failure_text.unknown_tool(call.name)
-        timeout_s = min(session.limits.tool_timeout_s, deadline - self._clock.monotonic())
+            return gone_tool(toolset, call.name)
+        policy = toolset.policy_of(call.name)
+        allowed_s = session.limits.tool_timeout_s
+        allowed_s = allowed_s if policy.timeout_s is None else min(allowed_s, policy.timeout_s)
+        timeout_s = min(allowed_s, deadline - self._clock.monotonic())
         if timeout_s <= 0:
             return failure_text.limit_reached("timeout_s" if session.work_time_left_s <= 0 else "turn_tool_timeout_s")
         try:
@@ -147,6 +152,8 @@ class CallTools:
             meta={IDEMPOTENCY_META: call.id, **self._tracer.trace_context(session.run, call.id)},
             on_progress=lambda progress: self._progress(session, call.id, progress),
             input=given,
+            max_results=policy.max_results,
+            max_result_bytes=policy.max_result_bytes,
         )
         try:
             async with session.stop.interruptible(timeout_s + self._settings.grace_s):
@@ -170,7 +177,9 @@ class CallTools:
 
         await session.advance(build)
 
-    async def _store(self, session: RunSession, tool: Tool | None, call: ToolCall, settlement: Settlement) -> None:
+    async def _store(self, session: RunSession, toolset: Toolset, call: ToolCall, settlement: Settlement) -> None:
+        tool = toolset.find(call.name)
+        decision = standing_decision(toolset.policy_of(call.name))
         server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None
 
         def build() -> Step:
@@ -181,7 +190,7 @@ class CallTools:
                 end,
                 events=(tool_settled(call, settlement, server=server), *end.events),
                 settled=(settlement,),
-                audit=(tool_call_audit(session.run, call, settlement), *end.audit),
+                audit=(tool_call_audit(session.run, call, settlement, decision=decision), *end.audit),
             )
 
         await session.advance(build)

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
 from application.runs.compose_request import servers_overview, system_prompt
 from application.runs.run_session import RunSession
@@ -27,21 +28,19 @@ class AgentDisabled(Exception):
 
 
 class PreparePrompt:
-    """Rules: the overview of servers is made once, at the run's start, and kept for all its attempts; a change of the agent
-    reaches the run at its next turn; a disabled agent has none."""
+    """Rules: the overview of servers is made once, at the run's start, and kept for all its attempts; a change of the agent or
+    of its organization reaches the run at its next turn; a disabled agent has none."""
 
-    def __init__(self, *, catalog: ToolCatalog, agents: AgentStore) -> None:
+    def __init__(self, *, catalog: ToolCatalog, agents: AgentStore, organizations: OrganizationStore) -> None:
         self._catalog = catalog
         self._agents = agents
+        self._organizations = organizations
 
     async def execute(self, session: RunSession, previous: Prompt | None = None) -> Prompt:
-        """The prompt for the coming turn: `previous`, unless the agent has changed since. Raises AgentDisabled,
+        """The prompt for the coming turn: `previous`, unless agent or organization have changed since. Raises AgentDisabled,
         Interrupted, and TimeUp when discovery uses the run's time up."""
-        if previous is not None:
-            newest = await self._agents.get(session.run.organization_id, session.agent.id)
-            if newest is None or newest.version == session.agent.version:
-                return previous
-            session.adopt(newest)
+        if not await self._renewed(session, first=previous is None) and previous is not None:
+            return previous
         if not session.agent.config.enabled:
             raise AgentDisabled
         run = session.run
@@ -54,3 +53,17 @@ class PreparePrompt:
         session.run = replace(run, overview=overview)
         system = system_prompt(session.agent.config, overview)
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
+
+    async def _renewed(self, session: RunSession, *, first: bool) -> bool:
+        """Bring what the session knows of organization and agent up to date; whether anything is new."""
+        before = session.organization
+        organization = await self._organizations.get(session.run.organization_id)
+        is_new = first or before is None or organization is None or organization.version != before.version
+        if is_new:
+            session.govern(organization)
+        if not first:
+            newest = await self._agents.get(session.run.organization_id, session.agent.id)
+            if newest is not None and newest.version != session.agent.version:
+                session.adopt(newest)
+                is_new = True
+        return is_new

@@ -1,41 +1,55 @@
 """Stores a reply of the model together with what was decided about each of its calls, before anything is executed."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from application.runs.ask_model import Answer
-from application.runs.ports import Step
+from application.runs.halting import halted_end
+from application.runs.ports import RunStore, Step
 from application.runs.run_events import message_completed, run_ended, tool_settled, tool_started
 from application.runs.run_session import RunSession, settled_call
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
-from application.tools.check_tool_call import CheckToolCall
+from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.toolset import Toolset
 from domain.ids import tool_call_id
+from domain.policy.decision import Decision
+from domain.policy.rules import Verdict
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse
+from domain.tools.meta_tools import called_name
+from domain.tools.result import ToolOutcome, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """A call and, if it is refused (or was a search, which is answered here), its settlement."""
+    """A call and, if it is refused (or was a search, which is answered here), its settlement; `decision` is policy's word."""
 
     call: ToolCall
     refused: Settlement | None
+    decision: Decision | None = None
+
+    @property
+    def halts(self) -> bool:
+        """Whether the call ends the run."""
+        return self.refused is not None and self.decision is not None and self.decision.halts
 
 
 class RecordReply:
     """Rules: a reply without calls completes the run; a call the run may not make (no such tool, arguments that do not fit, a
-    limit) is settled here with a text for the model, and so is a search for tools; displayable calls await the client; all others are recorded as
+    limit, policy) is settled here with a text for the model, and so is a search for tools; one that policy wants the run to be
+    halted for ends it, and none of its siblings is executed; displayable calls await the client; all others are recorded as
     intended and executed after. Everything is one step."""
 
-    def __init__(self, *, check: CheckToolCall, clock: Clock) -> None:
+    def __init__(self, *, check: CheckToolCall, runs: RunStore, clock: Clock) -> None:
         self._check = check
+        self._runs = runs
         self._clock = clock
 
     async def execute(
@@ -47,9 +61,15 @@ class RecordReply:
             await session.advance(lambda: completed_step(session, answer, at=now))
             return None
         uses = self._uses(session, answer)
-        decided, reached = self._decide(session, toolset, uses, limit, now)
+        made = await self._calls_made(session, toolset, uses)
+        decided, reached = self._decide(session, toolset, uses, limit, now, made=made)
+        blocked = next((entry.call for entry in decided if entry.halts), None)
+        if blocked is not None:
+            decided = [_left_out(entry, blocked, now) for entry in decided]
         message = reply_message(session, answer, uses, at=now)
-        await session.advance(lambda: self._step(session, toolset, answer, message=message, decided=decided, now=now))
+        await session.advance(
+            lambda: self._step(session, toolset, answer, message=message, decided=decided, blocked=blocked, now=now)
+        )
         return reached
 
     def _uses(self, session: RunSession, answer: Answer) -> tuple[ToolUse, ...]:
@@ -64,6 +84,17 @@ class RecordReply:
             for index, call in enumerate(answer.reply.calls)
         )
 
+    async def _calls_made(self, session: RunSession, toolset: Toolset, uses: tuple[ToolUse, ...]) -> Counter[str]:
+        """The run's calls so far by tool. They are read from the ledger when policy counts one of them for the first
+        time, and kept count of from then on."""
+        if session.calls_made is not None:
+            return session.calls_made
+        if all(toolset.policy_of(called_name(use)).max_calls is None for use in uses):
+            return Counter()
+        ledger = await self._runs.tool_calls(session.run.organization_id, session.run.id)
+        session.calls_made = Counter(call.name for call in ledger if _was_made(call))
+        return session.calls_made
+
     def _decide(
         self,
         session: RunSession,
@@ -71,18 +102,21 @@ class RecordReply:
         uses: tuple[ToolUse, ...],
         limit: IncompleteReason | None,
         now: datetime,
+        *,
+        made: Counter[str],
     ) -> tuple[list[_Decided], IncompleteReason | None]:
         left = session.limits.tool_calls_left(session.run.usage)
         decided: list[_Decided] = []
         for index, use in enumerate(uses):
-            checked = self._check.check(use, toolset)
-            refusal = checked.answer
+            checked = self._check.check(use, toolset, made)
+            refusal = checked.answer or _unapproved(checked)
             if refusal is None and limit is None and left is not None and left <= 0:
                 limit = IncompleteReason.MAX_TOOL_CALLS
             if refusal is None and limit is not None:
                 refusal = failure_text.limit_reached(limit.value)
-            if refusal is None and left is not None:
-                left -= 1
+            if refusal is None:
+                made[checked.name] += 1
+                left = None if left is None else left - 1
             tool = checked.tool
             waits = tool is not None and tool.is_displayable
             call = ToolCall(
@@ -100,10 +134,12 @@ class RecordReply:
                 recorded_at=now,
             )
             if refusal is None:
-                decided.append(_Decided(call=call, refused=None))
+                decided.append(_Decided(call=call, refused=None, decision=checked.decision))
             else:
                 settlement = Settlement(tool_call_id=call.id, result=refusal, duration_ms=0, at=now)
-                decided.append(_Decided(call=settled_call(call, settlement), refused=settlement))
+                decided.append(
+                    _Decided(call=settled_call(call, settlement), refused=settlement, decision=checked.decision)
+                )
         return decided, limit
 
     def _step(
@@ -114,12 +150,16 @@ class RecordReply:
         *,
         message: Message,
         decided: list[_Decided],
+        blocked: ToolCall | None,
         now: datetime,
     ) -> Step:
         executing = sum(entry.refused is None for entry in decided)
         run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage).after_tool_calls(executing))
         calls = tuple(entry.call for entry in decided)
-        end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
+        if blocked is None:
+            end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
+        else:
+            end = halted_end(run, calls, blocked, said=answer.reply.text or None, at=now)
         events: list[NewEvent] = [message_completed(message)]
         for entry in decided:
             if entry.call.state is ToolCallState.RECORDED:
@@ -132,10 +172,37 @@ class RecordReply:
             messages=(message, *end.messages),
             recorded=calls,
             audit=(
-                *(tool_call_audit(run, entry.call, entry.refused) for entry in decided if entry.refused is not None),
+                *(
+                    tool_call_audit(run, entry.call, entry.refused, decision=entry.decision)
+                    for entry in decided
+                    if entry.refused is not None
+                ),
                 *end.audit,
             ),
         )
+
+
+def _unapproved(checked: CheckedCall) -> ToolResult | None:
+    decision = checked.decision
+    if decision is None or decision.verdict is not Verdict.REQUIRE_APPROVAL:
+        return None
+    return failure_text.approval_unavailable(checked.name)
+
+
+def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
+    """A call beside the one that ends the run is not executed."""
+    if entry.refused is not None:
+        return entry
+    settlement = Settlement(tool_call_id=entry.call.id, result=failure_text.halted(blocked.name), duration_ms=0, at=now)
+    return replace(entry, call=settled_call(entry.call, settlement), refused=settlement)
+
+
+def _was_made(call: ToolCall) -> bool:
+    """Whether the call counts for `max_calls`: it was executed, or is going to be."""
+    result = call.result
+    if result is None:
+        return True
+    return result.outcome is not ToolOutcome.BLOCKED and result.error_code not in failure_text.NEVER_MADE
 
 
 def _server(toolset: Toolset, call: ToolCall) -> str | None:

@@ -64,6 +64,14 @@ def run_ended(run: Run, *, at: datetime) -> NewEvent:
     return NewEvent(type=_ENDINGS[run.status], at=at, data=data)
 
 
+def run_halted(*, reason: str, tool_call_id: str | None, at: datetime) -> NewEvent:
+    """The run was ended by policy, because of that call, or by a canary."""
+    data: JsonObject = {"reason": reason}
+    if tool_call_id is not None:
+        data["tool_call_id"] = tool_call_id
+    return NewEvent(type=RunEventType.RUN_HALTED, at=at, data=data)
+
+
 def message_completed(message: Message) -> NewEvent:
     """A message is in the thread."""
     return NewEvent(

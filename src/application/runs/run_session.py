@@ -1,6 +1,7 @@
 """The working state of one claimed run: what is stored, mirrored in memory, and the only way to advance it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from application.runs.interruption import StopSignal
 from application.runs.ports import ClaimedRun, RunJournal, Step, StepOutcome
 from application.system.ports import Clock
 from domain.agents.agent import Agent
+from domain.identity.organization import Organization
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
@@ -20,7 +22,8 @@ from domain.threads.message import Role
 class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn under way
     that no tool message answers yet, in the model's order; `recovered` are those that a worker before may have sent; `model` is the one in force, which a change of the agent may
-    replace; `promoted` is the thread's next run once this one has ended."""
+    replace; `organization` what the run's organization said when the turn began (None before the first), `calls_made` counts calls by
+    tool once a policy has asked for it; `promoted` is the thread's next run once this one has ended."""
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class RunSession:
         self.lease = claimed.lease
         self.run = claimed.run
         self.agent = claimed.agent
-        self.model = _listed(claimed.run.model, claimed.agent)
+        self.model = claimed.run.model
         self.transcript = list(claimed.transcript)
         self.open_calls = {call.id: call for call in claimed.open_calls}
         self.recovered = frozenset(call.id for call in claimed.open_calls if call.state is ToolCallState.RECORDED)
@@ -48,11 +51,14 @@ class RunSession:
         self._active_before = claimed.run.active_s
         self._writing = asyncio.Lock()
         self.window = ContextWindow()
+        self.organization: Organization | None = None
+        self.calls_made: Counter[str] | None = None
 
     @property
     def limits(self) -> Limits:
-        """The limits in force: the agent's, narrowed by the run's."""
-        return Limits.of(self.agent.config.limits.narrowed_by(self.run.limits))
+        """The limits in force: the agent's, narrowed by the run's and the organization's."""
+        settings = self.agent.config.limits.narrowed_by(self.run.limits)
+        return Limits.of(settings if self.organization is None else settings.narrowed_by(self.organization.limits))
 
     @property
     def active_s(self) -> float:
@@ -78,9 +84,15 @@ class RunSession:
         """Go on with the agent as it is now. A run on its agent's model follows it; one on another stays there while the
         agent lists it."""
         follows = self.model == self.agent.config.model
-        self.model = newest.config.model if follows else _listed(self.model, newest)
         self.agent = newest
+        self.model = newest.config.model if follows else self._listed(self.model)
         self.run = replace(self.run, agent_version=newest.version)
+
+    def govern(self, organization: Organization | None) -> None:
+        """Go on under what the organization says now. A run on a model that neither its agent nor the organization lists
+        any more takes the agent's."""
+        self.organization = organization
+        self.model = self._listed(self.model)
 
     async def advance(self, build: Callable[[], Step]) -> StepOutcome:
         """Store one step, buffered events first, and mirror it here. Raises LeaseLost.
@@ -121,10 +133,11 @@ class RunSession:
     async def _append(self, events: tuple[NewEvent, ...]) -> None:
         await self._journal.append(self.lease, events)
 
-
-def _listed(model: str, agent: Agent) -> str:
-    """The model, unless the agent has given it up."""
-    return model if model in agent.config.models else agent.config.model
+    def _listed(self, model: str) -> str:
+        """The model, unless whoever listed it has given it up."""
+        of_organization = () if self.organization is None else self.organization.models
+        config = self.agent.config
+        return model if model in config.models or model in of_organization else config.model
 
 
 def settled_call(call: ToolCall, settlement: Settlement) -> ToolCall:

@@ -1,13 +1,17 @@
-"""Decides about a call before anything is recorded as sent: which tool is meant, does it exist, do the arguments fit."""
+"""Decides about a call before anything is recorded as sent: which tool is meant, do the arguments fit, may it be called."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from application.tools import failure_text
 from application.tools.ports import SchemaValidator
+from application.tools.result_limits import clamped
 from application.tools.tool_search import META_TOOLS, found_tools
 from application.tools.toolset import Toolset
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
+from domain.policy.decision import Decision, decide_call, decide_tool
+from domain.policy.layers import ToolPolicy
 from domain.threads.message import ToolUse
 from domain.tools.capabilities import ToolType
 from domain.tools.meta_tools import SEARCH_TOOLS
@@ -15,47 +19,77 @@ from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 
 _META = {tool.name: tool for tool in META_TOOLS}
+_NO_CALLS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:
-    """The call that is meant: the tool's real name and arguments, whichever way it was called. `answer` is there if the
-    call is not executed: why it is refused, or what a search has found."""
+    """The call that is meant: the tool's real name and its arguments as they are to be sent, whichever way it was called.
+    `answer` is there if the call is not executed: why it is refused, or what a search has found. `decision` is policy's
+    word; None where it was not asked (no such tool, unusable arguments, a search)."""
 
     name: str
     params: JsonObject
     tool: Tool | None = None
     answer: ToolResult | None = None
+    decision: Decision | None = None
 
 
 class CheckToolCall:
     """Rules: a name outside the toolset is answered, not executed; arguments that are not a JSON object or do not
-    fit the tool's schema are answered with what is wrong, and never executed as `{}`; where tools are searched for, a call of
+    fit the tool's schema are answered with what is wrong, and never executed as `{}`; what policy forbids is answered with its
+    reason; arguments that ask for more results than policy allows are lowered; where tools are searched for, a call of
     `call_tool` is a call of the MCP tool it names, and is checked like one that names it directly."""
 
     def __init__(self, *, schemas: SchemaValidator) -> None:
         self._schemas = schemas
 
-    def check(self, use: ToolUse, toolset: Toolset) -> CheckedCall:
-        """What is to become of the call."""
+    def check(self, use: ToolUse, toolset: Toolset, calls_so_far: Mapping[str, int] = _NO_CALLS) -> CheckedCall:
+        """What is to become of the call. `calls_so_far` counts the calls of each tool that this run has made."""
         if not toolset.is_searched or use.name not in _META:
-            tool = toolset.find(use.name)
-            return self._checked(use.name, use.params, tool, use.malformed)
+            return self._checked(use.name, use.params, toolset, use.malformed, calls_so_far)
         answer = self._refusal(_META[use.name], use.params, use.malformed)
         if answer is None and use.name == SEARCH_TOOLS:
             answer = found_tools(toolset.index, use.params)
         if answer is not None:
             return CheckedCall(name=use.name, params=use.params, answer=answer)
         name, arguments = str(use.params["name"]), use.params.get("arguments", {})
-        tool = toolset.find(name)
         # Other tools are called by their own name, under which clients know them.
-        if tool is not None and tool.type is not ToolType.MCP_TOOL:
-            tool = None
-        return self._checked(name, arguments if isinstance(arguments, dict) else {}, tool, None)
+        named = toolset.find(name) or toolset.find_denied(name)
+        if named is not None and named.type is not ToolType.MCP_TOOL:
+            return CheckedCall(name=name, params=_object(arguments), answer=failure_text.unknown_tool(name))
+        return self._checked(name, _object(arguments), toolset, None, calls_so_far)
 
-    def _checked(self, name: str, params: JsonObject, tool: Tool | None, malformed: str | None) -> CheckedCall:
-        answer = failure_text.unknown_tool(name) if tool is None else self._refusal(tool, params, malformed)
-        return CheckedCall(name=name, params=params, tool=tool, answer=answer)
+    def recheck(self, name: str, params: JsonObject, toolset: Toolset) -> CheckedCall:
+        """The same for a call that was recorded before and is counted already: is it still to be made, and how?"""
+        return self._checked(name, params, toolset, None, _NO_CALLS)
+
+    def _checked(
+        self,
+        name: str,
+        params: JsonObject,
+        toolset: Toolset,
+        malformed: str | None,
+        calls_so_far: Mapping[str, int],
+    ) -> CheckedCall:
+        tool = toolset.find(name)
+        if tool is None:
+            return _absent(name, params, toolset)
+        policy = toolset.policy_of(name)
+        if policy.max_results is not None and malformed is None:
+            params = clamped(params, tool.parameters, policy.max_results)
+        answer = self._refusal(tool, params, malformed)
+        if answer is not None:
+            return CheckedCall(name=name, params=params, tool=tool, answer=answer)
+        decision = decide_call(
+            policy,
+            name,
+            params,
+            violations=self._policy_violations(policy, params) if policy.constraints else (),
+            calls_so_far=calls_so_far.get(name, 0),
+        )
+        answer = failure_text.blocked_by_policy(decision) if decision.is_blocked else None
+        return CheckedCall(name=name, params=params, tool=tool, answer=answer, decision=decision)
 
     def _refusal(self, tool: Tool, params: JsonObject, malformed: str | None) -> ToolResult | None:
         if malformed is not None:
@@ -65,3 +99,38 @@ class CheckToolCall:
         except ServiceError as error:
             return failure_text.invalid_arguments((f"the tool's own schema cannot be used ({error.code})",))
         return failure_text.invalid_arguments(violations) if violations else None
+
+    def _policy_violations(self, policy: ToolPolicy, params: JsonObject) -> tuple[str, ...]:
+        """How the arguments fail the schemas of all layers. A schema that cannot be used lets nothing through."""
+        found: list[str] = []
+        for constraint in policy.constraints:
+            try:
+                found += self._schemas.violations(constraint.schema, params)
+            except ServiceError as error:
+                found.append(f"the {constraint.source.layer.value}'s schema cannot be used ({error.code})")
+        return tuple(dict.fromkeys(found))
+
+
+def gone_tool(toolset: Toolset, name: str) -> ToolResult:
+    """The answer to a call of a tool that is not in the toolset: it is forbidden, or there is none."""
+    decision = _denial(toolset, name)
+    return failure_text.unknown_tool(name) if decision is None else failure_text.blocked_by_policy(decision)
+
+
+def _denial(toolset: Toolset, name: str) -> Decision | None:
+    return None if toolset.find_denied(name) is None else decide_tool(toolset.policy_of(name), name)
+
+
+def _absent(name: str, params: JsonObject, toolset: Toolset) -> CheckedCall:
+    """A tool that is forbidden, which the model may know of from before, or none at all."""
+    return CheckedCall(
+        name=name,
+        params=params,
+        tool=toolset.find_denied(name),
+        answer=gone_tool(toolset, name),
+        decision=_denial(toolset, name),
+    )
+
+
+def _object(arguments: object) -> JsonObject:
+    return arguments if isinstance(arguments, dict) else {}

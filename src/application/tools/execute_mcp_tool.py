@@ -20,6 +20,7 @@ from application.mcp.ports import (
 from application.mcp.server_catalogs import ServerCatalogs
 from application.tools import failure_text
 from application.tools.ports import InputAwaited, SchemaValidator
+from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_text
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
@@ -39,7 +40,7 @@ _INVALID_PARAMS = -32602
 class ExecuteMcpToolCommand:
     """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
     server (trace context, idempotency key), and so does `input`, the answers to what it asked before;
-    `known` are answers to use if it asks the same once more."""
+    `known` are answers to use if it asks the same once more; `max_results` is how many of its results policy lets through."""
 
     tool: Tool
     tool_call_id: ToolCallId
@@ -50,6 +51,7 @@ class ExecuteMcpToolCommand:
     on_progress: ProgressCallback | None = None
     input: InputRound | None = None
     known: InputRound | None = None
+    max_results: int | None = None
 
 
 class ExecuteMcpTool:
@@ -139,6 +141,8 @@ class ExecuteMcpTool:
         violations = self._output_violations(server, binding, reply)
         if violations:
             return failure_text.output_schema_violated(violations)
+        if command.max_results is not None:
+            text, images = reply_text(limited_reply(reply, command.max_results))
         return ToolResult.succeeded(text, images)
 
     async def _refusal(self, command: ExecuteMcpToolCommand, binding: McpBinding) -> ToolResult | None:

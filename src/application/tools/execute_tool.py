@@ -9,6 +9,7 @@ from application.mcp.ports import ConnectionScope, McpProgress, ProgressCallback
 from application.tools import failure_text
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
+from application.tools.result_limits import limited_text, limited_value
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
@@ -23,7 +24,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteToolCommand:
     """A call that passed `CheckToolCall`. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
-    server asked for before, with the answers."""
+    server asked for before, with the answers. `max_results` and `max_result_bytes` are how much of its result policy lets
+    through."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -35,11 +37,14 @@ class ExecuteToolCommand:
     meta: dict[str, str]
     on_progress: ProgressCallback | None = None
     input: InputRound | None = None
+    max_results: int | None = None
+    max_result_bytes: int | None = None
 
 
 class ExecuteTool:
     """Rules: MCP tools go to `ExecuteMcpTool`, native ones by kind; a timeout, a failure or a fault of ours is text for the
-    model; text is cleaned of control characters and cut at 64 KiB with a notice."""
+    model; text is cleaned of control characters and cut at 64 KiB, or where policy says, with a notice; so is a
+    result with more entries than policy allows."""
 
     def __init__(self, *, native_tools: Mapping[ToolType, NativeTool], execute_mcp_tool: ExecuteMcpTool) -> None:
         self._native_tools = native_tools
@@ -60,13 +65,15 @@ class ExecuteTool:
                     meta=command.meta,
                     on_progress=command.on_progress,
                     input=command.input,
+                    max_results=command.max_results,
                 )
             )
         else:
             result = await self._run_native(command)
         if result.is_error:
             return result
-        return ToolResult.succeeded(cut(cleaned(result.text), TEXT_LIMIT_BYTES), result.images)
+        limit_bytes = TEXT_LIMIT_BYTES if command.max_result_bytes is None else command.max_result_bytes
+        return ToolResult.succeeded(cut(cleaned(result.text), limit_bytes), result.images)
 
     async def _run_native(self, command: ExecuteToolCommand) -> ToolResult:
         context = NativeToolContext(
@@ -95,7 +102,12 @@ class ExecuteTool:
                 },
             )
             return failure_text.native_unexpected(command.tool_call_id)
-        return ToolResult.succeeded(value_text(output.value), output.images)
+        value, notice = output.value, None
+        if command.max_results is not None:
+            most = command.max_results
+            value, notice = limited_text(value, most) if isinstance(value, str) else limited_value(value, most)
+        text = value_text(value)
+        return ToolResult.succeeded(text if notice is None else f"{text}\n{notice}", output.images)
 
 
 def progress_data(progress: McpProgress) -> JsonObject:

@@ -4,6 +4,7 @@ import math
 
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
+from domain.policy.decision import Decision
 from domain.tools.result import ToolResult
 
 UNKNOWN_TOOL = (
@@ -33,6 +34,10 @@ _CHANGED = (
     "The tool {name} was not called: its definition has changed since {since}. It cannot be used in this run any more; go "
     "on without it."
 )
+
+
+NEVER_MADE = frozenset({"tool_not_found", "tool_arguments_invalid", "tool_arguments_malformed"})
+"""Codes of failures that were answered before anything was called."""
 
 
 def unknown_tool(name: str) -> ToolResult:
@@ -180,6 +185,23 @@ def native_unexpected(reference: str) -> ToolResult:
 def outcome_unknown() -> ToolResult:
     """A call that was recorded before a crash and must not be sent again."""
     return ToolResult.unknown(OUTCOME_UNKNOWN)
+
+
+def blocked_by_policy(decision: Decision) -> ToolResult:
+    """A call that policy forbids; it was not executed."""
+    return ToolResult.blocked(decision.reason.value, cut(cleaned(decision.sentence), FAILURE_LIMIT_BYTES))
+
+
+def approval_unavailable(name: str) -> ToolResult:
+    """A call that needs an approval nobody can be asked for; it was not executed."""
+    text = f"The call of {name} needs the approval of a person, and nobody can be asked here. Go on without it."
+    return ToolResult.blocked("approval_unavailable", text)
+
+
+def halted(name: str) -> ToolResult:
+    """A call beside one that ended the run; it was not executed."""
+    text = f"This call was not executed: the run was ended by policy because of a call of {name}."
+    return ToolResult.blocked("run_halted", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
 def limit_reached(limit: str) -> ToolResult:

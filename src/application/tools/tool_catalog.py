@@ -7,9 +7,10 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from application.identity.ports import OrganizationStore
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
@@ -26,7 +27,9 @@ from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.server import ConnectionLoss, Isolation, McpServer
-from domain.policy.allowlist import Allowlist, allows
+from domain.policy.allowlist import Allowlist
+from domain.policy.layers import PolicyLayers
+from domain.policy.rules import NO_POLICIES, Verdict
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 from domain.tools.names import model_facing_name
 from domain.tools.tool import McpBinding, Tool
@@ -64,7 +67,8 @@ class ToolCatalog:
     """Which tools an agent has, right now, without asking a server that was listed before.
 
     Rules: what was made of a server's catalog, and of an agent's servers, is kept and used again until one of them
-    changes; the tools of a server whose shared connection is lost are left out if its strategy is `unregister`.
+    changes; the tools of a server whose shared connection is lost are left out if its strategy is `unregister`. The
+    policies of organization, agent and run are put together here, once for all calls of the toolset.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class ToolCatalog:
         catalogs: WarmCatalogs,
         connections: McpConnections,
         switch: McpSwitch,
+        organizations: OrganizationStore,
         search_threshold: int = DEFAULT_SEARCH_THRESHOLD,
     ) -> None:
         self._native = {kind: native.tool for kind, native in native_tools.items()} | dict(displayable_tools)
@@ -83,6 +88,7 @@ class ToolCatalog:
         self._catalogs = catalogs
         self._connections = connections
         self._switch = switch
+        self._organizations = organizations
         self._search_threshold = search_threshold
         self._overviews: OrderedDict[tuple[OrganizationId, McpServerId], _KeptOverview] = OrderedDict()
         self._toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
@@ -97,7 +103,7 @@ class ToolCatalog:
         return self._native[kind]
 
     async def toolset(self, config: AgentConfig, scope: ConnectionScope, *, run_allowlist: Allowlist = None) -> Toolset:
-        """The tools of `config` that both its allowlist and the run's allow. Asks servers that were never listed."""
+        """The tools of `config` that all allowlists and policies allow. Asks servers that were never listed."""
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
@@ -123,25 +129,46 @@ class ToolCatalog:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
         found = tuple(task.result() for task in tasks)
-        key = (organization_id, config.tools, config.tool_allowlist, run_allowlist, *slugs)
+        organization = await self._organizations.get(organization_id)
+        rules = NO_POLICIES if organization is None else organization.tool_policies
+        allowlist = None if organization is None else organization.tool_allowlist
+        narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, config.tool_policies)
+        key = (organization_id, config.tools, narrowed, *slugs)
         kept = self._toolsets.get(key)
         if kept is None or not all(map(_is_same, kept.servers, found)):
-            kept = _KeptToolset(servers=found, toolset=self._assembled(config, run_allowlist, found))
+            layers = PolicyLayers(
+                organization=rules,
+                agent=config.tool_policies,
+                organization_allowlist=allowlist,
+                agent_allowlist=config.tool_allowlist,
+                run_allowlist=run_allowlist,
+            )
+            kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, found))
         _keep(self._toolsets, key, kept, MAX_TOOLSETS)
         return kept.toolset
 
-    def _assembled(self, config: AgentConfig, run_allowlist: Allowlist, found: tuple[ServerOverview, ...]) -> Toolset:
-        def permitted(name: str) -> bool:
-            return allows(config.tool_allowlist, name) and allows(run_allowlist, name)
+    def _assembled(self, config: AgentConfig, layers: PolicyLayers, found: tuple[ServerOverview, ...]) -> Toolset:
+        denied: dict[str, Tool] = {}
+
+        def permitted(tool: Tool) -> Tool | None:
+            policy = layers.resolve(tool.name)
+            if policy.hidden_by is not None:
+                return None
+            if policy.decision is Verdict.DENY:
+                denied.setdefault(tool.name, tool)
+                return None
+            if policy.idempotent is None or policy.idempotent is tool.repeatable:
+                return tool
+            return replace(tool, repeatable=policy.idempotent)
 
         native = [self._native[kind] for kind in NATIVE_TYPES if kind in config.tools and kind in self._native]
-        tools = {tool.name: tool for tool in native if permitted(tool.name)}
+        tools = {tool.name: tool for tool in map(permitted, native) if tool is not None}
         problems: list[str] = []
         overviews: list[ServerOverview] = []
         for overview in found:
             kept: list[Tool] = []
-            for tool in overview.tools:
-                if not permitted(tool.name):
+            for tool in map(permitted, overview.tools):
+                if tool is None:
                     continue
                 if tool.name in tools:
                     problems.append(f"{tool.name}: the name is already taken by another tool")
@@ -162,6 +189,8 @@ class ToolCatalog:
             servers=tuple(overviews),
             problems=tuple(problems),
             search_threshold=self._search_threshold,
+            denied=tuple(denied.values()),
+            policies=layers,
         )
 
     async def _server(

@@ -1,10 +1,11 @@
 """The tools of one run: what the model is shown, in a deterministic order, and where each name leads."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from application.tools.tool_search import META_TOOLS
+from domain.policy.layers import PolicyLayers, ToolPolicy
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from domain.tools.tool_index import ToolIndex
@@ -27,16 +28,32 @@ class Toolset:
     """Native tools in the order of their kinds, then MCP tools by name: the same agent always yields the same bytes,
     so that
     providers' prompt caches hit. `problems` are tools left out, one sentence each. With more than `search_threshold` MCP
-    tools the model is not shown them, but what to search for and call them with."""
+    tools the model is not shown them, but what to search for and call them with.
+
+    `denied` are tools that policy forbids: the model is not shown them, and a call is told so. Tools that no allowlist
+    has are not here at all. `policies` hold for calls of all others."""
 
     tools: tuple[Tool, ...]
     servers: tuple[ServerOverview, ...] = ()
     problems: tuple[str, ...] = ()
     search_threshold: int | None = None
+    denied: tuple[Tool, ...] = ()
+    policies: PolicyLayers = field(default_factory=PolicyLayers, compare=False)
 
     def find(self, name: str) -> Tool | None:
         """The tool of that model-facing name."""
         return self._by_name.get(name)
+
+    def find_denied(self, name: str) -> Tool | None:
+        """The tool of that name, if it is there but forbidden."""
+        return self._denied_by_name.get(name)
+
+    def policy_of(self, name: str) -> ToolPolicy:
+        """What policy says of the tool; looked up once."""
+        known = self._policies.get(name)
+        if known is None:
+            known = self._policies[name] = self.policies.resolve(name)
+        return known
 
     @cached_property
     def is_searched(self) -> bool:
@@ -63,6 +80,14 @@ class Toolset:
     @cached_property
     def _mcp_tools(self) -> tuple[Tool, ...]:
         return tuple(tool for tool in self.tools if tool.type is ToolType.MCP_TOOL)
+
+    @cached_property
+    def _policies(self) -> dict[str, ToolPolicy]:
+        return {}
+
+    @cached_property
+    def _denied_by_name(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self.denied}
 
     @cached_property
     def _by_name(self) -> dict[str, Tool]:

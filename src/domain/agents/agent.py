@@ -5,6 +5,7 @@ from datetime import datetime
 
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, OrganizationId
+from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
@@ -14,7 +15,8 @@ class AgentConfig:
     """What a version of an agent consists of.
 
     `model` and `fallback_models` are `PROVIDER:NAME`. `tools` are native kinds and `mcp_servers` slugs; absent means
-    none. `tool_allowlist` holds model-facing names or globs: None allows every tool listed, an empty one nothing.
+    none. `tool_allowlist` holds model-facing names or globs: None leaves it to the organization's, an empty one allows nothing.
+    `tool_policies` only tighten the organization's.
     """
 
     name: str
@@ -24,6 +26,7 @@ class AgentConfig:
     tools: tuple[ToolType, ...] = ()
     mcp_servers: tuple[str, ...] = ()
     tool_allowlist: tuple[str, ...] | None = None
+    tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
     enabled: bool = True
 
@@ -48,6 +51,11 @@ class AgentConfig:
         for path, entries in (("tools", self.tools), ("mcp_servers", self.mcp_servers)):
             if len(set(entries)) != len(entries):
                 wrong.append(Violation(path=path, message="names an entry twice"))
+        wrong += [
+            Violation(path=f"tool_policies.{pattern}.overridable", message="is for rules of organizations only")
+            for pattern, rule in self.tool_policies.rules
+            if rule.overridable
+        ]
         if wrong:
             raise invalid("agent_invalid", "The agent is not valid.", *wrong)
 

@@ -18,6 +18,7 @@ class AuditAction(StrEnum):
     TOOL_EXECUTED = "tool.executed"
     TOOL_FAILED = "tool.failed"
     TOOL_BLOCKED = "tool.blocked"
+    SESSION_HALTED = "session.halted"
     MCP_SERVER_CREATED = "mcp_server.created"
     MCP_SERVER_UPDATED = "mcp_server.updated"
     MCP_SERVER_DELETED = "mcp_server.deleted"

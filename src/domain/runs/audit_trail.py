@@ -7,6 +7,7 @@ from datetime import datetime
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, derived_id
 from domain.json_value import JsonObject
+from domain.policy.decision import Decision
 from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolOutcome
@@ -47,9 +48,20 @@ def run_ended_audit(run: Run, *, at: datetime, actor: str = "system") -> AuditEv
     return _run_audit(run, _ENDINGS[run.status], actor=actor, at=at, details=details)
 
 
-def tool_call_audit(run: Run, call: ToolCall, settlement: Settlement, *, actor: str | None = None) -> AuditEvent:
-    """The call was settled: by `actor`, else in the run, which acts for whoever made it."""
+def session_halted_audit(run: Run, details: JsonObject, *, at: datetime) -> AuditEvent:
+    """A run was ended by policy or a canary, as `details` say."""
+    return _run_audit(run, AuditAction.SESSION_HALTED, actor="system", at=at, details=details)
+
+
+def tool_call_audit(
+    run: Run, call: ToolCall, settlement: Settlement, *, actor: str | None = None, decision: Decision | None = None
+) -> AuditEvent:
+    """The call was settled: by `actor`, else in the run, which acts for whoever made it. `decision` is policy's word on
+    it, where it was asked."""
     result = settlement.result
+    details: JsonObject = {} if result.error_code is None else {"error": result.error_code}
+    if decision is not None:
+        details["decision"] = decision.as_json()
     return AuditEvent(
         id=AuditEventId(derived_id("aud", call.id, "settled")),
         organization_id=run.organization_id,
@@ -62,7 +74,7 @@ def tool_call_audit(run: Run, call: ToolCall, settlement: Settlement, *, actor: 
         server_id=call.server_id,
         duration_ms=settlement.duration_ms,
         arguments_digest=arguments_digest(call.params),
-        details={} if result.error_code is None else {"error": result.error_code},
+        details=details,
     )
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Select, bindparam, select
 from domain.agents.agent import Agent, AgentConfig
 from domain.ids import AgentId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
+from domain.policy.rule_json import policies_from_json, policies_to_json
 from domain.tools.capabilities import ToolType
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
 from infrastructure.persistence.paging import AnyRow
@@ -62,6 +63,7 @@ def _config_to_json(config: AgentConfig) -> JsonObject:
         "tools": [kind.value for kind in config.tools],
         "mcp_servers": list(config.mcp_servers),
         "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
+        "tool_policies": policies_to_json(config.tool_policies),
         "limits": limits_to_json(config.limits),
         "enabled": config.enabled,
     }
@@ -78,6 +80,8 @@ def _config_from_json(stored: JsonValue) -> AgentConfig:
         tools=tuple(ToolType(kind) for kind in config["tools"]),
         mcp_servers=tuple(config["mcp_servers"]),
         tool_allowlist=None if allowlist is None else tuple(allowlist),
+        # Agents stored before there were policies have none.
+        tool_policies=policies_from_json(config.get("tool_policies", {})),
         limits=limits_from_json(config["limits"]),
         enabled=config["enabled"],
     )

@@ -137,6 +137,7 @@ def use_cases(
         catalogs=WarmCatalogs(catalogs=stores.catalogs, server_catalogs=server_catalogs, clock=clock),
         connections=connections,
         switch=switch,
+        organizations=stores.organizations,
     )
     checks = AgentChecks(models=known_models, prices=prices, native_tools=catalog, servers=stores.servers)
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs

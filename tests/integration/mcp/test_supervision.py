@@ -345,6 +345,7 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
             catalogs=warm,
             connections=house.connections,
             switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state)),
+            organizations=InMemoryOrganizationStore(state),
         )
         config = an_agent(mcp_servers=tuple(server.config.slug for server in servers)).config
         began = time.monotonic()

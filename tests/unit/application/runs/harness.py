@@ -30,6 +30,7 @@ from application.tools.tool_catalog import DEFAULT_SEARCH_THRESHOLD, ToolCatalog
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import Principal
+from domain.identity.organization import Organization
 from domain.identity.role import Role as KeyRole
 from domain.ids import McpServerId, RunId, ThreadId, ToolCallId, WorkerId
 from domain.json_value import JsonObject, JsonValue
@@ -86,9 +87,9 @@ class Worker:
             leases=house.leases, clock=house.clock, worker_id=worker_id, settings=LeaseSettings()
         )
         loop = AgentLoop(
-            prepare_prompt=PreparePrompt(catalog=house.catalog, agents=house.agents),
+            prepare_prompt=PreparePrompt(catalog=house.catalog, agents=house.agents, organizations=house.organizations),
             ask_model=AskModel(models=house.model, prices=house.prices, tracer=house.tracer, clock=house.clock),
-            record_reply=RecordReply(check=CheckToolCall(schemas=house.schemas), clock=house.clock),
+            record_reply=RecordReply(check=CheckToolCall(schemas=house.schemas), runs=house.runs, clock=house.clock),
             call_tools=CallTools(
                 execute_tool=house.execute_tool,
                 box=house.box,
@@ -160,7 +161,8 @@ class RunHarness:
             catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
         )
         self.state.organizations[ORG] = an_organization()
-        switch = McpSwitch(enabled=mcp_enabled, organizations=InMemoryOrganizationStore(self.state))
+        self.organizations = InMemoryOrganizationStore(self.state)
+        switch = McpSwitch(enabled=mcp_enabled, organizations=self.organizations)
         native_tools = {tool.tool.type: tool for tool in native}
         self.catalog = ToolCatalog(
             native_tools=native_tools,
@@ -174,6 +176,7 @@ class RunHarness:
             ),
             connections=self.connections,
             switch=switch,
+            organizations=self.organizations,
             search_threshold=search_threshold,
         )
         self.execute_tool = ExecuteTool(
@@ -221,6 +224,13 @@ class RunHarness:
         self.agent = replace(self.agent, version=self.agent.version + 1, config=config)
         self.state.agents[self.agent.id].append(self.agent)
         return self.agent
+
+    def change_organization(self, **changes: object) -> Organization:
+        """A new version of the organization."""
+        before = self.state.organizations[ORG]
+        changed = replace(before, version=before.version + 1, **changes)  # type: ignore[arg-type]  # fields by name
+        self.state.organizations[ORG] = changed
+        return changed
 
     async def warm_up(self) -> None:
         """Store the catalogs of all servers that answer, as a listing before the run does."""

@@ -52,6 +52,7 @@ class House:
             catalogs=WarmCatalogs(catalogs=catalogs, server_catalogs=self.server_catalogs, clock=self.clock),
             connections=self.connections,
             switch=McpSwitch(enabled=mcp_enabled, organizations=InMemoryOrganizationStore(self.state)),
+            organizations=InMemoryOrganizationStore(self.state),
         )
 
     def add(

@@ -1,0 +1,31 @@
+"""Ending a run for a call that policy blocks with `on_block: halt`: what the model asked for stays, each call answered."""
+
+from datetime import datetime
+
+from application.runs.closing import tool_message
+from application.runs.ports import Step
+from application.runs.run_events import message_completed, run_halted
+from domain.runs.audit_trail import run_ended_audit, session_halted_audit
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run, RunStatus
+
+POLICY = "policy"
+
+
+def halted_end(run: Run, calls: tuple[ToolCall, ...], blocked: ToolCall, *, said: str | None, at: datetime) -> Step:
+    """The end of the run whose last turn asked for `calls`, all of them settled, `blocked` among them."""
+    answer = tool_message(run, calls, {}, at=at)
+    messages = () if answer is None else (answer,)
+    ended = run.ended(RunStatus.HALTED, at=at, output=said)
+    return Step(
+        run=ended,
+        messages=messages,
+        events=(
+            *(message_completed(message) for message in messages),
+            run_halted(reason=POLICY, tool_call_id=blocked.id, at=at),
+        ),
+        audit=(
+            run_ended_audit(ended, at=at),
+            session_halted_audit(ended, {"reason": POLICY, "tool_call_id": blocked.id, "tool": blocked.name}, at=at),
+        ),
+    )
