@@ -42,7 +42,7 @@ async def main():
     extractor = ProcessTextExtractor()
     await extractor.extract(b'x', 'text/plain', timeout_s=20)
     slow = b'<p ' + b' '.join(b'a%d=1' % n for n in range(2_000_000)) + b'>'
-    asyncio.get_running_loop().call_later(0.2, lambda: print('ready', flush=True))
+    print('ready', flush=True)
     await extractor.extract(slow, 'text/html', timeout_s=60)
 asyncio.run(main())
 """
@@ -291,8 +291,8 @@ async def test_reader_and_children_end_with_the_service() -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVICE, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"
+    await until(lambda: len(readers()) == 2)
     started = readers()
-    assert len(started) == 2
 
     process.kill()
     await process.wait()
