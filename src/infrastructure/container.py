@@ -126,6 +126,9 @@ from infrastructure.mcp.process_limits import parse_process_limits
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.native_tools.internet_search import InternetSearchTool
+from infrastructure.native_tools.search.provider import SearchProvider
+from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.audit_log import SqlAuditLog
 from infrastructure.persistence.cached_stores import (
@@ -360,8 +363,26 @@ def _mcp_installer(
     )
 
 
-def _native_tools(code_execution: CodeExecutionTool) -> Mapping[ToolType, NativeTool]:
-    return {ToolType.CODE_EXECUTION: code_execution}
+def _native_tools(*native: NativeTool) -> Mapping[ToolType, NativeTool]:
+    return {each.tool.type: each for each in native}
+
+
+def _website_content(egress: EgressPolicy, extractor: ProcessTextExtractor) -> WebsiteContentTool:
+    def load() -> Fetcher:
+        from infrastructure.native_tools.page_fetcher import PageFetcher
+
+        return PageFetcher(egress=egress, user_agent=f"dragoman/{version('dragoman')}")
+
+    return WebsiteContentTool(open_fetcher=load, extractor=extractor)
+
+
+def _internet_search(settings: Settings) -> InternetSearchTool:
+    def load() -> SearchProvider:
+        from infrastructure.native_tools.search.providers import open_provider
+
+        return open_provider(settings)
+
+    return InternetSearchTool(open_provider=load)
 
 
 def _displayable_tools() -> Mapping[ToolType, Tool]:
@@ -474,7 +495,13 @@ class Container(containers.DeclarativeContainer):
     )
     text_extractor: providers.Provider[ProcessTextExtractor] = providers.Singleton(ProcessTextExtractor)
     code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
-    native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(_native_tools, code_execution)
+    website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
+        _website_content, egress_policy, text_extractor
+    )
+    internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(_internet_search, settings)
+    native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(
+        _native_tools, code_execution, website_content, internet_search
+    )
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
         ToolCatalog,
         native_tools=native_tools,

@@ -56,6 +56,8 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         stack.push_async_callback(container.warm_catalogs().close)
         stack.push_async_callback(container.code_execution().close)
         stack.push_async_callback(container.text_extractor().close)
+        stack.push_async_callback(container.website_content().close)
+        stack.push_async_callback(container.internet_search().close)
         uses = container.key_uses()
         stack.push_async_callback(uses.settle)
         storing_uses = asyncio.create_task(uses.keep(), name="key-uses")

@@ -348,7 +348,7 @@ async def test_a_site_that_is_not_there_or_does_not_speak_http_is_told_so(site: 
     assert insecure.message == "The connection to 127.0.0.1 is not secure; its certificate may be wrong."
     assert (await site.failure("/nonsense")).code == "website_broken"
     assert (await site.failure("/torn")).code == "website_broken"
-    assert (await site.failure_at("http://[half/", site.tool())).code == "website_invalid_url"
+    assert (await site.failure_at("http://example.com:port/", site.tool())).code == "website_invalid_url"
     assert (await site.failure_at("example.com", site.tool())).code == "website_blocked"
 
 

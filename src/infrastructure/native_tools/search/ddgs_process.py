@@ -6,9 +6,9 @@ on stdin, writes `{"results": [[title, url, snippet]]}` or `{"fault", "detail"}`
 """
 
 import json
+import re
 import signal
 import sys
-from urllib.parse import parse_qs, urlsplit
 
 from ddgs.engines.duckduckgo import Duckduckgo
 from ddgs.exceptions import DDGSException, TimeoutException
@@ -17,6 +17,7 @@ from ddgs.results import TextResult
 _MAX_RESULTS = 20
 _CHALLENGES = ("anomaly-modal", "anomaly.js")
 """In the page that asks whether a person is searching: searches came too fast from this address."""
+_BY_WAY = re.compile(r"(?:https?:)?//(?:[\w.-]+\.)?duckduckgo\.com/l/\?uddg=(.+?)(?:&rut=\w*)?")
 _TOO_MANY = frozenset({202, 403, 418, 429})
 
 
@@ -67,11 +68,9 @@ def _fields(result: TextResult) -> tuple[str, str, str]:
 
 
 def _target(href: str) -> str:
-    """Where a result leads: DuckDuckGo may link by way of itself."""
-    parts = urlsplit(href, scheme="https")
-    if parts.path == "/l/" and (targets := parse_qs(parts.query).get("uddg")):
-        return targets[0]
-    return href
+    """Where a result leads: DuckDuckGo may link by way of itself. The library has already undone the quoting."""
+    by_way = _BY_WAY.fullmatch(href)
+    return href if by_way is None else by_way[1]
 
 
 def main() -> int:
