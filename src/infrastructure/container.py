@@ -61,12 +61,19 @@ from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.mcp.warm_catalogs import WarmCatalogs
+from application.model_providers.create_model_provider import CreateModelProvider
+from application.model_providers.delete_model_provider import DeleteModelProvider
+from application.model_providers.get_model_provider import GetModelProvider
+from application.model_providers.list_model_providers import ListModelProviders
+from application.model_providers.ports import ModelProviderStore
+from application.model_providers.update_model_provider import UpdateModelProvider
 from application.models.ports import FallbackModels, PriceTable
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun
+from application.runs.cancel_runs import CancelRuns
 from application.runs.execute_run import ExecuteRun
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.prepare_prompt import PreparePrompt
@@ -98,6 +105,7 @@ from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import Tracer
 from domain.ids import WorkerId
 from domain.mcp.server import McpServer
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.egress import EgressPolicy
@@ -107,7 +115,8 @@ from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
-from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, ProviderKind
+from infrastructure.llm.organization_providers import OrganizationProviders
+from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
@@ -135,11 +144,14 @@ from infrastructure.persistence.cached_stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
     CachedMcpServerStore,
+    CachedModelProviderStore,
     CachedOrganizationStore,
+    CachedSecretStore,
 )
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.readiness import DatabaseReadiness
@@ -151,6 +163,7 @@ from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
+from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
@@ -233,21 +246,20 @@ def _database(settings: Settings, home: Home) -> SqliteDatabase:
     return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
 
 
-def _lazy_providers() -> LazyProviders:
+def _lazy_providers(egress: EgressPolicy) -> LazyProviders:
     def load() -> OpenProviders:
         from infrastructure.http_client import HttpClients
         from infrastructure.llm.provider_models import ProviderModels
 
-        return ProviderModels(http=HttpClients().create())
+        clients = HttpClients()
+        return ProviderModels(http=clients.create(), guarded_http=clients.create(egress=egress), outbound=egress)
 
     return LazyProviders(load)
 
 
-def _routed_models(
-    model_providers: tuple[ProviderConfig, ...], lazy_providers: LazyProviders, home: Home
-) -> RoutedModels:
+def _routed_models(providers: OrganizationProviders, lazy_providers: LazyProviders, home: Home) -> RoutedModels:
     return RoutedModels(
-        providers=model_providers,
+        providers=providers,
         open_provider=lazy_providers.open,
         scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
     )
@@ -428,7 +440,12 @@ class Container(containers.DeclarativeContainer):
     servers: providers.Provider[McpServerStore] = providers.Singleton(
         CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box)
     )
-    secrets: providers.Provider[SecretStore] = providers.Singleton(SqlSecretStore, database=database, box=secret_box)
+    secrets: providers.Provider[SecretStore] = providers.Singleton(
+        CachedSecretStore, providers.Singleton(SqlSecretStore, database=database, box=secret_box)
+    )
+    model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
+        CachedModelProviderStore, providers.Singleton(SqlModelProviderStore, database=database, box=secret_box)
+    )
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
         SqlOAuthStore, database=database, box=secret_box
     )
@@ -445,11 +462,18 @@ class Container(containers.DeclarativeContainer):
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
     # Models.
-    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(_lazy_providers)
+    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(_lazy_providers, egress_policy)
     model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(_model_providers, settings)
     prices: providers.Provider[LazyPriceTable] = providers.Singleton(_prices, model_providers)
+    organization_providers: providers.Provider[OrganizationProviders] = providers.Singleton(
+        OrganizationProviders,
+        environment=model_providers,
+        providers=model_provider_store,
+        secrets=secrets,
+        organizations=organizations,
+    )
     routed_models: providers.Provider[RoutedModels] = providers.Singleton(
-        _routed_models, model_providers, lazy_providers, home
+        _routed_models, organization_providers, lazy_providers, home
     )
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 
@@ -542,7 +566,9 @@ class Container(containers.DeclarativeContainer):
     )
     agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
         AgentLoop,
-        prepare_prompt=providers.Singleton(PreparePrompt, catalog=tool_catalog, agents=agents, organizations=organizations),
+        prepare_prompt=providers.Singleton(
+            PreparePrompt, catalog=tool_catalog, agents=agents, organizations=organizations
+        ),
         ask_model=providers.Singleton(AskModel, models=models, prices=prices, tracer=tracer, clock=clock),
         record_reply=providers.Singleton(
             RecordReply, check=providers.Singleton(CheckToolCall, schemas=schemas), runs=runs, clock=clock
@@ -593,6 +619,16 @@ class Container(containers.DeclarativeContainer):
     )
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(
         CancelRun, runs=runs, agents=agents, queue=run_queue, connections=connections, tracer=tracer, clock=clock
+    )
+    cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
+        CancelRuns,
+        unfinished=providers.Singleton(SqlUnfinishedRuns, database=database),
+        cancel_run=cancel_run,
+        agents=agents,
+        servers=servers,
+        audit_log=audit_log,
+        clock=clock,
+        ids=ids,
     )
     watch_run: providers.Provider[WatchRun] = providers.Singleton(WatchRun, runs=runs, wakeups=wakeups, clock=clock)
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)
@@ -761,6 +797,23 @@ class Container(containers.DeclarativeContainer):
         RevokeApiKey, identities=identities, cache=token_cache, clock=clock, ids=ids
     )
     list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(ListAuditEvents, audit_log=audit_log)
+
+    # Model providers.
+    create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
+        CreateModelProvider, providers=model_provider_store, outbound=egress_policy, clock=clock, ids=ids
+    )
+    update_model_provider: providers.Provider[UpdateModelProvider] = providers.Singleton(
+        UpdateModelProvider, providers=model_provider_store, outbound=egress_policy, clock=clock, ids=ids
+    )
+    get_model_provider: providers.Provider[GetModelProvider] = providers.Singleton(
+        GetModelProvider, providers=model_provider_store
+    )
+    list_model_providers: providers.Provider[ListModelProviders] = providers.Singleton(
+        ListModelProviders, providers=model_provider_store
+    )
+    delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
+        DeleteModelProvider, providers=model_provider_store, clock=clock, ids=ids
+    )
 
     # Secrets.
     set_secret: providers.Provider[SetSecret] = providers.Singleton(

@@ -12,6 +12,9 @@ import httpx
 from aiohttp.abc import AbstractResolver
 from httpx_aiohttp import AiohttpTransport
 
+from infrastructure.egress import EgressPolicy
+from infrastructure.egress_resolver import GuardedResolver
+
 
 class HttpClients:
     """Makes httpx clients: one per purpose, all over one SSL context (loading the CA bundle costs ~30 ms of CPU).
@@ -29,16 +32,19 @@ class HttpClients:
         max_connections: int = 1000,
         keepalive_s: float = 60.0,
         resolver: AbstractResolver | None = None,
+        egress: EgressPolicy | None = None,
     ) -> httpx.AsyncClient:
         """A client. `pool_timeout_s` bounds waiting for a connection and making it (TLS included), `read_timeout_s`
-        each wait for bytes. `resolver` replaces the system's, for callers that vet addresses."""
+        each wait for bytes. `resolver` replaces the system's, for callers that vet addresses. With `egress`, names resolve to
+        permitted addresses only; URLs that write an address out are the caller's to look at."""
 
         def open_session() -> aiohttp.ClientSession:
             connector = aiohttp.TCPConnector(
                 ssl=self._ssl_context,
                 limit=max_connections,
                 keepalive_timeout=keepalive_s,
-                resolver=resolver,
+                # Made here, since it wants a running loop.
+                resolver=resolver if egress is None else GuardedResolver(egress, resolver or aiohttp.DefaultResolver()),
             )
             return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 

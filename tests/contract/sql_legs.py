@@ -16,12 +16,15 @@ from infrastructure.persistence.cached_stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
     CachedMcpServerStore,
+    CachedModelProviderStore,
     CachedOrganizationStore,
+    CachedSecretStore,
 )
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.run_journal import SqlRunJournal
@@ -30,6 +33,7 @@ from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
+from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
 
@@ -56,6 +60,8 @@ def sql_stores(database: Database) -> Stores:
         organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
         secrets=SqlSecretStore(database=database, box=MirrorBox()),
+        model_providers=SqlModelProviderStore(database=database, box=MirrorBox()),
+        unfinished_runs=SqlUnfinishedRuns(database=database),
         runs=SqlRunStore(database=database, wakeups=wakeups),
         leases=SqlRunLeases(database=database, wakeups=wakeups),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
@@ -103,6 +109,8 @@ class CachedSqliteLeg(SqliteLeg):
                 servers=CachedMcpServerStore(stores.servers),
                 catalogs=CachedMcpCatalogStore(stores.catalogs),
                 organizations=CachedOrganizationStore(stores.organizations),
+                secrets=CachedSecretStore(stores.secrets),
+                model_providers=CachedModelProviderStore(stores.model_providers),
             )
 
 

@@ -11,7 +11,9 @@ from application.agents.ports import AgentStore
 from application.audit.ports import AuditLog
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
+from application.model_providers.ports import ModelProviderStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
+from application.runs.unfinished_runs import UnfinishedRuns
 from application.secrets.ports import SecretStore
 from application.threads.ports import ThreadStore
 from domain.identity.organization import Organization
@@ -22,11 +24,13 @@ from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.model_providers import InMemoryModelProviderStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
+from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,9 @@ class Stores:
     organizations: OrganizationStore
     audit: AuditLog
     secrets: SecretStore
+    model_providers: ModelProviderStore
     runs: RunStore
+    unfinished_runs: UnfinishedRuns
     leases: RunLeases
     journal: RunJournal
     wakeups: Wakeups
@@ -76,7 +82,9 @@ class InMemoryLeg:
             organizations=InMemoryOrganizationStore(state),
             audit=InMemoryAuditLog(state),
             secrets=InMemorySecretStore(state),
+            model_providers=InMemoryModelProviderStore(state),
             runs=InMemoryRunStore(state, wakeups),
+            unfinished_runs=InMemoryUnfinishedRuns(state),
             leases=InMemoryRunLeases(state, wakeups),
             journal=InMemoryRunJournal(state, wakeups),
             wakeups=wakeups,

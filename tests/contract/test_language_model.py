@@ -14,13 +14,15 @@ from llmock.scenarios import Reply, ToolCall
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, TextDelta, ToolChoice
 from domain.json_value import JsonObject
+from domain.model_providers.provider import ProviderKind
+from infrastructure.egress import EgressPolicy
 from infrastructure.http_client import HttpClients
 from infrastructure.llm.provider_models import ProviderModels
-from infrastructure.llm.providers import ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import ScriptedModels
 from tests.builders import a_tool
-from tests.unit.llm.model_requests import a_request, all_events
+from tests.unit.llm.model_requests import SomeProviders, a_request, all_events
 
 TEXT = "one two three four five six seven eight nine ten eleven twelve"
 CALLS: tuple[tuple[str, JsonObject], ...] = (
@@ -73,7 +75,7 @@ def scripted_backend(folder: Path) -> Backend:
     scripted = ScriptedModels([folder], sleep=sleep)
     return Backend(
         name="scripted:s.yaml",
-        model=RoutedModels(providers=(), open_provider=_no_provider, scripted=scripted),
+        model=RoutedModels(providers=SomeProviders(), open_provider=_no_provider, scripted=scripted),
         say=write,
         say_and_hang=lambda text: write(text, delay_ms=1),
         was_cut_off=was_cut_off,
@@ -98,7 +100,9 @@ def provider_backend(kind: ProviderKind, llmock: LLMock, http: httpx.AsyncClient
     return Backend(
         name=f"{kind}:test",
         model=RoutedModels(
-            providers=[provider], open_provider=ProviderModels(http=http).open, scripted=ScriptedModels([folder])
+            providers=SomeProviders(provider),
+            open_provider=ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy()).open,
+            scripted=ScriptedModels([folder]),
         ),
         say=say,
         say_and_hang=lambda text: _void(llmock.reply(text).stall(after_chunks=6, seconds=30)),

@@ -72,7 +72,7 @@ async def test_a_secret_that_a_server_names_is_kept_and_the_refusal_names_the_se
     await stores.secrets.put(a_secret(), VALUE, set_())
     await stores.servers.add(a_server(config=USING), an_audit_event(2, action=AuditAction.MCP_SERVER_CREATED))
 
-    assert await stores.secrets.users(ORG, "TOKEN") == (SecretUser(server_id=SERVER, slug="tickets"),)
+    assert await stores.secrets.users(ORG, "TOKEN") == (SecretUser(server_id=SERVER, name="tickets"),)
     assert await stores.secrets.users(ORG, "OTHER") == ()
     with pytest.raises(ServiceError) as refused:
         await stores.secrets.delete(ORG, "TOKEN", deleted())

@@ -54,7 +54,9 @@ class AgentChecks:
             )
         except ServiceError as error:
             wrong += error.violations
-        wrong += self._model_violations(organization_id, settings, reported={violation.path for violation in wrong})
+        wrong += await self._model_violations(
+            organization_id, settings, reported={violation.path for violation in wrong}
+        )
         if not wrong:
             wrong += cost_limit_violations(self._prices, settings.limits, (settings.model, *settings.fallback_models))
         wrong += self._tool_violations(settings)
@@ -63,7 +65,7 @@ class AgentChecks:
             raise invalid("agent_invalid", "The agent is not valid.", *wrong)
         return config
 
-    def _model_violations(
+    async def _model_violations(
         self, organization_id: OrganizationId, settings: AgentSettings, *, reported: set[str]
     ) -> list[Violation]:
         named = {"model": settings.model}
@@ -71,7 +73,7 @@ class AgentChecks:
         return [
             Violation(path=path, message=problem)
             for path, model in named.items()
-            if path not in reported and (problem := self._models.problem_with(organization_id, model)) is not None
+            if path not in reported and (problem := await self._models.problem_with(organization_id, model)) is not None
         ]
 
     def _tool_violations(self, settings: AgentSettings) -> list[Violation]:

@@ -46,7 +46,7 @@ class AgentStore(Protocol):
 class ModelDirectory(Protocol):
     """Which models can be reached."""
 
-    def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
+    async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or None if it can."""
         ...
 

@@ -86,7 +86,7 @@ class StartRun:
             if earlier is not None:
                 return StartedRun(run=earlier, created=False)
         agent = await self._agent(command)
-        model = self._model(command, agent)
+        model = await self._model(command, agent)
         limits = agent.config.limits.narrowed_by(command.limits)
         unenforceable = cost_limit_violations(
             self._prices, limits, dict.fromkeys((model, *agent.config.fallback_models))
@@ -136,7 +136,7 @@ class StartRun:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
 
-    def _model(self, command: StartRunCommand, agent: Agent) -> str:
+    async def _model(self, command: StartRunCommand, agent: Agent) -> str:
         model = command.model or agent.config.model
         if model not in agent.config.models:
             raise ServiceError(
@@ -144,7 +144,7 @@ class StartRun:
                 ErrorKind.FORBIDDEN,
                 f"The model {model!r} is neither the agent's nor one of its fallbacks: {', '.join(agent.config.models)}.",
             )
-        problem = self._models.problem_with(command.principal.organization_id, model)
+        problem = await self._models.problem_with(command.principal.organization_id, model)
         if problem is not None:
             raise invalid(
                 "model_unavailable", f"The model {model!r} cannot be used.", Violation(path="model", message=problem)

@@ -12,10 +12,10 @@ from domain.secrets.secret import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretUser:
-    """An MCP server whose configuration names a secret."""
+    """What names a secret in its configuration: an MCP server by its slug, or a model provider by its name."""
 
-    server_id: McpServerId
-    slug: str
+    name: str
+    server_id: McpServerId | None = None
 
 
 class SecretStore(Protocol):
@@ -39,7 +39,7 @@ class SecretStore(Protocol):
         ...
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
-        """What names the secret, whether or not it exists, by slug."""
+        """What names the secret, whether or not it exists: servers by slug, then model providers by name."""
         ...
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
@@ -83,6 +83,12 @@ ForgetServer = Callable[[OrganizationId, McpServerId], Awaitable[None]]
 
 
 def users_in_words(users: tuple[SecretUser, ...]) -> str:
-    """The users for a person: `the MCP servers files, mail`."""
-    noun = "the MCP server" if len(users) == 1 else "the MCP servers"
-    return f"{noun} {', '.join(user.slug for user in users)}"
+    """The users for a person: `the MCP servers files, mail and the model provider acme`."""
+    servers = [user.name for user in users if user.server_id is not None]
+    providers = [user.name for user in users if user.server_id is None]
+    named = [
+        f"the {noun}{'' if len(names) == 1 else 's'} {', '.join(names)}"
+        for noun, names in (("MCP server", servers), ("model provider", providers))
+        if names
+    ]
+    return " and ".join(named)

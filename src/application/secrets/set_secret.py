@@ -31,7 +31,7 @@ class SetSecretResult:
 
 class SetSecret:
     """Admins set secrets of their organization. The value cannot be read back. A new value reaches the servers that use
-    it with their next connection; open ones are closed once their calls are done. Audited `secret.set`, without the
+    it with their next connection (open ones are closed once their calls are done) and model providers with the next call. Audited `secret.set`, without the
     value."""
 
     def __init__(self, *, secrets: SecretStore, forget_server: ForgetServer, clock: Clock, ids: IdSource) -> None:
@@ -51,7 +51,8 @@ class SetSecret:
         audit = audit_entry(principal, AuditAction.SECRET_SET, command.name, ids=self._ids, at=now)
         created = await self._secrets.put(secret, command.value, audit)
         for user in await self._secrets.users(organization_id, command.name):
-            await self._forget_server(organization_id, user.server_id)
+            if user.server_id is not None:
+                await self._forget_server(organization_id, user.server_id)
         stored = secret if created else await self._secrets.get(organization_id, command.name)
         if stored is None:
             raise not_found("secret", command.name)

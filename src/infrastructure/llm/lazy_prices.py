@@ -5,8 +5,8 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from application.models.ports import PriceTable
+from domain.model_providers.provider import SCRIPTED
 from domain.runs.usage import ModelUsage
-from infrastructure.llm.providers import SCRIPTED
 
 
 class LazyPriceTable:

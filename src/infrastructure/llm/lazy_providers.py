@@ -10,14 +10,14 @@ from infrastructure.llm.providers import ProviderConfig
 
 
 class OpenProviders(Protocol):
-    """Adapters by provider, over one HTTP client."""
+    """Adapters by provider, over HTTP clients that they share."""
 
     def open(self, provider: ProviderConfig) -> LanguageModel:
         """The models of a provider."""
         ...
 
     async def close(self) -> None:
-        """Close the HTTP client."""
+        """Close the HTTP clients."""
         ...
 
 

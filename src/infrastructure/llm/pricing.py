@@ -10,6 +10,7 @@ from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
 from genai_prices.data_snapshot import get_snapshot
 
+from domain.model_providers.provider import ProviderKind
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.providers import ProviderConfig
 
@@ -20,8 +21,9 @@ class GenaiPriceTable:
     """PriceTable over the configured providers.
 
     A model is looked up by the address of its provider, so that gateways with prices of their own are known as such, and
-    else by the wire the provider speaks: a proxy in front of a vendor is priced as the vendor. A model that is in
-    neither place has no price. Prices are those of the day.
+    else by the wire the provider speaks: a proxy in front of a vendor is priced as the vendor. A provider that is not among
+    the configured ones is an organization's, and priced as the vendor of the model it names. A model that is in none of
+    these places has no price. Prices are those of the day.
     """
 
     def __init__(self, providers: Iterable[ProviderConfig]) -> None:
@@ -60,8 +62,11 @@ class GenaiPriceTable:
         provider_name, _, name = model.partition(":")
         provider = self._providers.get(provider_name)
         if provider is None:
-            return None
-        for provider_id, address in ((None, provider.base_url), (provider.kind.value, None)):
+            # One that an organization added: which wire it speaks is told by which vendor's model it is named after.
+            places: tuple[tuple[str | None, str | None], ...] = tuple((kind.value, None) for kind in ProviderKind)
+        else:
+            places = ((None, provider.base_url), (provider.kind.value, None))
+        for provider_id, address in places:
             try:
                 seller, _ = self._snapshot.find_provider_model(name, None, provider_id, address)
             except LookupError:

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 
 from application.models.ports import ModelError
+from infrastructure.egress import EgressBlockedError
 
 MAX_ERROR_BYTES = 64 * 1024
 
@@ -80,7 +81,23 @@ def error_of_transport(exc: httpx.HTTPError, *, streaming: bool) -> ModelError:
         return stalled() if streaming else timed_out()
     if streaming:
         return ModelError("model_unavailable", "The connection to the model broke off.", retryable=True)
+    blocked = _blocked(exc)
+    if blocked is not None:
+        return address_refused(blocked.reason)
     return ModelError("model_unavailable", "The model provider could not be reached.", retryable=True)
+
+
+def address_refused(reason: str) -> ModelError:
+    """The provider is at an address that may not be reached. `reason` is safe to show."""
+    return ModelError("model_rejected", f"The model provider cannot be asked. {reason}", retryable=False)
+
+
+def _blocked(exc: BaseException) -> EgressBlockedError | None:
+    """The egress guard's refusal, if that is at the bottom of it."""
+    cause: BaseException | None = exc
+    while cause is not None and not isinstance(cause, EgressBlockedError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def stalled() -> ModelError:

@@ -1,27 +1,16 @@
 """A provider of models as a value: where it is reached and with which key."""
 
-import re
 from dataclasses import dataclass, field
-from enum import StrEnum
 from urllib.parse import urlsplit
 
-
-class ProviderKind(StrEnum):
-    """The wire a provider speaks; values are part of the public contract."""
-
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-
-
-OFFICIAL_BASE_URLS = {
-    ProviderKind.OPENAI: "https://api.openai.com/v1",
-    ProviderKind.ANTHROPIC: "https://api.anthropic.com",
-}
-SCRIPTED = "scripted"
-"""The provider that needs no network, always there; its models are scripts."""
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_KEY = re.compile(r"[\x21-\x7e]+")
+from domain.model_providers.provider import (
+    OFFICIAL_BASE_URLS,
+    SCRIPTED,
+    ProviderKind,
+    base_url_fault,
+    is_legal_api_key,
+    is_legal_provider_name,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +19,8 @@ class ProviderConfig:
 
     `base_url` is as the provider's own clients take it (`https://api.openai.com/v1`, `https://api.anthropic.com`);
     `api_key` None sends none, for servers that want none. Providers whose models cannot see get `image_input` False:
-    images then reach them described in words. Raises ValueError for values that cannot work, never naming the key.
+    images then reach them described in words. `guarded` is False for those that the operator set up, whose addresses are
+    not held to the egress guard. Raises ValueError for values that cannot work, never naming the key.
     """
 
     name: str
@@ -38,19 +28,16 @@ class ProviderConfig:
     base_url: str
     api_key: str | None = field(default=None, repr=False)
     image_input: bool = True
+    guarded: bool = False
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name) or self.name == SCRIPTED:
+        if not is_legal_provider_name(self.name):
             raise ValueError(f"provider name {self.name!r} must match [a-z0-9][a-z0-9_-]* and not be {SCRIPTED!r}")
-        if self.api_key is not None and not _KEY.fullmatch(self.api_key):
+        if self.api_key is not None and not is_legal_api_key(self.api_key):
             raise ValueError(f"the API key of provider {self.name!r} must be printable ASCII without spaces")
-        url = urlsplit(self.base_url)
-        if url.username is not None or url.password is not None:
-            raise ValueError(f"the base URL of provider {self.name!r} must not hold credentials")
-        if url.scheme not in {"http", "https"} or not url.hostname:
-            raise ValueError(f"the base URL of provider {self.name!r} must look like {OFFICIAL_BASE_URLS[self.kind]}")
-        if url.query or url.fragment:
-            raise ValueError(f"the base URL of provider {self.name!r} must not hold a query or fragment")
+        fault = base_url_fault(self.base_url, self.kind)
+        if fault is not None:
+            raise ValueError(f"the base URL of provider {self.name!r} {fault}")
 
     @property
     def is_official(self) -> bool:

@@ -1,58 +1,103 @@
 """Every model under its name `PROVIDER:NAME`: which adapter answers for it, and why one cannot be used."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Protocol
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelRequest
 from domain.ids import OrganizationId
-from infrastructure.llm.providers import SCRIPTED, ProviderConfig
+from domain.model_providers.provider import SCRIPTED
+from infrastructure.llm.organization_providers import ProviderUnusableError
+from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.scripted import ScriptedModels
+
+MAX_OPEN = 1_000
+"""Providers that are kept open. Opening one costs little: connections belong to the HTTP client, which all share."""
+
+
+class Providers(Protocol):
+    """The providers of each organization."""
+
+    async def find(self, organization_id: OrganizationId, name: str) -> ProviderConfig | None:
+        """The provider with its key, or None. Raises ProviderUnusableError."""
+        ...
+
+    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
+        """The names there are, sorted."""
+        ...
 
 
 class RoutedModels:
-    """LanguageModel and ModelDirectory over the configured providers and the scripted models. A provider is opened when
-    it is first asked for."""
+    """LanguageModel and ModelDirectory over each organization's providers and the scripted models. A provider is opened
+    when it is first asked for, and anew once its address or key is another."""
 
     def __init__(
         self,
         *,
-        providers: Iterable[ProviderConfig],
+        providers: Providers,
         open_provider: Callable[[ProviderConfig], LanguageModel],
         scripted: ScriptedModels,
+        max_open: int = MAX_OPEN,
     ) -> None:
-        self._providers = {provider.name: provider for provider in providers}
+        self._providers = providers
         self._open_provider = open_provider
         self._scripted = scripted
-        self._opened: dict[str, LanguageModel] = {}
+        self._max_open = max_open
+        self._opened: OrderedDict[tuple[OrganizationId, str], tuple[ProviderConfig, LanguageModel]] = OrderedDict()
 
-    def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
+    async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         """One sentence saying why `PROVIDER:NAME` cannot be used, or None. Makes no request."""
         provider_name, colon, name = model.partition(":")
         if not colon or not provider_name or not name:
             return f"A model is named PROVIDER:NAME, such as openai:gpt-5-mini or scripted:hello.yaml, not {model!r}."
         if provider_name == SCRIPTED:
             return self._scripted.problem_with(name)
-        return self._problem_with_provider(provider_name)
+        try:
+            await self._usable(organization_id, provider_name)
+        except ProviderUnusableError as unusable:
+            return unusable.reason
+        return None
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The reply of the adapter behind the provider's name. Raises ModelError `model_rejected` for what
         `problem_with` objects to."""
+        events = await self._events(request)
+        try:
+            async for event in events:
+                yield event
+        finally:
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
+
+    async def _events(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         provider_name = request.model.partition(":")[0]
         if provider_name == SCRIPTED:
             return self._scripted.stream(request)
-        problem = self._problem_with_provider(provider_name)
-        if problem is not None:
-            raise ModelError("model_rejected", problem, retryable=False)
-        opened = self._opened.get(provider_name)
-        if opened is None:
-            opened = self._open_provider(self._providers[provider_name])
-            self._opened[provider_name] = opened
-        return opened.stream(request)
+        try:
+            provider = await self._usable(request.organization_id, provider_name)
+        except ProviderUnusableError as unusable:
+            raise ModelError("model_rejected", unusable.reason, retryable=False) from unusable
+        return self._open(request.organization_id, provider).stream(request)
 
-    def _problem_with_provider(self, provider_name: str) -> str | None:
-        provider = self._providers.get(provider_name)
+    async def _usable(self, organization_id: OrganizationId, name: str) -> ProviderConfig:
+        provider = await self._providers.find(organization_id, name)
         if provider is None:
-            known = ", ".join(sorted([*self._providers, SCRIPTED]))
-            return f"There is no model provider {provider_name!r}; there are: {known}."
+            known = ", ".join(sorted([*await self._providers.names(organization_id), SCRIPTED]))
+            raise ProviderUnusableError(f"There is no model provider {name!r}; there are: {known}.")
         if provider.lacks_key:
-            return f"The model provider {provider_name!r} has no API key; set {provider.kind.upper()}_API_KEY."
-        return None
+            hint = "give it one" if provider.guarded else f"set {provider.kind.upper()}_API_KEY"
+            raise ProviderUnusableError(f"The model provider {name!r} has no API key; {hint}.")
+        return provider
+
+    def _open(self, organization_id: OrganizationId, provider: ProviderConfig) -> LanguageModel:
+        place = (organization_id, provider.name)
+        known = self._opened.get(place)
+        if known is not None and known[0] == provider:
+            self._opened.move_to_end(place)
+            return known[1]
+        opened = self._open_provider(provider)
+        self._opened[place] = (provider, opened)
+        self._opened.move_to_end(place)
+        if len(self._opened) > self._max_open:
+            self._opened.popitem(last=False)
+        return opened

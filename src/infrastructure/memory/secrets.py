@@ -45,7 +45,7 @@ class InMemorySecretStore:
         users = await self.users(organization_id, name)
         if users:
             detail = f"The secret {name!r} is used by {users_in_words(users)}."
-            raise conflict("secret_in_use", detail, used_by=", ".join(user.slug for user in users))
+            raise conflict("secret_in_use", detail, used_by=", ".join(user.name for user in users))
         del self._state.secrets[organization_id, name]
         self._state.record(audit)
         return True
@@ -53,11 +53,19 @@ class InMemorySecretStore:
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
         """What names the secret."""
         found = [
-            SecretUser(server_id=server.id, slug=server.config.slug)
+            SecretUser(server_id=server.id, name=server.config.slug)
             for server in self._state.servers.values()
             if server.organization_id == organization_id and name in server.config.secret_names
         ]
-        return tuple(sorted(found, key=lambda user: user.slug))
+        providers = [
+            SecretUser(name=provider.name)
+            for provider in self._state.model_providers.values()
+            if provider.organization_id == organization_id and provider.secret_name == name
+        ]
+        return (
+            *sorted(found, key=lambda user: user.name),
+            *sorted(providers, key=lambda user: user.name),
+        )
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
         """The value."""

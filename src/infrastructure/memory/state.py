@@ -36,6 +36,7 @@ from domain.ids import (
 )
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
+from domain.model_providers.provider import ModelProvider
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
@@ -101,6 +102,7 @@ class InMemoryState:
         self.deleted_agents: set[AgentId] = set()
         self.servers: dict[McpServerId, McpServer] = {}
         self.catalogs: dict[McpServerId, McpCatalog] = {}
+        self.model_providers: dict[tuple[OrganizationId, str], ModelProvider] = {}
         self.secrets: dict[tuple[OrganizationId, str], tuple[Secret, str]] = {}
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}

@@ -3,6 +3,8 @@
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
+from application.model_providers.ports import ModelProviderStore
+from application.secrets.ports import SecretStore, SecretUser
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
@@ -12,11 +14,14 @@ from domain.ids import AgentId, McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import PinnedTool, pinned_tool
 from domain.mcp.server import McpServer
+from domain.model_providers.provider import ModelProvider
+from domain.secrets.secret import Secret
 from infrastructure.persistence.row_cache import RowCache
 
 ORGANIZATIONS = 1_000
 AGENTS = 1_000
 SERVERS = 1_000
+SECRETS = 1_000
 
 
 class CachedAgentStore:
@@ -95,6 +100,84 @@ class CachedOrganizationStore:
             await self._organizations.save(changed, expected_version=expected_version, audit=audit)
         finally:
             self._kept.clear()
+
+
+class CachedModelProviderStore:
+    """`ModelProviderStore` that remembers an organization's providers, decrypted: they are looked at before every model
+    call."""
+
+    def __init__(self, providers: ModelProviderStore) -> None:
+        self._providers = providers
+        self._kept: RowCache[OrganizationId, tuple[ModelProvider, ...]] = RowCache(ORGANIZATIONS)
+
+    async def add(self, provider: ModelProvider, audit: AuditEvent) -> None:
+        """Store a new provider."""
+        try:
+            await self._providers.add(provider, audit)
+        finally:
+            self._kept.drop(provider.organization_id)
+
+    async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+        try:
+            await self._providers.save(changed, expected_version=expected_version, audit=audit)
+        finally:
+            self._kept.drop(changed.organization_id)
+
+    async def all(self, organization_id: OrganizationId) -> tuple[ModelProvider, ...]:
+        """The organization's providers; that there are none is remembered too."""
+        found = await self._kept.get(organization_id, lambda: self._providers.all(organization_id))
+        return found or ()
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[ModelProvider]:
+        """Providers, from the database."""
+        return await self._providers.page(organization_id, request)
+
+    async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
+        """Remove the provider."""
+        try:
+            return await self._providers.delete(organization_id, name, audit)
+        finally:
+            self._kept.drop(organization_id)
+
+
+class CachedSecretStore:
+    """`SecretStore` that remembers values lately needed: a model provider's key may be one, and is sent with every model
+    call."""
+
+    def __init__(self, secrets: SecretStore) -> None:
+        self._secrets = secrets
+        self._kept: RowCache[tuple[OrganizationId, str], str] = RowCache(SECRETS)
+
+    async def put(self, secret: Secret, value: str, audit: AuditEvent) -> bool:
+        """Store a secret, or a new value."""
+        try:
+            return await self._secrets.put(secret, value, audit)
+        finally:
+            self._kept.drop((secret.organization_id, secret.name))
+
+    async def get(self, organization_id: OrganizationId, name: str) -> Secret | None:
+        """Its dates, from the database."""
+        return await self._secrets.get(organization_id, name)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
+        """Secrets, from the database."""
+        return await self._secrets.page(organization_id, request)
+
+    async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
+        """Remove a secret that nothing uses."""
+        try:
+            return await self._secrets.delete(organization_id, name, audit)
+        finally:
+            self._kept.drop((organization_id, name))
+
+    async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
+        """What names the secret, from the database."""
+        return await self._secrets.users(organization_id, name)
+
+    async def value(self, organization_id: OrganizationId, name: str) -> str | None:
+        """The value."""
+        return await self._kept.get((organization_id, name), lambda: self._secrets.value(organization_id, name))
 
 
 class CachedMcpServerStore:

@@ -15,7 +15,7 @@ from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow, newest_first
-from infrastructure.persistence.tables import mcp_server, secret
+from infrastructure.persistence.tables import mcp_server, model_provider, secret
 
 _dates = (secret.c.organization_id, secret.c.name, secret.c.created_at, secret.c.updated_at)
 _of = (secret.c.organization_id == bindparam("of_organization"), secret.c.name == bindparam("named"))
@@ -33,6 +33,15 @@ _servers = (
     select(mcp_server.c.id, mcp_server.c.slug, mcp_server.c.config)
     .where(mcp_server.c.organization_id == bindparam("of_organization"))
     .order_by(mcp_server.c.slug)
+)
+
+_providers = (
+    select(model_provider.c.name)
+    .where(
+        model_provider.c.organization_id == bindparam("of_organization"),
+        model_provider.c.secret_name == bindparam("named"),
+    )
+    .order_by(model_provider.c.name)
 )
 
 
@@ -92,7 +101,7 @@ class SqlSecretStore:
             users = _users(connection, organization_id, name)
             if users:
                 detail = f"The secret {name!r} is used by {users_in_words(users)}."
-                raise conflict("secret_in_use", detail, used_by=", ".join(user.slug for user in users))
+                raise conflict("secret_in_use", detail, used_by=", ".join(user.name for user in users))
             connection.execute(_delete, wanted)
             record(connection, audit)
             return True
@@ -116,11 +125,13 @@ def _wanted(organization_id: OrganizationId, name: str) -> dict[str, str]:
 
 def _users(connection: Connection, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
     rows = connection.execute(_servers, {"of_organization": organization_id})
-    return tuple(
-        SecretUser(server_id=McpServerId(row.id), slug=row.slug)
+    servers = [
+        SecretUser(server_id=McpServerId(row.id), name=row.slug)
         for row in rows
         if name in cast("dict[str, list[str]]", row.config).get("secrets", ())
-    )
+    ]
+    providers = connection.execute(_providers, _wanted(organization_id, name)).scalars()
+    return (*servers, *(SecretUser(name=provider) for provider in providers))
 
 
 def _secret_of(row: AnyRow) -> Secret:

@@ -6,11 +6,19 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select
 
 from application.secrets.ports import Reencryption
 from infrastructure.persistence.database import Database
-from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant, secret, tool_call
+from infrastructure.persistence.tables import (
+    mcp_server,
+    model_provider,
+    oauth_authorization,
+    oauth_grant,
+    secret,
+    tool_call,
+)
 
 ENCRYPTED: tuple["Column[bytes]", ...] = (
     mcp_server.c.secrets,
     secret.c.value,
+    model_provider.c.api_key,
     oauth_grant.c.sealed,
     oauth_authorization.c.sealed,
     tool_call.c.input,

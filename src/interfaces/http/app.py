@@ -13,6 +13,7 @@ from interfaces.http.auth import authentication
 from interfaces.http.bodies import BodyDecoding
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
+from interfaces.http.model_providers.routes import model_providers_routes
 from interfaces.http.oauth.routes import oauth_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
 from interfaces.http.organization.routes import organization_routes
@@ -59,6 +60,7 @@ def create_app(
             *audit_routes(),
             *api_keys_routes(),
             *secrets_routes(),
+            *model_providers_routes(),
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={

@@ -10,6 +10,7 @@ AgentPath = Annotated[str, PathParameter(description="The id or the name of an a
 ServerPath = Annotated[str, PathParameter(description="The id or the slug of an MCP server.")]
 KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
 OrganizationPath = Annotated[str, PathParameter(description="The id of an organization.")]
+ProviderPath = Annotated[str, PathParameter(description="The name of a model provider.")]
 SecretPath = Annotated[str, PathParameter(description="The name of a secret.")]
 OptionalThreadPath = Annotated[str | None, PathParameter(description="The id of a thread.")]
 ToolPath = Annotated[str, PathParameter(description="The server's own name of a tool.")]

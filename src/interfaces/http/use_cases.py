@@ -36,7 +36,13 @@ from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
+from application.model_providers.create_model_provider import CreateModelProvider
+from application.model_providers.delete_model_provider import DeleteModelProvider
+from application.model_providers.get_model_provider import GetModelProvider
+from application.model_providers.list_model_providers import ListModelProviders
+from application.model_providers.update_model_provider import UpdateModelProvider
 from application.runs.cancel_run import CancelRun
+from application.runs.cancel_runs import CancelRuns
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
@@ -98,6 +104,7 @@ class UseCases:
     start_run: StartRun
     resume_run: ResumeRun
     cancel_run: CancelRun
+    cancel_runs: CancelRuns
     watch_run: WatchRun
     get_run: GetRun
     list_runs: ListRuns
@@ -119,6 +126,12 @@ class UseCases:
     list_secrets: ListSecrets
     delete_secret: DeleteSecret
     rotate_secret_key: RotateSecretKey
+
+    create_model_provider: CreateModelProvider
+    list_model_providers: ListModelProviders
+    get_model_provider: GetModelProvider
+    update_model_provider: UpdateModelProvider
+    delete_model_provider: DeleteModelProvider
 
 
 class Readiness(Protocol):

@@ -19,6 +19,7 @@ from domain.runs.ledger import ToolCallState
 from domain.tools.elicitation import Elicitation, InputRound
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.secrets import SecretBox
 from interfaces.http.app import create_app
@@ -38,6 +39,8 @@ COLOUR = InputRound(
         ),
     ),
 )
+STALE = 300
+"""Secret values that wait for the newest key."""
 PLATFORM = "dgm_platform-key-of-the-first-organization"
 OTHER_ADMIN = "dgm_admin-of-the-other-organization"
 
@@ -145,7 +148,8 @@ class House:
         self._stores = in_memory_stores(self._state, self._wakeups)
         self._worker = ObedientWorker(self._stores)
         self._connections = InMemoryMcpConnections()
-        self._use_cases = use_cases(self._stores, self._worker, self._connections, models=(MODEL,))
+        self._vault = InMemorySecretVault()
+        self._use_cases = use_cases(self._stores, self._worker, self._connections, models=(MODEL,), vault=self._vault)
         self._readiness = ReadyUnless()
         self._app = create_app(self._use_cases, readiness=self._readiness, version="1.2.3", heartbeat_s=heartbeat_s)
 
@@ -158,6 +162,7 @@ class House:
         vars(self._connections).update(vars(InMemoryMcpConnections({"files": files})))
         self._worker.act = Act.FINISH
         self._worker.submitted.clear()
+        self._vault.stale = STALE
         self._readiness.missing = ()
         async with AsyncTestClient(self._app) as client:
             yield Service(

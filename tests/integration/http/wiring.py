@@ -42,7 +42,13 @@ from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.mcp.warm_catalogs import WarmCatalogs
+from application.model_providers.create_model_provider import CreateModelProvider
+from application.model_providers.delete_model_provider import DeleteModelProvider
+from application.model_providers.get_model_provider import GetModelProvider
+from application.model_providers.list_model_providers import ListModelProviders
+from application.model_providers.update_model_provider import UpdateModelProvider
 from application.runs.cancel_run import CancelRun
+from application.runs.cancel_runs import CancelRuns
 from application.runs.ports import RunQueue
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
 from application.runs.resume_run import ResumeRun
@@ -72,12 +78,14 @@ from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.model_providers import InMemoryModelProviderStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
+from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
@@ -96,7 +104,7 @@ class ModelsThat:
     def __init__(self, *known: str) -> None:
         self._known = known
 
-    def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
+    async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         return None if model in self._known else f"there is no model {model!r}"
 
 
@@ -111,7 +119,9 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
         secrets=InMemorySecretStore(state),
+        model_providers=InMemoryModelProviderStore(state),
         runs=InMemoryRunStore(state, wakeups),
+        unfinished_runs=InMemoryUnfinishedRuns(state),
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
         wakeups=wakeups,
@@ -119,7 +129,12 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
 
 
 def use_cases(
-    stores: Stores, queue: RunQueue, connections: InMemoryMcpConnections, *, models: tuple[str, ...]
+    stores: Stores,
+    queue: RunQueue,
+    connections: InMemoryMcpConnections,
+    *,
+    models: tuple[str, ...],
+    vault: InMemorySecretVault | None = None,
 ) -> UseCases:
     """Every use case, over these."""
     clock = StepClock()
@@ -141,6 +156,9 @@ def use_cases(
     )
     checks = AgentChecks(models=known_models, prices=prices, native_tools=catalog, servers=stores.servers)
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
+    cancel_run = CancelRun(
+        runs=runs, agents=agents, queue=queue, connections=connections, tracer=RecordingTracer(), clock=clock
+    )
     register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=clock, ids=ids)
     installer = InMemoryMcpInstaller(clock=clock, ids=ids)
     installs = ServerInstalls(
@@ -223,8 +241,15 @@ def use_cases(
         resume_run=ResumeRun(
             runs=runs, queue=queue, schemas=JsonSchemaValidator(), box=SecretBox([BOX_KEY]), clock=clock
         ),
-        cancel_run=CancelRun(
-            runs=runs, agents=agents, queue=queue, connections=connections, tracer=RecordingTracer(), clock=clock
+        cancel_run=cancel_run,
+        cancel_runs=CancelRuns(
+            unfinished=stores.unfinished_runs,
+            cancel_run=cancel_run,
+            agents=agents,
+            servers=servers,
+            audit_log=stores.audit,
+            clock=clock,
+            ids=ids,
         ),
         watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
         get_run=GetRun(runs=runs),
@@ -239,11 +264,20 @@ def use_cases(
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
         list_api_keys=ListApiKeys(identities=stores.identity, uses=uses),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),
+        create_model_provider=CreateModelProvider(
+            providers=stores.model_providers, outbound=EgressPolicy(), clock=clock, ids=ids
+        ),
+        update_model_provider=UpdateModelProvider(
+            providers=stores.model_providers, outbound=EgressPolicy(), clock=clock, ids=ids
+        ),
+        get_model_provider=GetModelProvider(providers=stores.model_providers),
+        list_model_providers=ListModelProviders(providers=stores.model_providers),
+        delete_model_provider=DeleteModelProvider(providers=stores.model_providers, clock=clock, ids=ids),
         set_secret=SetSecret(secrets=stores.secrets, forget_server=connections.forget, clock=clock, ids=ids),
         list_secrets=ListSecrets(secrets=stores.secrets),
         delete_secret=DeleteSecret(secrets=stores.secrets, clock=clock, ids=ids),
         rotate_secret_key=RotateSecretKey(
-            vault=InMemorySecretVault(stale=300),
+            vault=vault or InMemorySecretVault(stale=300),
             key_ring=GivenKeyRing(),
             audit_log=stores.audit,
             clock=clock,

@@ -11,9 +11,11 @@ import pytest
 
 from application.models.ports import LanguageModel, ModelError
 from domain.json_value import JsonValue
+from domain.model_providers.provider import ProviderKind
 from domain.runs.usage import ModelUsage
+from infrastructure.egress import EgressPolicy
 from infrastructure.llm.provider_models import ProviderModels
-from infrastructure.llm.providers import ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 from tests.builders import a_tool
 from tests.unit.llm.model_requests import (
     PIXEL,
@@ -63,7 +65,9 @@ class Aimock:
     def model(self, kind: ProviderKind, *, streaming: bool = True) -> LanguageModel:
         base_url = f"{self._url}/v1" if kind is ProviderKind.OPENAI else self._url
         provider = ProviderConfig(name=kind.value, kind=kind, base_url=base_url, api_key="any")
-        return ProviderModels(http=self._http, streaming=streaming).open(provider)
+        return ProviderModels(
+            http=self._http, guarded_http=self._http, outbound=EgressPolicy(), streaming=streaming
+        ).open(provider)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from application.models.ports import ModelError
+from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
-from infrastructure.llm.providers import ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, reply_of
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nset-cookie: session=theirs\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -12,9 +12,11 @@ from llmock.scenarios import Reply, ToolCall
 
 from application.models.ports import LanguageModel, ModelError, ModelReply, ModelRetrying, TextDelta, ToolChoice
 from domain.json_value import JsonObject
+from domain.model_providers.provider import ProviderKind
+from infrastructure.egress import EgressPolicy
 from infrastructure.llm.exchange import Patience
 from infrastructure.llm.provider_models import ProviderModels
-from infrastructure.llm.providers import ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels, RetryPlan
 from tests.builders import a_tool
 from tests.unit.llm.model_requests import (
@@ -45,7 +47,9 @@ class Wire:
 
     def model(self, *, streaming: bool = True, stall_s: float = 20.0) -> LanguageModel:
         patience = Patience(stall_s=stall_s, reply_s=stall_s)
-        return ProviderModels(http=self._http, streaming=streaming, patience=patience).open(self._provider)
+        return ProviderModels(
+            http=self._http, guarded_http=self._http, outbound=EgressPolicy(), streaming=streaming, patience=patience
+        ).open(self._provider)
 
     async def error(self, model: LanguageModel | None = None) -> ModelError:
         with pytest.raises(ModelError) as raised:

@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator
 
 from application.models.ports import ModelEvent, ModelReply, ModelRequest, TextDelta, ToolChoice
-from domain.ids import tool_call_id
+from domain.ids import OrganizationId, tool_call_id
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
 from domain.tools.tool import Tool
+from infrastructure.llm.providers import ProviderConfig
 from tests.builders import ORG, RUN, a_message
 
 PIXEL = ImageContent(media_type="image/png", data="iVBORw0KGgo=")
@@ -73,3 +74,16 @@ async def reply_of(stream: AsyncIterator[ModelEvent]) -> ModelReply:
     assert len(deltas) == len(events) - 1
     assert "".join(delta.text for delta in deltas) == reply.text
     return reply
+
+
+class SomeProviders:
+    """The providers of a routing: the same for every organization."""
+
+    def __init__(self, *providers: ProviderConfig) -> None:
+        self._providers = {provider.name: provider for provider in providers}
+
+    async def find(self, organization_id: OrganizationId, name: str) -> ProviderConfig | None:
+        return self._providers.get(name)
+
+    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
+        return tuple(sorted(self._providers))

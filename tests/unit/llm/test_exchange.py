@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from application.models.ports import ModelError, TextDelta
+from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
 from infrastructure.llm.exchange import Patience
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
-from infrastructure.llm.providers import ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, all_events, reply_of
 
 OPENAI = ProviderConfig(name="openai", kind=ProviderKind.OPENAI, base_url="http://models.test/v1/", api_key="k")

@@ -5,10 +5,11 @@ from decimal import Decimal
 import pytest
 
 from application.models.ports import PriceTable
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.pricing import GenaiPriceTable
-from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 
 PROVIDERS = [
     *(ProviderConfig(name=kind.value, kind=kind, base_url=OFFICIAL_BASE_URLS[kind]) for kind in ProviderKind),
@@ -55,7 +56,16 @@ def test_a_gateway_with_prices_of_its_own_is_known_by_its_address(prices: PriceT
     assert prices.cost_usd("router:anthropic/claude-sonnet-4.5", USAGE) is not None
 
 
-@pytest.mark.parametrize("model", ["openai:nonsense-9", "proxy:qwen3:8b", "nobody:gpt-4o-mini", "gpt-4o-mini"])
+@pytest.mark.requirement("A10", "C7")
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "claude-sonnet-4-5"])
+def test_a_provider_that_an_organization_added_is_priced_as_the_vendor_of_the_model(
+    prices: PriceTable, model: str
+) -> None:
+    vendor = "openai" if model.startswith("gpt") else "anthropic"
+    assert prices.cost_usd(f"acme:{model}", USAGE) == prices.cost_usd(f"{vendor}:{model}", USAGE) != None  # noqa: E711
+
+
+@pytest.mark.parametrize("model", ["openai:nonsense-9", "proxy:qwen3:8b", "acme:qwen3:8b", "gpt-4o-mini"])
 def test_what_nobody_sells_has_no_price(prices: PriceTable, model: str) -> None:
     assert [prices.cost_usd(model, USAGE) for _ in range(2)] == [None, None]
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from domain.runs.usage import ModelUsage
-from infrastructure.llm.providers import OFFICIAL_BASE_URLS, ProviderConfig, ProviderKind
+from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import ScriptedModels
 from tests.builders import ORG
-from tests.unit.llm.model_requests import a_request, all_events, reply_of
+from tests.unit.llm.model_requests import SomeProviders, a_request, all_events, reply_of
 
 
 class EchoModel:
@@ -41,7 +42,9 @@ LOCAL = ProviderConfig(name="local", kind=ProviderKind.OPENAI, base_url="http://
 
 
 def routed(*providers: ProviderConfig, folder: Path, opening: Opening | None = None) -> RoutedModels:
-    return RoutedModels(providers=providers, open_provider=opening or Opening(), scripted=ScriptedModels([folder]))
+    return RoutedModels(
+        providers=SomeProviders(*providers), open_provider=opening or Opening(), scripted=ScriptedModels([folder])
+    )
 
 
 async def test_the_name_before_the_colon_decides_and_a_provider_is_opened_once(tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ async def test_a_model_that_cannot_be_used_is_explained_in_one_sentence(tmp_path
     models = routed(
         a_provider("openai"), a_provider("anthropic", ProviderKind.ANTHROPIC, key=None), LOCAL, folder=tmp_path
     )
-    problem = models.problem_with(ORG, model)
+    problem = await models.problem_with(ORG, model)
     assert problem is not None
     assert says in problem
     if not model.startswith(("gpt", ":", "openai:")):
@@ -78,10 +81,10 @@ async def test_a_model_that_cannot_be_used_is_explained_in_one_sentence(tmp_path
         assert (raised.value.code, raised.value.detail) == ("model_rejected", problem)
 
 
-def test_a_model_that_can_be_used_has_no_problem(tmp_path: Path) -> None:
+async def test_a_model_that_can_be_used_has_no_problem(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("turns: [{text: hi}]")
     models = routed(a_provider("openai"), LOCAL, folder=tmp_path)
-    assert [models.problem_with(ORG, name) for name in ("openai:x", "local:x", "scripted:s.yaml")] == [None] * 3
+    assert [await models.problem_with(ORG, name) for name in ("openai:x", "local:x", "scripted:s.yaml")] == [None] * 3
 
 
 @pytest.mark.parametrize(

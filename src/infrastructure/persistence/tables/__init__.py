@@ -15,6 +15,7 @@ from infrastructure.persistence.tables.mcp import (
     oauth_authorization,
     oauth_grant,
 )
+from infrastructure.persistence.tables.model_providers import model_provider
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
 from infrastructure.persistence.tables.secrets import secret
@@ -33,6 +34,7 @@ __all__ = [
     "mcp_tool_definition",
     "message",
     "metadata",
+    "model_provider",
     "oauth_authorization",
     "oauth_grant",
     "organization",

@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.cancel_runs import CancelRuns
 from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
@@ -20,13 +21,14 @@ from interfaces.http.paths import RunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
-from interfaces.http.runs.schemas import ResumeRunBody
+from interfaces.http.runs.schemas import CancelRunsBody, ResumeRunBody
 from interfaces.http.runs.starting import (
     start_run,
     start_run_and_stream,
     start_run_and_wait,
 )
 from interfaces.http.runs.views import (
+    CancelledRunsView,
     EventsView,
     RunPage,
     RunView,
@@ -115,6 +117,22 @@ async def list_run_events(
     return events_view(events, full=len(events) == limit)
 
 
+@post(
+    "/runs/cancel",
+    tags=TAGS,
+    summary="Cancel every unfinished run of an agent, of a server's users, or of the organization",
+    status_code=200,
+    responses=documented(403, 404, 413),
+)
+async def cancel_runs(
+    request: ApiRequest, data: JSONBody[CancelRunsBody], cancel_runs: NamedDependency[CancelRuns]
+) -> CancelledRunsView:
+    """Needs the role operator. Runs in progress end `cancelled` as soon as their workers have stopped. Runs that are
+    started meanwhile go on: to keep them from starting, disable the agent first."""
+    done = await cancel_runs.execute(data.to_command(request.principal))
+    return {"cancelled": done.cancelled, "stopping": done.stopping}
+
+
 @post("/runs/{run_id:str}/cancel", tags=TAGS, summary="Cancel a run", status_code=200, responses=documented(403, 404))
 async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDependency[CancelRun]) -> RunView:
     """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its own runs, an operator
@@ -162,6 +180,7 @@ def runs_routes() -> list[HTTPRouteHandler]:
         wait_for_run,
         stream_run,
         list_run_events,
+        cancel_runs,
         cancel_run,
         resume_run,
     ]

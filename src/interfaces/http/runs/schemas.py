@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import Field
 
+from application.runs.cancel_runs import CancelRunsCommand
 from application.runs.resume_run import ClientToolResult
 from application.runs.start_run import StartRunCommand
 from domain.errors import Violation, invalid
@@ -60,6 +61,28 @@ class RunBody(Body):
             idempotency_key=idempotency_key,
             body_digest=body_digest,
         )
+
+
+class CancelRunsBody(Body):
+    """Whose unfinished runs to cancel: exactly one of the fields."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"agent_id": "repository-guide"}, {"all": True})
+
+    agent_id: Name | None = Field(default=None, description="The id or the name of an agent.")
+    server: Name | None = Field(
+        default=None, description="The id or the slug of an MCP server: runs whose agents list it, or that call it now."
+    )
+    all: Literal[True] | None = Field(default=None, description="Every run of the organization.")
+
+    def to_command(self, principal: Principal) -> CancelRunsCommand:
+        """The command. Raises INVALID `body_invalid`."""
+        if len([given for given in (self.agent_id, self.server, self.all) if given is not None]) != 1:
+            raise invalid(
+                "body_invalid",
+                "The request body is not valid.",
+                Violation(path="agent_id", message="give exactly one of agent_id, server and all"),
+            )
+        return CancelRunsCommand(principal=principal, agent=self.agent_id, server=self.server)
 
 
 class ToolResultBody(Body):

@@ -71,6 +71,13 @@ class RunPage(TypedDict):
     next_cursor: str | None
 
 
+class CancelledRunsView(TypedDict):
+    """How many runs have ended cancelled, and how many in progress were asked to stop."""
+
+    cancelled: int
+    stopping: int
+
+
 def run_view(run: Run) -> RunView:
     """A run as JSON."""
     usage = run.usage

@@ -39,7 +39,7 @@ SETTINGS = AgentSettings(name="guide", model=MODEL, tools=("code_execution",), m
 class KnownModels:
     """A `ModelDirectory` of two models."""
 
-    def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
+    async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         return None if model in (MODEL, OTHER_MODEL) else f"nobody offers {model!r}"
 
 

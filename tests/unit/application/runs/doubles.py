@@ -111,7 +111,7 @@ class FlatPrices:
 class AllModels:
     """The `ModelDirectory` port: every model can be used but those of `nowhere`."""
 
-    def problem_with(self, organization_id: str, model: str) -> str | None:
+    async def problem_with(self, organization_id: str, model: str) -> str | None:
         return "there is no provider nowhere" if model.startswith("nowhere:") else None
 
 

@@ -1,0 +1,80 @@
+"""UpdateModelProvider: another address or key for a provider."""
+
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from application.audit.entries import audit_entry
+from application.model_providers.ports import ModelProviderStore
+from application.model_providers.provider_lookup import existing_provider, require_reachable
+from application.system.ports import Clock, IdSource, OutboundPolicy
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonValue
+from domain.model_providers.provider import ModelProvider, ProviderKind
+from domain.secrets.secret import SecretValue
+
+
+class ModelProviderChanges(TypedDict, total=False):
+    """Fields to change; absent ones stay."""
+
+    kind: ProviderKind
+    base_url: str
+    api_key: SecretValue | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateModelProviderCommand:
+    """`expected_version` is what the client last read, None if it does not care."""
+
+    principal: Principal
+    name: str
+    changes: ModelProviderChanges = field(default_factory=ModelProviderChanges, repr=False)
+    expected_version: int | None = None
+
+
+class UpdateModelProvider:
+    """Admins change providers; the next model call sees the change. The name stays: agents' models are named after it.
+
+    A change of nothing makes no version and no audit entry; every other one is audited `model_provider.updated` with the
+    names of the fields changed.
+    """
+
+    def __init__(self, *, providers: ModelProviderStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource) -> None:
+        self._providers = providers
+        self._outbound = outbound
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: UpdateModelProviderCommand) -> ModelProvider:
+        """The provider as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `model_provider_invalid`, PRECONDITION
+        `version_conflict`."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        provider = await existing_provider(self._providers, principal.organization_id, command.name)
+        if command.expected_version not in (None, provider.version):
+            raise ServiceError(
+                "version_conflict",
+                ErrorKind.PRECONDITION,
+                f"The model provider is at version {provider.version}, not {command.expected_version}.",
+            )
+        changed = replace(provider, **command.changes)
+        if changed == provider:
+            return provider
+        require_reachable(self._outbound, changed.base_url)
+        now = self._clock.now()
+        changed = replace(changed, version=provider.version + 1, updated_at=now)
+        names: list[JsonValue] = [
+            name for name in ("kind", "base_url", "api_key") if getattr(changed, name) != getattr(provider, name)
+        ]
+        audit = audit_entry(
+            principal,
+            AuditAction.MODEL_PROVIDER_UPDATED,
+            provider.name,
+            ids=self._ids,
+            at=now,
+            details={"version": changed.version, "changed": names, "base_url": changed.base_url},
+        )
+        await self._providers.save(changed, expected_version=provider.version, audit=audit)
+        return changed

@@ -1,0 +1,141 @@
+"""CancelRuns: the stop button. Every unfinished run of an agent, of a server's users, or of the organization."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.audit.entries import audit_entry
+from application.audit.ports import AuditLog
+from application.mcp.ports import McpServerStore
+from application.mcp.server_lookup import existing_server
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.unfinished_runs import UnfinishedFilter, UnfinishedRuns
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.ports import Clock, IdSource
+from domain.agents.agent import Agent
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import McpServerId, OrganizationId, RunId
+from domain.runs.run import RunStatus
+
+BATCH = 32
+"""Runs that are cancelled side by side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRunsCommand:
+    """`agent` by id or name, or `server` by id or slug; with neither, all runs of the organization."""
+
+    principal: Principal
+    agent: str | None = None
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelledRuns:
+    """`cancelled` have ended; `stopping` were in progress and end as soon as their workers have stopped."""
+
+    cancelled: int
+    stopping: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    resource: str
+    wanted: UnfinishedFilter
+    server_id: McpServerId | None = None
+
+
+class CancelRuns:
+    """Rules: an operator stops any run of the organization. A run uses a server if its agent lists it now, or if a call of
+    it is under way. Runs that are started meanwhile go on: to keep them from starting, disable the agent or the server
+    first. Batches are bounded; the newest runs go first, so that what waits does not take the place of what is stopped.
+
+    Each run is audited as when it is cancelled alone, the whole as `runs.cancelled` with the counts.
+    """
+
+    def __init__(
+        self,
+        *,
+        unfinished: UnfinishedRuns,
+        cancel_run: CancelRun,
+        agents: AgentStore,
+        servers: McpServerStore,
+        audit_log: AuditLog,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._unfinished = unfinished
+        self._cancel_run = cancel_run
+        self._agents = agents
+        self._servers = servers
+        self._audit_log = audit_log
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: CancelRunsCommand) -> CancelledRuns:
+        """How many. Raises FORBIDDEN, NOT_FOUND `agent_not_found`, `mcp_server_not_found`."""
+        principal = command.principal
+        principal.require(Role.OPERATOR)
+        target = await self._target(command)
+        cancelled = stopping = 0
+        before: RunId | None = None
+        while batch := await self._unfinished.batch(
+            principal.organization_id, target.wanted, before=before, limit=BATCH
+        ):
+            async with asyncio.TaskGroup() as group:
+                stopped = [group.create_task(self._cancelled(principal, run_id)) for run_id in batch]
+            statuses = [task.result() for task in stopped]
+            cancelled += statuses.count(RunStatus.CANCELLED)
+            stopping += statuses.count(RunStatus.IN_PROGRESS)
+            before = batch[-1]
+        audit = audit_entry(
+            principal,
+            AuditAction.RUNS_CANCELLED,
+            target.resource,
+            ids=self._ids,
+            at=self._clock.now(),
+            server_id=target.server_id,
+            details={"cancelled": cancelled, "stopping": stopping},
+        )
+        await self._audit_log.record(audit)
+        return CancelledRuns(cancelled=cancelled, stopping=stopping)
+
+    async def _target(self, command: CancelRunsCommand) -> _Target:
+        organization_id = command.principal.organization_id
+        if command.agent is not None:
+            agent = await existing_agent(self._agents, organization_id, command.agent)
+            return _Target(resource=agent.id, wanted=UnfinishedFilter(agent_ids=frozenset({agent.id})))
+        if command.server is None:
+            return _Target(resource=organization_id, wanted=UnfinishedFilter())
+        server = await existing_server(self._servers, organization_id, command.server)
+        slug = server.config.slug
+        users = [agent.id async for agent in self._all_agents(organization_id) if slug in agent.config.mcp_servers]
+        return _Target(
+            resource=server.id,
+            wanted=UnfinishedFilter(agent_ids=frozenset(users), server_id=server.id),
+            server_id=server.id,
+        )
+
+    async def _all_agents(self, organization_id: OrganizationId) -> AsyncIterator[Agent]:
+        request = PageRequest(limit=MAX_PAGE_SIZE)
+        while True:
+            page = await self._agents.page(organization_id, request)
+            for agent in page.items:
+                yield agent
+            if page.next_cursor is None:
+                return
+            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
+
+    async def _cancelled(self, principal: Principal, run_id: RunId) -> RunStatus | None:
+        """How the run stands after it; None if it has been deleted meanwhile."""
+        try:
+            return (await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run_id))).status
+        except ServiceError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return None
+            raise

@@ -1,0 +1,81 @@
+"""Which model providers an organization has: those it added, and in the default one those that the environment makes.
+
+Above: the routing of models. Below: the stores of providers, secrets and organizations, which keep rows in memory.
+"""
+
+from collections.abc import Iterable
+
+from application.identity.ports import OrganizationStore
+from application.model_providers.ports import ModelProviderStore
+from application.secrets.ports import SecretStore
+from domain.ids import OrganizationId
+from domain.model_providers.provider import ModelProvider, is_legal_api_key
+from domain.secrets.secret import SecretRef
+from infrastructure.llm.providers import ProviderConfig
+
+
+class ProviderUnusableError(Exception):
+    """The provider is there and cannot be used. `reason` is a sentence that is safe to show."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class OrganizationProviders:
+    """Providers by organization and name. What an organization added goes before what the environment makes."""
+
+    def __init__(
+        self,
+        *,
+        environment: Iterable[ProviderConfig],
+        providers: ModelProviderStore,
+        secrets: SecretStore,
+        organizations: OrganizationStore,
+    ) -> None:
+        self._environment = {provider.name: provider for provider in environment}
+        self._providers = providers
+        self._secrets = secrets
+        self._organizations = organizations
+        self._default: OrganizationId | None = None
+
+    async def find(self, organization_id: OrganizationId, name: str) -> ProviderConfig | None:
+        """The provider with its key, or None. Raises ProviderUnusableError when its key is not to be had."""
+        for provider in await self._providers.all(organization_id):
+            if provider.name == name:
+                return await self._config(provider)
+        if name in self._environment and await self._is_default(organization_id):
+            return self._environment[name]
+        return None
+
+    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
+        """The names there are, sorted."""
+        names = {provider.name for provider in await self._providers.all(organization_id)}
+        if await self._is_default(organization_id):
+            names |= set(self._environment)
+        return tuple(sorted(names))
+
+    async def _is_default(self, organization_id: OrganizationId) -> bool:
+        """The default organization is the first one, whatever it is called by now."""
+        if self._default is None:
+            first = await self._organizations.first()
+            self._default = None if first is None else first.id
+        return organization_id == self._default
+
+    async def _config(self, provider: ModelProvider) -> ProviderConfig:
+        key = provider.api_key
+        if isinstance(key, SecretRef):
+            value = await self._secrets.value(provider.organization_id, key.name)
+            if value is None:
+                raise ProviderUnusableError(
+                    f"The model provider {provider.name!r} takes its key from the secret {key.name!r}, which does not exist."
+                )
+            key = value.strip()
+            if not is_legal_api_key(key):
+                raise ProviderUnusableError(
+                    f"The model provider {provider.name!r} takes its key from the secret {provider.secret_name!r}, which holds"
+                    " no API key."
+                )
+        return ProviderConfig(
+            name=provider.name, kind=provider.kind, base_url=provider.base_url, api_key=key, guarded=True
+        )

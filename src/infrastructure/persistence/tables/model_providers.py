@@ -1,0 +1,22 @@
+"""Table of model providers."""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
+
+from infrastructure.persistence.column_types import Moment, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# The key is in `api_key`, encrypted, or in the secret that `secret_name` names, or nowhere.
+model_provider = Table(
+    "model_provider",
+    metadata,
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", PlainText, primary_key=True),
+    Column("kind", PlainText, nullable=False),
+    Column("base_url", PlainText, nullable=False),
+    Column("api_key", LargeBinary),
+    Column("secret_name", PlainText),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Index(None, "organization_id", "created_at", "name"),
+)

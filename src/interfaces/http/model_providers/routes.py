@@ -1,0 +1,106 @@
+"""Routes of model providers."""
+
+from litestar import Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+
+from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
+from application.model_providers.delete_model_provider import DeleteModelProvider, DeleteModelProviderCommand
+from application.model_providers.get_model_provider import GetModelProvider, GetModelProviderCommand
+from application.model_providers.list_model_providers import ListModelProviders, ListModelProvidersCommand
+from application.model_providers.update_model_provider import UpdateModelProvider, UpdateModelProviderCommand
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from interfaces.http.model_providers.schemas import ModelProviderBody, UpdateModelProviderBody
+from interfaces.http.model_providers.views import ModelProviderPage, ModelProviderView, model_provider_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import ProviderPath
+from interfaces.http.preconditions import IfMatch, etag, expected_version
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.secrets.references import secret_value
+
+TAGS = ["Model providers"]
+
+
+@post("/model-providers", tags=TAGS, summary="Add a model provider", responses=documented(403, 409, 413))
+async def create_model_provider(
+    request: ApiRequest, data: JSONBody[ModelProviderBody], create_model_provider: NamedDependency[CreateModelProvider]
+) -> Response[ModelProviderView]:
+    """Needs the role admin. Models are then named `NAME:model`. The key cannot be read back."""
+    provider = await create_model_provider.execute(
+        CreateModelProviderCommand(
+            principal=request.principal,
+            name=data.name,
+            kind=data.kind,
+            base_url=data.base_url,
+            api_key=None if data.api_key is None else secret_value(data.api_key),
+        )
+    )
+    return Response(model_provider_view(provider), status_code=201, headers=etag(provider.version))
+
+
+@get("/model-providers", tags=TAGS, summary="List model providers", responses=documented())
+async def list_model_providers(
+    *,
+    request: ApiRequest,
+    list_model_providers: NamedDependency[ListModelProviders],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> ModelProviderPage:
+    """The organization's own, newest first; those that the service's environment makes are not among them."""
+    command = ListModelProvidersCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+    return page_view(await list_model_providers.execute(command), model_provider_view)
+
+
+@get("/model-providers/{provider:str}", tags=TAGS, summary="Read a model provider", responses=documented(404))
+async def get_model_provider(
+    request: ApiRequest, provider: ProviderPath, get_model_provider: NamedDependency[GetModelProvider]
+) -> Response[ModelProviderView]:
+    """All of it but the key."""
+    found = await get_model_provider.execute(GetModelProviderCommand(principal=request.principal, name=provider))
+    return Response(model_provider_view(found), headers=etag(found.version))
+
+
+@patch(
+    "/model-providers/{provider:str}",
+    tags=TAGS,
+    summary="Change a model provider",
+    responses=documented(403, 404, 412, 413),
+)
+async def update_model_provider(
+    request: ApiRequest,
+    provider: ProviderPath,
+    data: JSONBody[UpdateModelProviderBody],
+    update_model_provider: NamedDependency[UpdateModelProvider],
+    if_match: IfMatch = None,
+) -> Response[ModelProviderView]:
+    """Needs the role admin. The next model call sees the change."""
+    changed = await update_model_provider.execute(
+        UpdateModelProviderCommand(
+            principal=request.principal,
+            name=provider,
+            changes=data.to_changes(),
+            expected_version=expected_version(if_match),
+        )
+    )
+    return Response(model_provider_view(changed), headers=etag(changed.version))
+
+
+@delete("/model-providers/{provider:str}", tags=TAGS, summary="Delete a model provider", responses=documented(403, 404))
+async def delete_model_provider(
+    request: ApiRequest, provider: ProviderPath, delete_model_provider: NamedDependency[DeleteModelProvider]
+) -> None:
+    """Needs the role admin. At once, even if agents name it: their next model call goes to the fallbacks, or fails."""
+    await delete_model_provider.execute(DeleteModelProviderCommand(principal=request.principal, name=provider))
+
+
+def model_providers_routes() -> list[HTTPRouteHandler]:
+    """The routes of model providers."""
+    return [
+        create_model_provider,
+        list_model_providers,
+        get_model_provider,
+        update_model_provider,
+        delete_model_provider,
+    ]

@@ -1,0 +1,46 @@
+"""Bodies of the model provider routes."""
+
+from typing import Annotated, ClassVar, cast
+
+from pydantic import Field
+
+from application.model_providers.update_model_provider import ModelProviderChanges
+from domain.json_value import JsonObject
+from domain.model_providers.provider import ProviderKind
+from interfaces.http.bodies import Body, Name, Patch
+from interfaces.http.secrets.references import WriteOnly, secret_value
+
+Kind = Annotated[ProviderKind, Field(strict=False)]
+BaseUrl = Annotated[str, Field(max_length=2_048)]
+
+
+class ModelProviderBody(Body):
+    """A provider of models. Without `base_url` it is the vendor itself; `api_key` is write-only, or given by the name of a
+    secret; without one none is sent."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": {"secret": "ACME"}},
+    )
+
+    name: Name = Field(description="[a-z0-9][a-z0-9_-]{0,63}; models are then `NAME:model`.")
+    kind: Kind = Field(description="The wire it speaks.")
+    base_url: BaseUrl | None = None
+    api_key: WriteOnly | None = Field(default=None, repr=False)
+
+
+class UpdateModelProviderBody(Patch):
+    """Changes to a provider; absent fields stay, `api_key` null takes its key away."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
+    nullable: ClassVar[frozenset[str]] = frozenset({"api_key"})
+
+    kind: Kind | None = None
+    base_url: BaseUrl | None = None
+    api_key: WriteOnly | None = Field(default=None, repr=False)
+
+    def to_changes(self) -> ModelProviderChanges:
+        """The fields named. Raises INVALID."""
+        changes = self.changes(without=frozenset({"api_key"}))
+        if "api_key" in self.model_fields_set:
+            changes["api_key"] = None if self.api_key is None else secret_value(self.api_key)
+        return cast(ModelProviderChanges, changes)

@@ -1,0 +1,87 @@
+"""Model providers over HTTP."""
+
+import pytest
+
+from domain.identity.role import Role
+from tests.integration.http.service import Service, paths_of, problem_of, token_of
+
+BODY = {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": "sk-nobody-sees"}
+
+
+@pytest.mark.requirement("C7")
+async def test_a_provider_is_added_read_changed_and_deleted_and_its_key_never_shown(service: Service) -> None:
+    created = await service.call("POST", "/v1/model-providers", json=BODY)
+    assert (created.status_code, created.headers["etag"]) == (201, '"1"')
+    assert created.json().items() >= {**BODY, "api_key": "[hidden]", "version": 1}.items()
+
+    changed = await service.call(
+        "PATCH", "/v1/model-providers/acme", json={"api_key": {"secret": "ACME"}}, headers={"If-Match": '"1"'}
+    )
+    assert (changed.status_code, changed.json()["api_key"]) == (200, {"secret": "ACME"})
+    stale = await service.call("PATCH", "/v1/model-providers/acme", json={"api_key": None}, headers={"If-Match": '"1"'})
+    problem_of(stale, 412, "version_conflict")
+    without = await service.call("PATCH", "/v1/model-providers/acme", json={"api_key": None})
+    assert without.json()["api_key"] is None
+
+    read = await service.call("GET", "/v1/model-providers/acme", token=token_of(Role.VIEWER))
+    listed = await service.call("GET", "/v1/model-providers", token=token_of(Role.VIEWER))
+    assert listed.json()["data"] == [read.json()]
+    assert (await service.call("DELETE", "/v1/model-providers/acme")).status_code == 204
+    problem_of(await service.call("GET", "/v1/model-providers/acme"), 404, "model_provider_not_found")
+
+    audit = await service.call("GET", "/v1/audit-events?action=model_provider.*")
+    said = [entry["action"].partition(".")[2] for entry in audit.json()["data"]]
+    assert said == ["deleted", "updated", "updated", "created"]
+    for response in (created, changed, read, listed, audit):
+        assert "sk-nobody-sees" not in response.text
+
+
+async def test_without_a_base_url_a_provider_is_the_vendor(service: Service) -> None:
+    created = await service.call("POST", "/v1/model-providers", json={"name": "claude", "kind": "anthropic"})
+    assert (created.json()["base_url"], created.json()["api_key"]) == ("https://api.anthropic.com", None)
+
+
+async def test_a_name_is_given_once(service: Service) -> None:
+    await service.call("POST", "/v1/model-providers", json=BODY)
+    problem_of(await service.call("POST", "/v1/model-providers", json=BODY), 409, "model_provider_exists")
+
+
+@pytest.mark.requirement("B16", "C7")
+@pytest.mark.parametrize(
+    "base_url", ["http://127.0.0.1:8000/v1", "http://169.254.169.254/", "http://[::1]/v1", "http://0x7f000001/v1"]
+)
+async def test_an_address_inside_is_refused_when_it_is_saved(service: Service, base_url: str) -> None:
+    refused = await service.call("POST", "/v1/model-providers", json={**BODY, "base_url": base_url})
+    assert paths_of(problem_of(refused, 422, "model_provider_invalid")) == ["base_url"]
+    await service.call("POST", "/v1/model-providers", json=BODY)
+    changed = await service.call("PATCH", "/v1/model-providers/acme", json={"base_url": base_url})
+    assert paths_of(problem_of(changed, 422, "model_provider_invalid")) == ["base_url"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"name": "scripted"}, "name"),
+        ({"name": "Acme Inc"}, "name"),
+        ({"base_url": "models.example.com"}, "base_url"),
+        ({"base_url": "https://me:pw@models.example.com"}, "base_url"),
+        ({"base_url": "https://models.example.com/v1?key=1"}, "base_url"),
+        ({"base_url": "https://models.example.com:99999/"}, "base_url"),
+        ({"base_url": "https://models.example.com/\u0000"}, "base_url"),
+        ({"api_key": "two words"}, "api_key"),
+        ({"api_key": ""}, "api_key"),
+        ({"api_key": {"secret": "not a name"}}, "api_key.secret"),
+    ],
+)
+async def test_what_cannot_work_is_refused_by_its_place_and_the_key_not_repeated(
+    service: Service, wrong: dict[str, object], path: str
+) -> None:
+    refused = await service.call("POST", "/v1/model-providers", json={**BODY, **wrong})
+    assert paths_of(problem_of(refused, 422, "model_provider_invalid")) == [path]
+    assert "two words" not in refused.text
+    assert "sk-nobody-sees" not in refused.text
+
+
+@pytest.mark.parametrize("body", [{**BODY, "kind": "mistral"}, {**BODY, "models": []}, {"name": "acme"}])
+async def test_a_body_of_another_shape_is_refused(service: Service, body: dict[str, object]) -> None:
+    problem_of(await service.call("POST", "/v1/model-providers", json=body), 422, "body_invalid")
