@@ -6,6 +6,8 @@ from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.native_tools.code_execution import CODE_EXECUTION
 from infrastructure.native_tools.displayable import CREATE_CALENDAR_EVENT, DISPLAYABLE_TOOLS, SEND_EMAIL
+from infrastructure.native_tools.internet_search import INTERNET_SEARCH
+from infrastructure.native_tools.website_content import WEBSITE_CONTENT
 from infrastructure.schemas import JsonSchemaValidator
 
 
@@ -28,7 +30,9 @@ def test_displayable_tools_take_the_parameters_that_clients_know() -> None:
 
 
 @pytest.mark.requirement("A9")
-@pytest.mark.parametrize("tool", [CODE_EXECUTION, *DISPLAYABLE_TOOLS], ids=lambda tool: tool.name)
+@pytest.mark.parametrize(
+    "tool", [CODE_EXECUTION, WEBSITE_CONTENT, INTERNET_SEARCH, *DISPLAYABLE_TOOLS], ids=lambda tool: tool.name
+)
 def test_every_native_tool_has_a_description_and_a_schema_that_catches_typos(tool: Tool) -> None:
     validator = JsonSchemaValidator()
 
@@ -36,3 +40,19 @@ def test_every_native_tool_has_a_description_and_a_schema_that_catches_typos(too
     assert len(tool.description) > 20
     assert validator.violations(tool.parameters, {}) != ()
     assert any("typo" in violation for violation in validator.violations(tool.parameters, {"typo": 1}))
+
+
+@pytest.mark.requirement("D2", "D3")
+def test_reading_pages_and_searching_take_one_text_and_a_bound() -> None:
+    validator = JsonSchemaValidator()
+
+    for tool, text, bound, least, most in (
+        (WEBSITE_CONTENT, "url", "max_chars", 100, 60_000),
+        (INTERNET_SEARCH, "query", "max_results", 1, 20),
+    ):
+        assert tool.repeatable
+        assert validator.violations(tool.parameters, {text: "x"}) == ()
+        assert validator.violations(tool.parameters, {text: "x", bound: most}) == ()
+        assert validator.violations(tool.parameters, {text: ""}) != ()
+        assert validator.violations(tool.parameters, {text: "x", bound: least - 1}) != ()
+        assert validator.violations(tool.parameters, {text: "x", bound: most + 1}) != ()

@@ -188,3 +188,45 @@ def test_started_processes_inherit_a_fixed_list_of_variables(monkeypatch: pytest
 
     assert environment.items() >= {"PATH": "/usr/bin", "LANG": "C.UTF-8"}.items()
     assert environment.keys() <= {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG"}
+
+
+@pytest.mark.requirement("D3")
+def test_a_search_provider_is_set_with_its_address_and_a_key_that_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().search_provider == "duckduckgo"
+    monkeypatch.setenv("DRAGOMAN_SEARCH_PROVIDER", "Brave")
+    monkeypatch.setenv("DRAGOMAN_BRAVE_API_KEY", "BSA-key-of-brave")
+    monkeypatch.setenv("DRAGOMAN_TAVILY_API_KEY", "tvly-key-of-tavily")
+    monkeypatch.setenv("DRAGOMAN_BRAVE_BASE_URL", "http://127.0.0.1:9000/")
+
+    settings = load_settings()
+
+    assert settings.search_provider == "brave"
+    assert settings.brave_base_url == "http://127.0.0.1:9000"
+    assert set(settings.secret_values) >= {"BSA-key-of-brave", "tvly-key-of-tavily"}
+    assert "key-of" not in repr(settings)
+    assert unknown_variables() == ()
+
+
+@pytest.mark.requirement("D3")
+@pytest.mark.parametrize(("provider", "missing"), [("brave", "BRAVE"), ("tavily", "TAVILY")])
+def test_a_keyed_search_provider_without_its_key_is_refused_at_start(
+    monkeypatch: pytest.MonkeyPatch, provider: str, missing: str
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_SEARCH_PROVIDER", provider)
+
+    with pytest.raises(
+        SettingsError, match=f"DRAGOMAN_{missing}_API_KEY is missing: DRAGOMAN_SEARCH_PROVIDER={provider}"
+    ):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("DRAGOMAN_SEARCH_PROVIDER", "google"), ("DRAGOMAN_TAVILY_BASE_URL", "api.tavily.com")]
+)
+def test_a_wrong_search_setting_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(SettingsError, match=f"{variable} must be"):
+        load_settings()
