@@ -22,8 +22,12 @@ from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.ports import AgentStore
 from application.agents.update_agent import UpdateAgent
+from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
-from application.audit.ports import AuditLog
+from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
+from application.audit.prune_audit import PruneAudit
+from application.audit.seal_audit import SealAudit
+from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey
@@ -139,7 +143,10 @@ from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
 from infrastructure.persistence.agent_store import SqlAgentStore
+from infrastructure.persistence.audit_chain import SqlAuditChain
+from infrastructure.persistence.audit_keys import SqlSealKeys
 from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.audit_seals import SqlAuditSeals
 from infrastructure.persistence.cached_stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
@@ -457,6 +464,9 @@ class Container(containers.DeclarativeContainer):
     )
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
+    audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
+    audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
+    seal_keys: providers.Provider[SealKeys] = providers.Singleton(SqlSealKeys, database=database, box=secret_box)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups)
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
@@ -797,6 +807,18 @@ class Container(containers.DeclarativeContainer):
         RevokeApiKey, identities=identities, cache=token_cache, clock=clock, ids=ids
     )
     list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(ListAuditEvents, audit_log=audit_log)
+    export_audit_events: providers.Provider[ExportAuditEvents] = providers.Singleton(
+        ExportAuditEvents, chain=audit_chain
+    )
+    seal_audit: providers.Provider[SealAudit] = providers.Singleton(
+        SealAudit, seals=audit_seals, keys=seal_keys, clock=clock
+    )
+    verify_audit_chain: providers.Provider[VerifyAuditChain] = providers.Singleton(
+        VerifyAuditChain, chain=audit_chain, entries=audit_seals, sealing=seal_audit, keys=seal_keys, clock=clock
+    )
+    prune_audit: providers.Provider[PruneAudit] = providers.Singleton(
+        PruneAudit, seals=audit_seals, keys=seal_keys, clock=clock, ids=ids
+    )
 
     # Model providers.
     create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(

@@ -44,6 +44,7 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         await database.start()
         stack.push_async_callback(database.stop)
         await container.bootstrap_identity().execute()
+        await stack.enter_async_context(_sealing(container))
         tracer = container.tracer()
         stack.push_async_callback(tracer.close)
         stack.push_async_callback(container.lazy_providers().close)
@@ -67,6 +68,19 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         if worker:
             await stack.enter_async_context(_working(container))
         yield
+
+
+@asynccontextmanager
+async def _sealing(container: Container) -> AsyncIterator[None]:
+    """Entries of the audit trail come under seals, those of the last steps too."""
+    seal_audit = container.seal_audit()
+    task = asyncio.create_task(seal_audit.keep(), name="audit-seals")
+    try:
+        yield
+    finally:
+        await _ended(task)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(seal_audit.finish(), STOP_S)
 
 
 @asynccontextmanager

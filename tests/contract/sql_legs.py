@@ -11,7 +11,9 @@ from sqlalchemy import Connection
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
+from infrastructure.persistence.audit_chain import SqlAuditChain
 from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.audit_seals import SqlAuditSeals
 from infrastructure.persistence.cached_stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
@@ -59,6 +61,8 @@ def sql_stores(database: Database) -> Stores:
         identity=SqlIdentityStore(database=database),
         organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
+        audit_seals=SqlAuditSeals(database=database),
+        audit_chain=SqlAuditChain(database=database),
         secrets=SqlSecretStore(database=database, box=MirrorBox()),
         model_providers=SqlModelProviderStore(database=database, box=MirrorBox()),
         unfinished_runs=SqlUnfinishedRuns(database=database),

@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 
 from application.agents.ports import AgentStore
-from application.audit.ports import AuditLog
+from application.audit.ports import AuditChain, AuditLog, AuditSeals
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -20,6 +20,7 @@ from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.audit import InMemoryAuditLog
+from infrastructure.memory.audit_chain import InMemoryAuditChain
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -44,6 +45,8 @@ class Stores:
     identity: IdentityStore
     organizations: OrganizationStore
     audit: AuditLog
+    audit_seals: AuditSeals
+    audit_chain: AuditChain
     secrets: SecretStore
     model_providers: ModelProviderStore
     runs: RunStore
@@ -81,6 +84,8 @@ class InMemoryLeg:
             identity=InMemoryIdentityStore(state),
             organizations=InMemoryOrganizationStore(state),
             audit=InMemoryAuditLog(state),
+            audit_seals=InMemoryAuditChain(state),
+            audit_chain=InMemoryAuditChain(state),
             secrets=InMemorySecretStore(state),
             model_providers=InMemoryModelProviderStore(state),
             runs=InMemoryRunStore(state, wakeups),

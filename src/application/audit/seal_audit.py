@@ -41,6 +41,7 @@ class SealAudit:
         self._clock = clock
         self._batch = batch
         self._refused: set[OrganizationId] = set()
+        self._first_sweep: asyncio.Future[None] | None = None
 
     async def execute(self, *, look_back: timedelta = NEAR) -> int:
         """Seal what was written within `look_back`; returns how many entries were sealed."""
@@ -67,7 +68,11 @@ class SealAudit:
 
     async def keep(self) -> None:
         """Sweep everything, then seal until cancelled."""
-        await self._attempt(self.sweep())
+        self._first_sweep = asyncio.get_running_loop().create_future()
+        try:
+            await self._attempt(self.sweep())
+        finally:
+            self._first_sweep.set_result(None)
         number = 0
         while True:
             await asyncio.sleep(SEAL_EVERY_S)
@@ -76,6 +81,11 @@ class SealAudit:
                 await self._attempt(self.sweep(look_back=DAY))
             else:
                 await self._attempt(self.execute(look_back=FAR if number % FAR_EVERY == 0 else NEAR))
+
+    async def caught_up(self) -> None:
+        """Until what earlier processes left unsealed was looked for, if `keep` is at work."""
+        if self._first_sweep is not None:
+            await asyncio.shield(self._first_sweep)
 
     async def finish(self) -> None:
         """Seal what the last steps of a stopping process have written."""

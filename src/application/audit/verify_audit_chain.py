@@ -26,6 +26,14 @@ class UnsealedEntries(Protocol):
         ...
 
 
+class Sealing(Protocol):
+    """Whoever seals in this process."""
+
+    async def caught_up(self) -> None:
+        """Until what earlier processes left unsealed was looked for."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyAuditChainCommand:
     """Whose trail."""
@@ -62,8 +70,11 @@ class VerifyAuditChain:
     foreign seals, and entries that were not sealed within ten seconds. It reads in batches, while the service goes on
     writing, sealing and pruning."""
 
-    def __init__(self, *, chain: AuditChain, entries: UnsealedEntries, keys: SealKeys, clock: Clock) -> None:
+    def __init__(
+        self, *, chain: AuditChain, entries: UnsealedEntries, sealing: Sealing, keys: SealKeys, clock: Clock
+    ) -> None:
         self._chain = chain
+        self._sealing = sealing
         self._entries = entries
         self._keys = keys
         self._clock = clock
@@ -72,6 +83,7 @@ class VerifyAuditChain:
         """The report."""
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
+        await self._sealing.caught_up()
         keys = await self._keys.all()
         unsealed, late = await self._unsealed(organization_id, self._clock.now())
         broken, check, head = await self._checked(organization_id, keys)

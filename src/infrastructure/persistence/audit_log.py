@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from application.audit.ports import AuditFilter
 from application.system.pages import Page, PageRequest
@@ -44,22 +44,28 @@ class SqlAuditLog:
 
 
 def _matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[Any]:
+    return select(audit_event).where(audit_event.c.organization_id == organization_id, *conditions(wanted))
+
+
+def conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    """What entries must meet."""
     columns = audit_event.c
-    statement = select(audit_event).where(columns.organization_id == organization_id)
+    found: list[ColumnElement[bool]] = []
     if wanted.action is not None and wanted.action.endswith(".*"):
-        statement = statement.where(columns.action.startswith(wanted.action[:-1], autoescape=True))
+        found.append(columns.action.startswith(wanted.action[:-1], autoescape=True))
     elif wanted.action is not None:
-        statement = statement.where(columns.action == wanted.action)
+        found.append(columns.action == wanted.action)
     for column, value in (
         (columns.actor, wanted.actor),
         (columns.resource, wanted.resource),
         (columns.run_id, wanted.run_id),
         (columns.tool, wanted.tool),
+        (columns.server_id, wanted.server_id),
     ):
         if value is not None:
-            statement = statement.where(column == value)
+            found.append(column == value)
     if wanted.since is not None:
-        statement = statement.where(columns.at >= wanted.since)
+        found.append(columns.at >= wanted.since)
     if wanted.until is not None:
-        statement = statement.where(columns.at < wanted.until)
-    return statement
+        found.append(columns.at < wanted.until)
+    return found

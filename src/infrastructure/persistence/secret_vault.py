@@ -5,8 +5,10 @@ from typing import Any, Protocol
 from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select, update
 
 from application.secrets.ports import Reencryption
+from domain.errors import ServiceError
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.tables import (
+    audit_key,
     mcp_server,
     model_provider,
     oauth_authorization,
@@ -22,8 +24,13 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     oauth_grant.c.sealed,
     oauth_authorization.c.sealed,
     tool_call.c.input,
+    audit_key.c.secret,
 )
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
+
+LOSABLE: frozenset["Column[bytes]"] = frozenset({audit_key.c.secret})
+"""Where a value that no key opens is left as it is instead of stopping the rotation: nobody could store it anew, and the
+seals it made are told apart from others by its id."""
 
 
 class RotatingBox(Protocol):
@@ -67,7 +74,19 @@ class SqlSecretVault:
         return Reencryption(reencrypted=reencrypted, remaining=remaining)
 
     def _stale(self, connection: Connection) -> "list[_Sealed]":
-        return [old for column in ENCRYPTED for old in _all(connection, column) if not self._box.is_current(old.sealed)]
+        return [
+            old
+            for column in ENCRYPTED
+            for old in _all(connection, column)
+            if not self._box.is_current(old.sealed) and (column not in LOSABLE or self._opens(old.sealed))
+        ]
+
+    def _opens(self, sealed: bytes) -> bool:
+        try:
+            self._box.decrypt(sealed)
+        except ServiceError:
+            return False
+        return True
 
     def _renew(self, connection: Connection, old: "_Sealed") -> int:
         renewed = self._box.encrypt(self._box.decrypt(old.sealed))

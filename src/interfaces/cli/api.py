@@ -39,6 +39,10 @@ class ServiceApi(Protocol):
         """Create or act."""
         ...
 
+    async def upload(self, path: str, content: bytes, query: Query) -> JsonObject:
+        """Send a file."""
+        ...
+
     async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject:
         """Change."""
         ...
@@ -49,6 +53,10 @@ class ServiceApi(Protocol):
 
     def events(self, path: str, *, after: str | None = None) -> AsyncGenerator[ServerEvent, None]:
         """Follow an event stream from the event after `after`; it ends where the service ends it."""
+        ...
+
+    def lines(self, path: str, query: Query | None = None) -> AsyncGenerator[str, None]:
+        """Read a text that may be long, line by line and without line ends."""
         ...
 
 

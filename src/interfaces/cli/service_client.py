@@ -59,6 +59,20 @@ class ServiceClient:
         """Create or act."""
         return await self._json("POST", path, body=body, headers=headers)
 
+    async def upload(self, path: str, content: bytes, query: Query) -> JsonObject:
+        """Send a file."""
+        headers = {"Content-Type": "application/octet-stream"}
+        try:
+            response = await self._http.post(path, params=dict(query), content=content, headers=headers)
+        except httpx.HTTPError as exc:
+            raise self._failure(exc) from exc
+        if not response.is_success:
+            raise _problem(response.status_code, response.content)
+        document = _parsed(response.content)
+        if not isinstance(document, dict):
+            raise UnexpectedAnswer(f"POST {path} gave no JSON object")
+        return document
+
     async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject:
         """Change."""
         return await self._json("PATCH", path, body=body, headers=headers)
@@ -81,6 +95,26 @@ class ServiceClient:
                         yield event
         except httpx.HTTPError as exc:
             raise self._failure(exc) from exc
+
+    async def lines(self, path: str, query: Query | None = None) -> AsyncGenerator[str, None]:
+        """Read line by line. ConnectionLost when it breaks."""
+        timeout = httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        rest = b""
+        try:
+            async with self._http.stream(
+                "GET", path, params=dict(query) if query else None, timeout=timeout
+            ) as response:
+                if response.is_error:
+                    raise _problem(response.status_code, await response.aread())
+                async for chunk in response.aiter_bytes():
+                    # Not aiter_lines: it also ends lines at characters that JSON leaves as they are.
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        yield line.decode("utf-8", "replace")
+        except httpx.HTTPError as exc:
+            raise self._failure(exc) from exc
+        if rest:
+            raise ConnectionLost(self._address)
 
     async def _json(
         self,

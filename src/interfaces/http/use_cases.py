@@ -9,7 +9,9 @@ from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.update_agent import UpdateAgent
+from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
+from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
@@ -117,6 +119,8 @@ class UseCases:
     list_organizations: ListOrganizations
 
     list_audit_events: ListAuditEvents
+    export_audit_events: ExportAuditEvents
+    verify_audit_chain: VerifyAuditChain
 
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys

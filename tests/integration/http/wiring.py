@@ -7,7 +7,10 @@ from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.update_agent import UpdateAgent
+from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
+from application.audit.seal_audit import SealAudit
+from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
@@ -71,6 +74,7 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.audit import InMemoryAuditLog
+from infrastructure.memory.audit_chain import GivenSealKeys, InMemoryAuditChain
 from infrastructure.memory.authorizer import InMemoryAuthorizer
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
@@ -96,6 +100,7 @@ from tests.contract.stores import Stores
 from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
+SEAL_KEY = b"a key of seals in tests, 32 long"
 
 
 class ModelsThat:
@@ -118,6 +123,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         identity=InMemoryIdentityStore(state),
         organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
+        audit_seals=InMemoryAuditChain(state),
+        audit_chain=InMemoryAuditChain(state),
         secrets=InMemorySecretStore(state),
         model_providers=InMemoryModelProviderStore(state),
         runs=InMemoryRunStore(state, wakeups),
@@ -261,6 +268,14 @@ def use_cases(
         create_organization=CreateOrganization(organizations=stores.organizations, clock=clock, ids=ids),
         list_organizations=ListOrganizations(organizations=stores.organizations),
         list_audit_events=ListAuditEvents(audit_log=stores.audit),
+        export_audit_events=ExportAuditEvents(chain=stores.audit_chain),
+        verify_audit_chain=VerifyAuditChain(
+            chain=stores.audit_chain,
+            entries=stores.audit_seals,
+            sealing=SealAudit(seals=stores.audit_seals, keys=GivenSealKeys(SEAL_KEY), clock=clock),
+            keys=GivenSealKeys(SEAL_KEY),
+            clock=clock,
+        ),
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
         list_api_keys=ListApiKeys(identities=stores.identity, uses=uses),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),

@@ -6,7 +6,7 @@ and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLit
 """
 
 from infrastructure.persistence.tables.agents import agent, agent_version
-from infrastructure.persistence.tables.audit import audit_event
+from infrastructure.persistence.tables.audit import audit_event, audit_head, audit_key, audit_seal
 from infrastructure.persistence.tables.identity import api_key, organization
 from infrastructure.persistence.tables.mcp import (
     mcp_server,
@@ -27,6 +27,9 @@ __all__ = [
     "agent_version",
     "api_key",
     "audit_event",
+    "audit_head",
+    "audit_key",
+    "audit_seal",
     "budget_reservation",
     "idempotency_key",
     "mcp_server",

@@ -1,6 +1,6 @@
 """Tables of the audit trail."""
 
-from sqlalchemy import Column, Index, Integer, Table, text
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table, text
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -29,4 +29,40 @@ audit_event = Table(
         postgresql_where=text("run_id IS NOT NULL"),
     ),
     sqlite_with_rowid=False,
+)
+
+# Seals are rows of their own: an entry, once written, is never written to again. What is unsealed is found by time over
+# the entries' index and this unique one, so that no transaction of a run keeps an index for it.
+audit_seal = Table(
+    "audit_seal",
+    metadata,
+    Column("organization_id", PlainText, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("event_id", PlainText, nullable=False, unique=True),
+    Column("key_id", PlainText, nullable=False),
+    Column("seal", PlainText, nullable=False),
+    Column("sealed_at", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# The signed end of each chain, and from where it goes on after retention. Its row is the lock under which sealers take
+# turns.
+audit_head = Table(
+    "audit_head",
+    metadata,
+    Column("organization_id", PlainText, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("seal", PlainText, nullable=False),
+    Column("pruned_through", BigInteger, nullable=False),
+    Column("pruned_seal", PlainText, nullable=False),
+    Column("key_id", PlainText, nullable=False),
+    Column("signature", PlainText, nullable=False),
+)
+
+# Keys that have sealed, encrypted like every other secret, so that they outlive the secret key they were derived from.
+audit_key = Table(
+    "audit_key",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("secret", LargeBinary, nullable=False),
 )

@@ -1,20 +1,24 @@
-"""`dragoman audit`: who did what."""
+"""`dragoman audit`: who did what, and whether that is what was written."""
 
 import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import Query, ServiceApi, listed, path_to
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.audit_shapes import BrokenLink, ChainReport
+from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import AuditEvent, entries_of
+from interfaces.cli.shapes import AuditEvent, Created, entries_of, read_as
 from interfaces.cli.terminal import duration
 
 audit_app = typer.Typer(
-    help="Read the audit trail.",
+    help="Read, export and verify the audit trail.",
     no_args_is_help=True,
     epilog="Example: dragoman audit list --action 'tool.*' --since 2h",
 )
@@ -25,7 +29,56 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 @audit_app.callback()
 def _audit() -> None:
-    """Read the audit trail."""
+    """Read, export and verify the audit trail."""
+
+
+ActorOption = Annotated[
+    str | None, typer.Option("--actor", metavar="KEY_ID", help="Only what this API key did, or `system`.")
+]
+ResourceOption = Annotated[str | None, typer.Option("--resource", metavar="ID", help="Only what was done to this.")]
+RunOption = Annotated[str | None, typer.Option("--run", metavar="ID", help="Only entries of this run.")]
+ToolOption = Annotated[
+    str | None, typer.Option("--tool", metavar="NAME", help="Only calls of this tool, by the name a model sees.")
+]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", metavar="SERVER", help="Only what concerns this MCP server: its slug or id.")
+]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="An RFC 3339 time, or how long ago: 30m, 2h, 7d.")
+]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="Only what was before: as for --since.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Conditions:
+    """What the user wants to see of the trail."""
+
+    actor: str | None
+    resource: str | None
+    run_id: str | None
+    tool: str | None
+    server: str | None
+    since: str | None
+    until: str | None
+
+    async def query(self, api: ServiceApi) -> dict[str, str | int]:
+        """As the service takes it; the slug of a server becomes its id. Raises BadUsage."""
+        now = datetime.now(UTC)
+        server_id = self.server
+        if server_id is not None and not server_id.startswith("mcp_"):
+            server_id = read_as(Created, await api.get(path_to("mcp-servers", server_id))).id
+        given = {
+            "actor": self.actor,
+            "resource": self.resource,
+            "run_id": self.run_id,
+            "tool": self.tool,
+            "server_id": server_id,
+            "since": None if self.since is None else moment(self.since, now=now),
+            "until": None if self.until is None else moment(self.until, now=now, option="--until"),
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @audit_app.command("list", epilog="Example: dragoman audit list --action 'tool.*' --since 2h")
@@ -36,23 +89,24 @@ def list_events(
         list[str] | None,
         typer.Option("--action", metavar="ACTION", help="run.started, or a group: tool.*. Repeatable."),
     ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="An RFC 3339 time, or how long ago: 30m, 2h, 7d.")
-    ] = None,
-    run_id: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only entries of this run.")] = None,
+    actor: ActorOption = None,
+    resource: ResourceOption = None,
+    run_id: RunOption = None,
+    tool: ToolOption = None,
+    server: ServerOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many entries at most.")] = 50,
     as_json: JsonFlag = False,
 ) -> None:
     """List audit events, newest first."""
     session = session_of(context)
-    query: dict[str, str | int] = {}
-    if since is not None:
-        query["since"] = moment(since, now=datetime.now(UTC))
-    if run_id is not None:
-        query["run_id"] = run_id
+    conditions = _Conditions(
+        actor=actor, resource=resource, run_id=run_id, tool=tool, server=server, since=since, until=until
+    )
 
     async def show(api: ServiceApi) -> None:
-        page = await _events(api, query, action or [], limit)
+        page = await _events(api, await conditions.query(api), action or [], limit)
         if as_json:
             session.terminal.json(page)
             return
@@ -78,6 +132,114 @@ def list_events(
     session.perform(show)
 
 
+@audit_app.command("export", epilog="Example: dragoman audit export --since 30d --output audit.ndjson")
+def export_events(
+    context: typer.Context,
+    *,
+    action: Annotated[
+        str | None, typer.Option("--action", metavar="ACTION", help="run.started, or a group: tool.*.")
+    ] = None,
+    actor: ActorOption = None,
+    resource: ResourceOption = None,
+    run_id: RunOption = None,
+    tool: ToolOption = None,
+    server: ServerOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to the terminal.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Changes nothing: an export is a JSON object a line.")
+    ] = False,
+) -> None:
+    """Print audit events as lines of JSON, in the order of their seals, each with its number and seal."""
+    session = session_of(context)
+    conditions = _Conditions(
+        actor=actor, resource=resource, run_id=run_id, tool=tool, server=server, since=since, until=until
+    )
+
+    async def export(api: ServiceApi) -> None:
+        query = await conditions.query(api)
+        lines = api.lines(path_to("audit-events", "export"), {**query, **({"action": action} if action else {})})
+        if output is None:
+            async for line in lines:
+                session.terminal.line(line)
+            return
+        count = await _written(lines, output)
+        session.terminal.note(f"Wrote {count} audit events to {output}.")
+
+    session.perform(export)
+
+
+async def _written(lines: AsyncGenerator[str, None], output: Path) -> int:
+    """The lines in a file that is whole or not there; how many they are. Raises BadUsage."""
+    unfinished = output.with_name(f"{output.name}.part")
+    count = 0
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            async for line in lines:
+                file.write(line + "\n")
+                count += 1
+        unfinished.replace(output)
+    except OSError as exc:
+        raise BadUsage(f"Cannot write {output}: {exc.strerror or 'the file cannot be written'}.") from exc
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count
+
+
+@audit_app.command("verify", epilog="Example: dragoman audit verify && echo untouched")
+def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """Check the chain of seals over the audit trail; exits 1 when it is broken or cannot be checked."""
+    session = session_of(context)
+
+    async def verify(api: ServiceApi) -> int:
+        document = await api.get(path_to("audit-events", "verify"))
+        report = read_as(ChainReport, document)
+        if as_json:
+            session.terminal.json(document)
+            return 0 if report.ok else FAILED
+        session.terminal.fields(
+            {
+                "checked": f"{report.checked} events, through number {report.sealed_through}",
+                "pruned": f"through number {report.pruned_through}" if report.pruned_through else "",
+                "unsealed": f"{report.unsealed} events" if report.unsealed else "",
+                "sealed late": f"{report.sealed_late} events" if report.sealed_late else "",
+            }
+        )
+        if report.first_broken is not None:
+            session.terminal.line(f"The audit trail is broken: {_in_words(report.first_broken)}.")
+        for unknown in report.unknown_keys:
+            session.terminal.line(
+                f"{unknown.links} events were sealed with the key {unknown.key_id}, which is not known: give the secret key"
+                " of that time as well (DRAGOMAN_SECRET_KEY, after a comma), and verify again."
+            )
+        if report.ok:
+            session.terminal.line("The audit trail is as it was written.")
+        return 0 if report.ok else FAILED
+
+    session.perform(verify)
+
+
+def _in_words(broken: BrokenLink) -> str:
+    """`number 7 (aud_…) was edited`."""
+    number = "" if broken.number is None else f"number {broken.number}"
+    named = f"{number} ({broken.event_id})" if number and broken.event_id else number or broken.event_id or ""
+    return _PROBLEMS.get(broken.problem, "{} is wrong").format(named)
+
+
+_PROBLEMS = {
+    "edited": "{} was edited",
+    "deleted": "{} was deleted",
+    "reordered": "{} stood at another place",
+    "inserted": "{} was inserted",
+    "head_edited": "its signed head was edited",
+    "head_deleted": "its signed head was deleted",
+    "unsealed": "{} was not sealed within ten seconds",
+}
+
+
 async def _events(api: ServiceApi, query: Query, actions: list[str], limit: int) -> JsonObject:
     """The service filters by one action at a time; several lists become one, each entry once, newest first."""
     path = path_to("audit-events")
@@ -100,13 +262,13 @@ def _documents(page: JsonObject) -> list[JsonValue]:
     return data if isinstance(data, list) else []
 
 
-def moment(text: str, *, now: datetime) -> str:
+def moment(text: str, *, now: datetime, option: str = "--since") -> str:
     """An RFC 3339 time from one, or from `2h`: that long before `now`. Raises BadUsage."""
     ago = _AGO.fullmatch(text)
     try:
         given = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(text)
     except (ValueError, OverflowError) as exc:
         raise BadUsage(
-            f"--since {text!r} is neither a time such as 2026-01-31T12:00:00Z nor how long ago, such as 2h."
+            f"{option} {text!r} is neither a time such as 2026-01-31T12:00:00Z nor how long ago, such as 2h."
         ) from exc
     return (given if given.tzinfo else given.replace(tzinfo=UTC)).isoformat()

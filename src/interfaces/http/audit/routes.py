@@ -1,53 +1,116 @@
-"""Route of the audit trail."""
+"""Routes of the audit trail."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated
 
 from litestar import get
-from litestar.di import NamedDependency
+from litestar.di import NamedDependency, Provide
 from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromQuery, QueryParameter
+from litestar.response import Stream
 
+from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand
 from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
+from application.audit.verify_audit_chain import VerifyAuditChain, VerifyAuditChainCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.audit.views import AuditEventPage, audit_event_view
+from interfaces.http.audit.views import (
+    AuditEventPage,
+    ChainReportView,
+    audit_event_view,
+    chain_report_view,
+    exported_lines,
+)
 from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
 TAGS = ["audit"]
+NDJSON = "application/x-ndjson"
 
 
-@get("/audit-events", tags=TAGS, summary="List audit events", responses=documented())
-async def list_audit_events(
+def audit_filter(
     *,
-    request: ApiRequest,
-    list_audit_events: NamedDependency[ListAuditEvents],
     action: Annotated[str | None, QueryParameter(description="`run.started`, or a group: `tool.*`.")] = None,
-    actor: FromQuery[str | None] = None,
+    actor: Annotated[str | None, QueryParameter(description="An API key id, or `system`.")] = None,
     resource: FromQuery[str | None] = None,
     run_id: FromQuery[str | None] = None,
-    tool: FromQuery[str | None] = None,
+    tool: Annotated[str | None, QueryParameter(description="The name a model sees.")] = None,
+    server_id: FromQuery[str | None] = None,
     since: Annotated[datetime | None, QueryParameter(description="RFC 3339; from then on.")] = None,
     until: Annotated[datetime | None, QueryParameter(description="RFC 3339; before then.")] = None,
-    limit: PageLimit = DEFAULT_PAGE_SIZE,
-    cursor: PageCursor = None,
-) -> AuditEventPage:
-    """Newest first. All conditions must hold."""
-    wanted = AuditFilter(
+) -> AuditFilter:
+    """The conditions of a request."""
+    return AuditFilter(
         action=action,
         actor=actor,
         resource=resource,
         run_id=run_id,
         tool=tool,
+        server_id=server_id,
         since=_in_utc(since),
         until=_in_utc(until),
     )
+
+
+_FILTERED = {"wanted": Provide(audit_filter, sync_to_thread=False)}
+
+
+@get("/audit-events", tags=TAGS, summary="List audit events", responses=documented(), dependencies=_FILTERED)
+async def list_audit_events(
+    request: ApiRequest,
+    list_audit_events: NamedDependency[ListAuditEvents],
+    wanted: NamedDependency[AuditFilter],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> AuditEventPage:
+    """Newest first. All conditions must hold."""
     command = ListAuditEventsCommand(
         principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor)
     )
     return page_view(await list_audit_events.execute(command), audit_event_view)
+
+
+@get(
+    "/audit-events/export",
+    tags=TAGS,
+    summary="Export audit events",
+    responses={
+        200: ResponseSpec(
+            data_container=str,
+            description="A line of JSON for each event: what the list gives, and `number`, `seal`, `key_id` and `sealed_at` "
+            "of the seal that covers it, in the order of the seals. Events that are not sealed yet come last, with nulls.",
+            media_type=NDJSON,
+            generate_examples=False,
+        ),
+        **documented(),
+    },
+    dependencies=_FILTERED,
+)
+async def export_audit_events(
+    request: ApiRequest,
+    export_audit_events: NamedDependency[ExportAuditEvents],
+    wanted: NamedDependency[AuditFilter],
+) -> Stream:
+    """Sealed events by number, as they are stored. All conditions must hold."""
+    parts = export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=wanted))
+
+    async def lines() -> AsyncIterator[bytes]:
+        async for part in parts:
+            if part:
+                yield exported_lines(part)
+
+    return Stream(lines(), media_type=NDJSON, headers={"Content-Disposition": 'attachment; filename="audit.ndjson"'})
+
+
+@get("/audit-events/verify", tags=TAGS, summary="Verify the audit trail", responses=documented())
+async def verify_audit_chain(
+    request: ApiRequest, verify_audit_chain: NamedDependency[VerifyAuditChain]
+) -> ChainReportView:
+    """Whether every event is what was sealed, in its place, and none is missing; else where that is first not so."""
+    return chain_report_view(await verify_audit_chain.execute(VerifyAuditChainCommand(principal=request.principal)))
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -58,5 +121,5 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 def audit_routes() -> list[HTTPRouteHandler]:
-    """The route of the audit trail."""
-    return [list_audit_events]
+    """The routes of the audit trail."""
+    return [list_audit_events, export_audit_events, verify_audit_chain]

@@ -1,0 +1,68 @@
+"""Keys of audit seals: derived from the newest secret key, and kept encrypted so that its rotation spares old seals."""
+
+from typing import Protocol
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql
+
+from domain.audit.chain import ChainKey, ChainKeys, chain_key
+from domain.errors import ServiceError
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.tables import audit_key
+
+PURPOSE = b"dragoman/audit-seal/v1"
+
+_stored = select(audit_key.c.secret)
+# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
+_keep = postgresql.insert(audit_key).on_conflict_do_nothing(index_elements=["id"])
+
+
+class DerivingBox(Protocol):
+    """The secret keys at hand."""
+
+    def encrypt(self, plain: bytes, /) -> bytes:
+        """With the newest key."""
+        ...
+
+    def decrypt(self, sealed: bytes, /) -> bytes:
+        """With the key that fits. Raises INTERNAL `secret_undecryptable`."""
+        ...
+
+    def derived(self, purpose: bytes, /) -> tuple[bytes, ...]:
+        """32 bytes for this purpose alone from each key, newest first."""
+        ...
+
+
+class SqlSealKeys:
+    """The `SealKeys` port. A key is stored before it seals; one whose encryption no secret key opens is not known."""
+
+    def __init__(self, *, database: Database, box: DerivingBox) -> None:
+        self._database = database
+        self._box = box
+        self._kept: set[str] = set()
+
+    def current(self) -> ChainKey:
+        """From the newest secret key."""
+        return chain_key(self._box.derived(PURPOSE)[0])
+
+    async def all(self) -> ChainKeys:
+        """From the secret keys at hand, and those that are stored."""
+        derived = [chain_key(secret) for secret in self._box.derived(PURPOSE)]
+        current = derived[0]
+        if current.id not in self._kept:
+            row = {"id": current.id, "secret": self._box.encrypt(current.secret)}
+
+            def keep(connection: Connection) -> None:
+                connection.execute(_keep, row)
+
+            await self._database.write(keep)
+            self._kept.add(current.id)
+        stored = await self._database.read(lambda connection: list(connection.execute(_stored).scalars()))
+        opened = [chain_key(secret) for secret in map(self._opened, stored) if secret is not None]
+        return ChainKeys(current=current, known={key.id: key for key in (*opened, *derived)})
+
+    def _opened(self, encrypted: bytes) -> bytes | None:
+        try:
+            return self._box.decrypt(encrypted)
+        except ServiceError:
+            return None
