@@ -13,6 +13,9 @@ RunId = NewType("RunId", str)
 McpServerId = NewType("McpServerId", str)
 ToolCallId = NewType("ToolCallId", str)
 AuditEventId = NewType("AuditEventId", str)
+ApprovalId = NewType("ApprovalId", str)
+GatewaySessionId = NewType("GatewaySessionId", str)
+TimerId = NewType("TimerId", str)
 WorkerId = NewType("WorkerId", str)
 
 

@@ -22,6 +22,11 @@ from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.ports import AgentStore
 from application.agents.update_agent import UpdateAgent
+from application.approvals.check_decisions import CheckDecisions
+from application.approvals.decide_approval import DecideApproval
+from application.approvals.fire_timers import FireTimers
+from application.approvals.list_approvals import ListApprovals
+from application.approvals.ports import ApprovalStore
 from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
@@ -78,6 +83,7 @@ from application.runs.ask_model import AskModel
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
+from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.prepare_prompt import PreparePrompt
@@ -143,6 +149,7 @@ from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
 from infrastructure.persistence.agent_store import SqlAgentStore
+from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
 from infrastructure.persistence.audit_chain import SqlAuditChain
 from infrastructure.persistence.audit_keys import SqlSealKeys
 from infrastructure.persistence.audit_log import SqlAuditLog
@@ -467,6 +474,7 @@ class Container(containers.DeclarativeContainer):
     audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
     audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
     seal_keys: providers.Provider[SealKeys] = providers.Singleton(SqlSealKeys, database=database, box=secret_box)
+    approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups)
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
@@ -574,15 +582,15 @@ class Container(containers.DeclarativeContainer):
     active_runs: providers.Provider[ActiveRuns] = providers.Singleton(
         ActiveRuns, leases=leases, clock=clock, worker_id=worker_id, settings=LeaseSettings()
     )
+    check_tool_call: providers.Provider[CheckToolCall] = providers.Singleton(CheckToolCall, schemas=schemas)
     agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
         AgentLoop,
         prepare_prompt=providers.Singleton(
             PreparePrompt, catalog=tool_catalog, agents=agents, organizations=organizations
         ),
         ask_model=providers.Singleton(AskModel, models=models, prices=prices, tracer=tracer, clock=clock),
-        record_reply=providers.Singleton(
-            RecordReply, check=providers.Singleton(CheckToolCall, schemas=schemas), runs=runs, clock=clock
-        ),
+        record_reply=providers.Singleton(RecordReply, check=check_tool_call, runs=runs, clock=clock),
+        decide_anew=providers.Singleton(DecideAnew, check=check_tool_call, clock=clock),
         call_tools=providers.Singleton(
             CallTools,
             execute_tool=execute_tool,
@@ -611,6 +619,15 @@ class Container(containers.DeclarativeContainer):
     recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
         RecoverRuns, leases=leases, queue=run_queue, clock=clock
     )
+    fire_timers: providers.Provider[FireTimers] = providers.Singleton(
+        FireTimers,
+        timers=providers.Singleton(SqlTimerStore, database=database),
+        approvals=approvals,
+        runs=runs,
+        queue=run_queue,
+        wakeups=wakeups,
+        clock=clock,
+    )
 
     # Runs, as clients see them.
     start_run: providers.Provider[StartRun] = providers.Singleton(
@@ -625,8 +642,24 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     resume_run: providers.Provider[ResumeRun] = providers.Singleton(
-        ResumeRun, runs=runs, queue=run_queue, schemas=schemas, box=secret_box, clock=clock
+        ResumeRun,
+        runs=runs,
+        queue=run_queue,
+        decisions=providers.Singleton(
+            CheckDecisions,
+            approvals=approvals,
+            agents=agents,
+            catalog=tool_catalog,
+            check=check_tool_call,
+        ),
+        schemas=schemas,
+        box=secret_box,
+        clock=clock,
     )
+    decide_approval: providers.Provider[DecideApproval] = providers.Singleton(
+        DecideApproval, approvals=approvals, resume_run=resume_run
+    )
+    list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=approvals)
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(
         CancelRun, runs=runs, agents=agents, queue=run_queue, connections=connections, tracer=tracer, clock=clock
     )

@@ -12,6 +12,7 @@ from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.audit_chain import SqlAuditChain
+from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
 from infrastructure.persistence.audit_log import SqlAuditLog
 from infrastructure.persistence.audit_seals import SqlAuditSeals
 from infrastructure.persistence.cached_stores import (
@@ -67,6 +68,8 @@ def sql_stores(database: Database) -> Stores:
         model_providers=SqlModelProviderStore(database=database, box=MirrorBox()),
         unfinished_runs=SqlUnfinishedRuns(database=database),
         runs=SqlRunStore(database=database, wakeups=wakeups),
+        approvals=SqlApprovalStore(database=database),
+        timers=SqlTimerStore(database=database),
         leases=SqlRunLeases(database=database, wakeups=wakeups),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         wakeups=wakeups,

@@ -8,6 +8,7 @@ from typing import Protocol
 import pytest
 
 from application.agents.ports import AgentStore
+from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
@@ -19,6 +20,7 @@ from application.threads.ports import ThreadStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import InMemoryAuditChain
 from infrastructure.memory.identity import InMemoryIdentityStore
@@ -50,6 +52,8 @@ class Stores:
     secrets: SecretStore
     model_providers: ModelProviderStore
     runs: RunStore
+    approvals: ApprovalStore
+    timers: TimerStore
     unfinished_runs: UnfinishedRuns
     leases: RunLeases
     journal: RunJournal
@@ -89,6 +93,8 @@ class InMemoryLeg:
             secrets=InMemorySecretStore(state),
             model_providers=InMemoryModelProviderStore(state),
             runs=InMemoryRunStore(state, wakeups),
+            approvals=InMemoryApprovalStore(state),
+            timers=InMemoryTimerStore(state),
             unfinished_runs=InMemoryUnfinishedRuns(state),
             leases=InMemoryRunLeases(state, wakeups),
             journal=InMemoryRunJournal(state, wakeups),

@@ -7,6 +7,7 @@ from application.models.ports import ModelError, PriceTable
 from application.runs.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
 from application.runs.call_tools import CallTools
 from application.runs.closing import closing_step
+from application.runs.decide_anew import DecideAnew
 from application.runs.interruption import TimeUp
 from application.runs.ports import Step
 from application.runs.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
@@ -37,6 +38,7 @@ class AgentLoop:
         prepare_prompt: PreparePrompt,
         ask_model: AskModel,
         record_reply: RecordReply,
+        decide_anew: DecideAnew,
         call_tools: CallTools,
         prices: PriceTable,
         clock: Clock,
@@ -44,6 +46,7 @@ class AgentLoop:
         self._prepare_prompt = prepare_prompt
         self._ask_model = ask_model
         self._record_reply = record_reply
+        self._decide_anew = decide_anew
         self._call_tools = call_tools
         self._prices = prices
         self._clock = clock
@@ -56,6 +59,8 @@ class AgentLoop:
         try:
             prompt = await self._prepare_prompt.execute(session)
             if session.open_calls:
+                await self._decide_anew.execute(session, prompt.toolset)
+            if session.open_calls and session.run.status is RunStatus.IN_PROGRESS:
                 await self._call_tools.execute(session, prompt.toolset)
             while session.run.status is RunStatus.IN_PROGRESS:
                 session.stop.check()

@@ -8,7 +8,7 @@ from datetime import timedelta
 from application.mcp.ports import McpProgress
 from application.runs.interruption import Interrupted, StopReason, TimeUp
 from application.runs.ports import Step
-from application.runs.run_events import tool_settled
+from application.runs.run_events import tool_settled, tool_started
 from application.runs.run_session import RunSession, settled_call
 from application.runs.sealed_input import sealed, unsealed
 from application.runs.turn_end import turn_end
@@ -47,7 +47,7 @@ class CallToolsSettings:
 class CallTools:
     """Rules: a call is executed only while the lease holds; one that was recorded before a crash is executed again only if
     it is repeatable, else its outcome is unknown; one whose server asks for input waits, and is recorded anew before it is
-    sent again with the answers; every outcome is stored when it is known; the turn's last settlement also stores the
+    sent again with the answers; one that was approved is recorded before it is sent; every outcome is stored when it is known; the turn's last settlement also stores the
     tool message and begins the next turn, or suspends the run for its client."""
 
     def __init__(
@@ -95,7 +95,8 @@ class CallTools:
 
     async def _settle(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> None:
         tool = toolset.find(call.name)
-        if call.state is ToolCallState.INPUT_GIVEN:
+        if call.state in (ToolCallState.INPUT_GIVEN, ToolCallState.APPROVED):
+            began_now = (tool_started(call, at=self._clock.now()),) if call.state is ToolCallState.APPROVED else ()
             call = replace(call, state=ToolCallState.RECORDED)
             await session.advance(lambda: Step(run=session.run, changed=(call,)))
         began = self._clock.monotonic()

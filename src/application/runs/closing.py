@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from application.approvals.run_approvals import closed_approvals
 from application.runs.ports import Step
 from application.runs.run_events import message_completed, run_ended, tool_settled
 from domain.ids import ToolCallId, message_id
@@ -10,7 +11,6 @@ from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message, Role, ToolResultContent
-from domain.tools.capabilities import ToolCapability, capability_of
 from domain.tools.result import ToolResult
 
 DISPLAYED = "Tool has been displayed successfully"
@@ -47,21 +47,29 @@ def step_instead_of_waiting(
 def waits_for_display_only(open_calls: Iterable[ToolCall]) -> bool:
     """Whether the thread's next user message settles everything that a waiting run waits for (D5)."""
     return all(
-        call.type is not None and capability_of(call.type) is ToolCapability.DISPLAYABLE
+        call.is_displayed and call.state is ToolCallState.AWAITING_CLIENT
         for call in open_calls
         if call.state is not ToolCallState.SETTLED
     )
 
 
 def closing_step(
-    ended: Run, open_calls: tuple[ToolCall, ...], *, result: ToolResult, at: datetime, actor: str = "system"
+    ended: Run,
+    open_calls: tuple[ToolCall, ...],
+    *,
+    result: ToolResult,
+    at: datetime,
+    actor: str = "system",
+    known: tuple[Settlement, ...] = (),
 ) -> Step:
-    """The last step of `ended`: unsettled calls get `result`, and one tool message answers all open calls of the turn.
+    """The last step of `ended`: unsettled calls get `result`, but for those whose outcome is `known`, and one tool message
+    answers all open calls of the turn.
 
     `open_calls` are the calls of the last turn that no message answers yet, settled ones among them.
     """
+    outcomes = {settlement.tool_call_id: settlement for settlement in known}
     settled = tuple(
-        Settlement(tool_call_id=call.id, result=result, duration_ms=0, at=at)
+        outcomes.get(call.id) or Settlement(tool_call_id=call.id, result=result, duration_ms=0, at=at)
         for call in open_calls
         if call.state is not ToolCallState.SETTLED
     )
@@ -74,6 +82,7 @@ def closing_step(
         events=(*events, *(message_completed(message) for message in messages), run_ended(ended, at=at)),
         messages=messages,
         settled=settled,
+        outcomes=closed_approvals(open_calls, at=at, by=actor),
         audit=(
             *(tool_call_audit(ended, call, by_id[call.id]) for call in open_calls if call.id in by_id),
             run_ended_audit(ended, at=at, actor=actor),

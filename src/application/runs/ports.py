@@ -7,6 +7,7 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
+from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
 from domain.runs.events import NewEvent, RunEvent
@@ -128,13 +129,15 @@ class RunStore(Protocol):
         settlements: tuple[Settlement, ...],
         *,
         answers: tuple[InputAnswer, ...] = (),
+        outcomes: tuple[ApprovalOutcome, ...] = (),
         actor: str,
         at: datetime,
     ) -> Run:
         """Settle calls that await the client, each with its event and an audit entry that names `actor` (a key's id),
-        and answer those that await input (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is
-        pending, else it stays, with what is pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, INVALID `tool_call_not_pending` (also for a call
-        settled twice, or one that asks something else by now); then nothing was stored."""
+        answer those that await input, and end approvals (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is
+        pending, else it stays, with what is pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, `approval_decided` or `approval_expired`, INVALID
+        `tool_call_not_pending` (also for a call settled twice, or one that asks something else by now); then nothing was
+        stored."""
         ...
 
 
@@ -211,8 +214,9 @@ class Step:
 
     `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored. Events get the
     next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `changed` known ones
-    whose state, elicitation and input are replaced, `settled` outcomes of calls recorded before or in this step, whose
-    input is forgotten. Audit entries whose id is known already are left out. What was `spent` is added to its day's sums.
+    whose params, state, elicitation, input and approval are replaced, `settled` outcomes of calls recorded before or in this
+    step, whose input is forgotten. `approvals` are new and get a timer each (a known id is left alone), `outcomes` end those
+    that are pending, with their timers, and leave others alone. Audit entries whose id is known already are left out. What was `spent` is added to its day's sums.
     """
 
     run: Run
@@ -221,6 +225,8 @@ class Step:
     recorded: tuple[ToolCall, ...] = ()
     changed: tuple[ToolCall, ...] = ()
     settled: tuple[Settlement, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    outcomes: tuple[ApprovalOutcome, ...] = ()
     audit: tuple[AuditEvent, ...] = ()
     spent: tuple[ModelSpending, ...] = ()
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from application.runs.ask_model import Answer
+from application.runs.decide_anew import asks_for_approval, awaiting_approval
 from application.runs.halting import halted_end
 from application.runs.ports import RunStore, Step
 from application.runs.run_events import message_completed, run_ended, tool_settled, tool_started
@@ -12,11 +13,10 @@ from application.runs.run_session import RunSession, settled_call
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
-from application.tools.check_tool_call import CheckedCall, CheckToolCall
+from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
 from domain.ids import tool_call_id
 from domain.policy.decision import Decision
-from domain.policy.rules import Verdict
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
@@ -24,7 +24,7 @@ from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse
 from domain.tools.meta_tools import called_name
-from domain.tools.result import ToolOutcome, ToolResult
+from domain.tools.result import ToolOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ class _Decided:
 class RecordReply:
     """Rules: a reply without calls completes the run; a call the run may not make (no such tool, arguments that do not fit, a
     limit, policy) is settled here with a text for the model, and so is a search for tools; one that policy wants the run to be
-    halted for ends it, and none of its siblings is executed; displayable calls await the client; all others are recorded as
-    intended and executed after. Everything is one step."""
+    halted for ends it, and none of its siblings is executed; one that needs an approval awaits it; displayable calls await
+    the client; all others are recorded as intended and executed after. Everything is one step."""
 
     def __init__(self, *, check: CheckToolCall, runs: RunStore, clock: Clock) -> None:
         self._check = check
@@ -109,7 +109,7 @@ class RecordReply:
         decided: list[_Decided] = []
         for index, use in enumerate(uses):
             checked = self._check.check(use, toolset, made)
-            refusal = checked.answer or _unapproved(checked)
+            refusal = checked.answer
             if refusal is None and limit is None and left is not None and left <= 0:
                 limit = IncompleteReason.MAX_TOOL_CALLS
             if refusal is None and limit is not None:
@@ -133,6 +133,9 @@ class RecordReply:
                 state=ToolCallState.AWAITING_CLIENT if waits else ToolCallState.RECORDED,
                 recorded_at=now,
             )
+            wanted = asks_for_approval(checked)
+            if wanted is not None:
+                call = awaiting_approval(call, wanted, agent_version=session.agent.version)
             if refusal is None:
                 decided.append(_Decided(call=call, refused=None, decision=checked.decision))
             else:
@@ -171,6 +174,7 @@ class RecordReply:
             events=(*events, *end.events),
             messages=(message, *end.messages),
             recorded=calls,
+            approvals=end.approvals,
             audit=(
                 *(
                     tool_call_audit(run, entry.call, entry.refused, decision=entry.decision)
@@ -180,13 +184,6 @@ class RecordReply:
                 *end.audit,
             ),
         )
-
-
-def _unapproved(checked: CheckedCall) -> ToolResult | None:
-    decision = checked.decision
-    if decision is None or decision.verdict is not Verdict.REQUIRE_APPROVAL:
-        return None
-    return failure_text.approval_unavailable(checked.name)
 
 
 def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:

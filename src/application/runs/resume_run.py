@@ -1,13 +1,16 @@
-"""Resumes a waiting run with the client's results for displayed tools and its answers to servers' questions."""
+"""Resumes a waiting run with results for displayed tools, answers to servers' questions, and decisions about calls."""
 
 from dataclasses import dataclass
 
+from application.approvals.check_decisions import CallDecision, CheckDecisions
+from application.approvals.refusals import approval_stale
 from application.runs.elicitation_answers import read_answer
 from application.runs.ports import RunQueue, RunStore
 from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
 from application.tools.ports import Box, SchemaValidator
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
+from domain.approvals.approval import ApprovalOutcome
 from domain.errors import ErrorKind, ServiceError, Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -29,38 +32,53 @@ class ClientToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRunCommand:
-    """Results for some or all pending calls; the run goes on once none is pending."""
+    """Results and decisions for some or all pending calls; the run goes on once none is pending."""
 
     principal: Principal
     run_id: RunId
-    tool_results: tuple[ClientToolResult, ...]
+    tool_results: tuple[ClientToolResult, ...] = ()
+    approvals: tuple[CallDecision, ...] = ()
 
 
 class ResumeRun:
     """Rules: a runner may resume the runs it made, an operator any; results are accepted for pending displayed calls only,
-    once each; a call whose server asks for input takes an answer that fits the question; all are taken, or none."""
+    once each; a call whose server asks for input takes an answer that fits the question; approving and denying needs the role
+    operator (`CheckDecisions` has its rules); all are taken, or none. A stale approval is refused, and sends the run on to
+    have its calls decided about anew."""
 
-    def __init__(self, *, runs: RunStore, queue: RunQueue, schemas: SchemaValidator, box: Box, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        runs: RunStore,
+        queue: RunQueue,
+        decisions: CheckDecisions,
+        schemas: SchemaValidator,
+        box: Box,
+        clock: Clock,
+    ) -> None:
         self._runs = runs
+        self._decisions = decisions
         self._queue = queue
         self._schemas = schemas
         self._box = box
         self._clock = clock
 
     async def execute(self, command: ResumeRunCommand) -> Run:
-        """The run after it. Raises NOT_FOUND, FORBIDDEN, CONFLICT `run_not_waiting`, INVALID."""
-        command.principal.require(Role.RUNNER)
+        """The run after it. Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_waiting`, `approval_…`), INVALID."""
+        command.principal.require(Role.OPERATOR if command.approvals else Role.RUNNER)
         run = await self._runs.get(command.principal.organization_id, command.run_id)
         if run is None:
             raise not_found("run", command.run_id)
         require_own_or_operator(command.principal, run)
-        named = [result.tool_call_id for result in command.tool_results]
+        named = [given.tool_call_id for given in command.tool_results]
+        named += [decision.tool_call_id for decision in command.approvals]
         if not named or len(set(named)) != len(named):
             raise invalid(
                 "tool_results_invalid",
-                "Resuming needs one result for each of some pending tool calls.",
+                "Resuming needs one result or decision for each of some pending tool calls.",
                 Violation(path="tool_results", message="must not be empty or name a call twice"),
             )
+        decided = await self._decided(command, run)
         _refuse_strangers(run, command.tool_results)
         asking = await self._asking(run)
         now = self._clock.now()
@@ -79,12 +97,24 @@ class ResumeRun:
             run.id,
             settlements,
             answers=answers,
+            outcomes=decided,
             actor=command.principal.key_id,
             at=now,
         )
         if resumed.status is RunStatus.QUEUED:
             await self._queue.submit(resumed.id)
         return resumed
+
+    async def _decided(self, command: ResumeRunCommand, run: Run) -> tuple[ApprovalOutcome, ...]:
+        at = self._clock.now()
+        checked = await self._decisions.execute(command.principal, run, command.approvals, at=at)
+        if checked.stale is None:
+            return checked.outcomes
+        resumed = await self._runs.resume(
+            run.organization_id, run.id, (), outcomes=checked.outcomes, actor="system", at=at
+        )
+        await self._queue.submit(resumed.id)
+        raise approval_stale(checked.stale)
 
     async def _asking(self, run: Run) -> dict[ToolCallId, ToolCall]:
         """The run's calls whose server waits for an answer."""

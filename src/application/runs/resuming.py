@@ -1,10 +1,14 @@
-"""What resuming stores: settled calls, answered questions, and the run's way back to the queue once nothing is pending."""
+"""What resuming stores: settled calls, answered questions, decided approvals, and the run's way back to the queue."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from application.approvals.refusals import approval_decided, approval_expired
+from application.approvals.run_approvals import approval_audit, approved_call, denied_result
 from application.runs.ports import Step
 from application.runs.run_events import run_resumed, tool_settled
+from domain.approvals.approval import ApprovalOutcome, ApprovalState
 from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
 from domain.runs.audit_trail import tool_call_audit
@@ -12,46 +16,93 @@ from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import ToolUse
 
+_REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)
+
 
 def resuming_step(
     run: Run,
     open_calls: tuple[ToolCall, ...],
     settlements: tuple[Settlement, ...],
     answers: tuple[InputAnswer, ...],
+    outcomes: tuple[ApprovalOutcome, ...] = (),
     *,
     actor: str,
     at: datetime,
 ) -> Step:
-    """The step of a waiting run that `actor` gives results and answers. Raises CONFLICT `run_not_waiting`, INVALID
-    `tool_call_not_pending`."""
+    """The step of a waiting run that `actor` gives results, answers and decisions. The run goes on when nothing is pending
+    any more, or when a call has to be decided about anew. Raises CONFLICT `run_not_waiting`, `approval_decided`,
+    `approval_expired`, INVALID `tool_call_not_pending`."""
     if run.status is not RunStatus.REQUIRES_ACTION:
         raise conflict("run_not_waiting", f"Run {run.id} is {run.status}, not requires_action.", run_id=run.id)
     calls = {call.id: call for call in open_calls}
+    decided = _decided(run, calls, outcomes, at)
     _refuse_unless_pending(run, calls, settlements, answers)
     questions = {answer.tool_call_id: answer.next for answer in answers}
-    settled_ids = {settlement.tool_call_id for settlement in settlements}
-    pending: list[ToolUse] = []
-    for use in run.pending:
-        question = questions.get(use.id, use.elicitation)
-        if use.id in settled_ids or (use.id in questions and question is None):
-            continue
-        pending.append(replace(use, elicitation=question))
-    settled = [(calls[settlement.tool_call_id], settlement) for settlement in settlements]
+    refusals = tuple(
+        Settlement(tool_call_id=id_, result=denied_result(outcome), duration_ms=0, at=at)
+        for id_, outcome in decided.items()
+        if outcome.state in _REFUSALS
+    )
+    settled = [(calls[settlement.tool_call_id], settlement) for settlement in (*settlements, *refusals)]
+    changed = tuple(
+        _after(calls[id_], outcome) for id_, outcome in decided.items() if outcome.state not in _REFUSALS
+    ) + tuple(_answered(calls[answer.tool_call_id], answer) for answer in answers)
+    waiting = {id_ for id_, call in {**calls, **{call.id: call for call in changed}}.items() if call.state.is_waiting}
+    waiting -= {settlement.tool_call_id for _, settlement in settled}
+    pending: tuple[ToolUse, ...] = tuple(
+        replace(
+            use,
+            elicitation=questions.get(use.id, use.elicitation),
+            approval=None if use.id in decided else use.approval,
+        )
+        for use in run.pending
+        if use.id in waiting
+    )
+    stays = bool(pending) and not any(call.state is ToolCallState.UNDECIDED for call in changed)
     return Step(
-        run=replace(run, pending=tuple(pending)) if pending else run.resumed(),
+        run=replace(run, pending=pending) if stays else run.resumed(),
         events=(
             *(tool_settled(call, settlement, server=None) for call, settlement in settled),
-            *(() if pending else (run_resumed(at=at),)),
+            *(() if stays else (run_resumed(at=at),)),
         ),
-        changed=tuple(_answered(calls[answer.tool_call_id], answer) for answer in answers),
-        settled=settlements,
-        audit=tuple(tool_call_audit(run, call, settlement, actor=actor) for call, settlement in settled),
+        changed=changed,
+        settled=(*settlements, *refusals),
+        outcomes=tuple(decided.values()),
+        audit=(
+            *(entry for id_, outcome in decided.items() for entry in approval_audit(run, calls[id_], outcome)),
+            *(tool_call_audit(run, call, settlement, actor=actor) for call, settlement in settled),
+        ),
     )
 
 
 def _answered(call: ToolCall, answer: InputAnswer) -> ToolCall:
     state = ToolCallState.INPUT_GIVEN if answer.next is None else ToolCallState.AWAITING_INPUT
     return replace(call, state=state, elicitation=answer.next, input=answer.input)
+
+
+def _after(call: ToolCall, outcome: ApprovalOutcome) -> ToolCall:
+    if call.approval is None:
+        raise ValueError(f"call {call.id} needs no approval")
+    if outcome.state is ApprovalState.STALE:
+        return replace(call, state=ToolCallState.UNDECIDED)
+    return approved_call(call, call.approval, outcome)
+
+
+def _decided(
+    run: Run, calls: Mapping[ToolCallId, ToolCall], outcomes: tuple[ApprovalOutcome, ...], at: datetime
+) -> dict[ToolCallId, ApprovalOutcome]:
+    """The outcomes by call, if each of the approvals is pending still: whoever else may have been faster."""
+    uses = {use.approval.approval_id: use for use in run.pending if use.approval is not None}
+    decided: dict[ToolCallId, ApprovalOutcome] = {}
+    for outcome in outcomes:
+        use = uses.pop(outcome.approval_id, None)
+        if use is None or use.approval is None or calls[use.id].state is not ToolCallState.AWAITING_APPROVAL:
+            raise approval_decided(outcome.approval_id)
+        given = outcome.state in (ApprovalState.APPROVED, ApprovalState.DENIED)
+        if given and at >= use.approval.expires_at:
+            raise approval_expired(outcome.approval_id)
+        decided[use.id] = outcome
+    return decided
 
 
 def _refuse_unless_pending(
@@ -61,7 +112,7 @@ def _refuse_unless_pending(
     answers: tuple[InputAnswer, ...],
 ) -> None:
     """Against what is pending now, whoever else may have been faster."""
-    pending = {use.id for use in run.pending}
+    pending = {use.id for use in run.pending if calls[use.id].state is not ToolCallState.AWAITING_APPROVAL}
     asked = {id_: calls[id_].elicitation for id_ in pending if calls[id_].state is ToolCallState.AWAITING_INPUT}
     wrong = []
     for index, settlement in enumerate(settlements):

@@ -79,11 +79,11 @@ def message_completed(message: Message) -> NewEvent:
     )
 
 
-def tool_started(call: ToolCall) -> NewEvent:
-    """A call is recorded and about to be executed."""
+def tool_started(call: ToolCall, *, at: datetime | None = None) -> NewEvent:
+    """A call is recorded and about to be executed: now, or when it was recorded."""
     return NewEvent(
         type=RunEventType.TOOL_STARTED,
-        at=call.recorded_at,
+        at=at or call.recorded_at,
         data={"tool_call_id": call.id, "name": call.name, "params": call.params},
     )
 

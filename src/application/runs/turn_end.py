@@ -3,9 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
+from application.approvals.run_approvals import new_approvals
 from application.runs.closing import tool_message
 from application.runs.ports import Step
 from application.runs.run_events import message_completed, run_ended, run_requires_action, turn_started
+from domain.approvals.approval import Approval, PendingApproval
 from domain.runs.audit_trail import run_ended_audit
 from domain.runs.ledger import ToolCall
 from domain.runs.repeated_failure import repeatedly_failing_tool
@@ -20,12 +22,15 @@ def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *
     awaiting = {call.id: call for call in calls if call.state.is_waiting}
     if awaiting:
         reply = next(message for message in reversed(transcript) if message.role is Role.ASSISTANT)
+        approvals = new_approvals(run, awaiting.values(), at=at)
+        asked = {approval.tool_call_id: approval for approval in approvals}
         pending: tuple[ToolUse, ...] = tuple(
-            _pending(use, awaiting[use.id]) for use in reply.tool_uses if use.id in awaiting
+            _pending(use, awaiting[use.id], asked.get(use.id)) for use in reply.tool_uses if use.id in awaiting
         )
         return Step(
             run=run.suspended(pending, output=reply.text or None),
             events=(run_requires_action(pending, at=at),),
+            approvals=approvals,
         )
     answer = tool_message(run, calls, {}, at=at)
     if answer is None:
@@ -47,6 +52,9 @@ def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *
     )
 
 
-def _pending(use: ToolUse, call: ToolCall) -> ToolUse:
+def _pending(use: ToolUse, call: ToolCall, approval: Approval | None) -> ToolUse:
     """The call as whoever settles it is to see it: of the tool that is meant."""
-    return replace(use, name=call.name, params=call.params, elicitation=call.elicitation)
+    waits_for = None
+    if approval is not None:
+        waits_for = PendingApproval(approval_id=approval.id, expires_at=approval.expires_at, reason=approval.cause)
+    return replace(use, name=call.name, params=call.params, elicitation=call.elicitation, approval=waits_for)

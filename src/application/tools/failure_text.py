@@ -192,12 +192,6 @@ def blocked_by_policy(decision: Decision) -> ToolResult:
     return ToolResult.blocked(decision.reason.value, cut(cleaned(decision.sentence), FAILURE_LIMIT_BYTES))
 
 
-def approval_unavailable(name: str) -> ToolResult:
-    """A call that needs an approval nobody can be asked for; it was not executed."""
-    text = f"The call of {name} needs the approval of a person, and nobody can be asked here. Go on without it."
-    return ToolResult.blocked("approval_unavailable", text)
-
-
 def halted(name: str) -> ToolResult:
     """A call beside one that ended the run; it was not executed."""
     text = f"This call was not executed: the run was ended by policy because of a call of {name}."

@@ -4,32 +4,46 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
-from domain.tools.capabilities import ToolType
+from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolResult
 
 
 class ToolCallState(StrEnum):
     """`recorded`: intended, perhaps sent. `awaiting_client`: the client settles it. `awaiting_input`: its server asks for
-    input. `input_given`: answered, but not sent again yet. `settled`: its outcome is known."""
+    input. `input_given`: answered, but not sent again yet. `awaiting_approval`: somebody has to approve it. `approved`: not
+    sent yet. `undecided`: its agent has changed, and it is decided about anew. `settled`: its outcome is known."""
 
     RECORDED = "recorded"
     AWAITING_CLIENT = "awaiting_client"
     AWAITING_INPUT = "awaiting_input"
     INPUT_GIVEN = "input_given"
+    AWAITING_APPROVAL = "awaiting_approval"
+    APPROVED = "approved"
+    UNDECIDED = "undecided"
     SETTLED = "settled"
 
     @property
     def is_waiting(self) -> bool:
         """Whether somebody outside has to say something before the run can go on."""
-        return self in (ToolCallState.AWAITING_CLIENT, ToolCallState.AWAITING_INPUT)
+        return self in (
+            ToolCallState.AWAITING_CLIENT,
+            ToolCallState.AWAITING_INPUT,
+            ToolCallState.AWAITING_APPROVAL,
+        )
 
     @property
     def is_executable(self) -> bool:
-        """Whether a worker has to send the call."""
-        return self in (ToolCallState.RECORDED, ToolCallState.INPUT_GIVEN)
+        """Whether a worker has to see to the call before its turn can end."""
+        return self in (
+            ToolCallState.RECORDED,
+            ToolCallState.INPUT_GIVEN,
+            ToolCallState.APPROVED,
+            ToolCallState.UNDECIDED,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +53,7 @@ class ToolCall:
 
     `repeatable` was decided when the call was recorded: whether it may be sent again should its outcome be lost.
     `elicitation` is the question it waits for, `input` its sealed `InputRound`, kept from the first question until the
-    call is settled.
+    call is settled. `approval` is there when it needs one, or needed one.
     """
 
     id: ToolCallId
@@ -58,7 +72,13 @@ class ToolCall:
     settled_at: datetime | None = None
     elicitation: Elicitation | None = None
     input: bytes | None = None
+    approval: ApprovalRequest | None = None
     called_as: str | None = None
+
+    @property
+    def is_displayed(self) -> bool:
+        """Whether the client settles the call, once it may be made."""
+        return self.type is not None and capability_of(self.type) is ToolCapability.DISPLAYABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

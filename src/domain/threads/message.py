@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.approvals.approval import PendingApproval
 from domain.errors import Violation, invalid
 from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
@@ -49,7 +50,7 @@ class ToolUse:
     """A call the model asks for.
 
     `malformed` keeps the model's raw argument text where it was not a JSON object; `params` is then empty and the call
-    is never run. `elicitation` is there while a run waits for its answer, and in no message.
+    is never run. `elicitation` and `approval` are there while a run waits for them, and in no message.
     """
 
     id: ToolCallId
@@ -57,6 +58,7 @@ class ToolUse:
     params: JsonObject
     malformed: str | None = None
     elicitation: Elicitation | None = None
+    approval: PendingApproval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

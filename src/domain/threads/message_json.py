@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import assert_never, cast
 
-from domain.ids import ToolCallId
+from domain.approvals.approval import PendingApproval
+from domain.ids import ApprovalId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import (
     Content,
@@ -60,6 +61,7 @@ def content_from_json(data: JsonObject) -> Content:
                 params=cast(JsonObject, data["params"]),
                 malformed=cast("str | None", data.get("malformed")),
                 elicitation=None if asked is None else Elicitation.from_json(asked),
+                approval=_approval_from_json(data),
             )
         case "tool_result":
             return ToolResultContent(
@@ -86,14 +88,28 @@ def message_to_json(message: Message) -> JsonObject:
 
 
 def tool_use_to_json(use: ToolUse) -> JsonObject:
-    """`{type, id, name, params}`, `malformed` where the model's arguments were not a JSON object, and `elicitation` where
-    the call's server waits for an answer."""
+    """`{type, id, name, params}`, `malformed` where the model's arguments were not a JSON object, `elicitation` where the
+    call's server waits for an answer, and `approval_id`, `expires_at`, `reason` where it waits for an approval."""
     data: JsonObject = {"type": "tool_use", "id": use.id, "name": use.name, "params": use.params}
     if use.malformed is not None:
         data["malformed"] = use.malformed
     if use.elicitation is not None:
         data["elicitation"] = use.elicitation.as_json()
+    if use.approval is not None:
+        data["approval_id"] = use.approval.approval_id
+        data["expires_at"] = timestamp(use.approval.expires_at)
+        data["reason"] = use.approval.reason
     return data
+
+
+def _approval_from_json(data: JsonObject) -> PendingApproval | None:
+    if "approval_id" not in data:
+        return None
+    return PendingApproval(
+        approval_id=ApprovalId(cast(str, data["approval_id"])),
+        expires_at=datetime.fromisoformat(cast(str, data["expires_at"])),
+        reason=cast(str, data["reason"]),
+    )
 
 
 def _image_to_json(image: ImageContent) -> JsonObject:

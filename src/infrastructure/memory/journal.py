@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from application.approvals.ports import TIMERS_TOPIC
 from application.runs.closing import step_instead_of_waiting
 from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups
 from domain.runs.events import NewEvent
@@ -30,6 +31,8 @@ class InMemoryRunJournal:
             )
             outcome = outcome if ending is None else self._state.apply(stored, ending)
         wake_followers(self._wakeups, stored.run)
+        if step.approvals:
+            self._wakeups.wake(TIMERS_TOPIC)
         return outcome
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:

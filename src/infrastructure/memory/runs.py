@@ -17,6 +17,7 @@ from application.runs.ports import (
 from application.runs.resuming import resuming_step
 from application.runs.run_events import run_queued
 from application.system.pages import Page, PageRequest
+from domain.approvals.approval import ApprovalOutcome
 from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
@@ -133,6 +134,7 @@ class InMemoryRunStore:
         settlements: tuple[Settlement, ...],
         *,
         answers: tuple[InputAnswer, ...] = (),
+        outcomes: tuple[ApprovalOutcome, ...] = (),
         actor: str,
         at: datetime,
     ) -> Run:
@@ -141,7 +143,7 @@ class InMemoryRunStore:
         if stored is None:
             raise not_found("run", run_id)
         open_calls = self._state.open_calls(stored)
-        self._apply(stored, resuming_step(stored.run, open_calls, settlements, answers, actor=actor, at=at))
+        self._apply(stored, resuming_step(stored.run, open_calls, settlements, answers, outcomes, actor=actor, at=at))
         return stored.run
 
     def _earlier(self, new: NewRun) -> Run | None:

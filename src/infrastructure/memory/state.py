@@ -17,6 +17,7 @@ from application.runs.ports import (
     status_topic,
 )
 from domain.agents.agent import Agent
+from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict
@@ -25,6 +26,7 @@ from domain.identity.organization import Organization
 from domain.ids import (
     AgentId,
     ApiKeyId,
+    ApprovalId,
     AuditEventId,
     McpServerId,
     OrganizationId,
@@ -106,6 +108,7 @@ class InMemoryState:
         self.secrets: dict[tuple[OrganizationId, str], tuple[Secret, str]] = {}
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
+        self.approvals: dict[ApprovalId, Approval] = {}
         self.sources: dict[SourceId, StoredSource] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}
         self.audit_links: dict[OrganizationId, list[Link]] = {}
@@ -177,6 +180,7 @@ class InMemoryState:
             last_seq=len(stored.events),
             cancel_requested_by=stored.run.cancel_requested_by,
         )
+        self._keep_approvals(step)
         self.record(*step.audit)
         self._spend(step)
         promoted = None
@@ -193,6 +197,21 @@ class InMemoryState:
             self.spent.append((step.run, spending))
             if spending.still_reserved_usd is not None and step.run.id in self.reservations:
                 self.reservations[step.run.id] = (step.run.agent_id, spending.still_reserved_usd)
+
+    def _keep_approvals(self, step: Step) -> None:
+        for approval in step.approvals:
+            self.approvals.setdefault(approval.id, approval)
+        for outcome in step.outcomes:
+            pending = self.approvals.get(outcome.approval_id)
+            if pending is not None and pending.state is ApprovalState.PENDING:
+                self.approvals[pending.id] = replace(
+                    pending,
+                    state=outcome.state,
+                    decided_at=outcome.at,
+                    decided_by=outcome.by,
+                    reason=outcome.reason,
+                    edited_arguments=outcome.edited_arguments,
+                )
 
 
 def calls_in_order(stored: StoredRun) -> tuple[ToolCall, ...]:
@@ -240,7 +259,14 @@ def _calls_after(stored: StoredRun, step: Step) -> dict[ToolCallId, ToolCall]:
         known = calls.get(change.id)
         if known is None or known.state is ToolCallState.SETTLED:
             raise ValueError(f"call {change.id} is not there to be changed")
-        calls[change.id] = replace(known, state=change.state, elicitation=change.elicitation, input=change.input)
+        calls[change.id] = replace(
+            known,
+            params=change.params,
+            state=change.state,
+            elicitation=change.elicitation,
+            input=change.input,
+            approval=change.approval,
+        )
     for settlement in step.settled:
         call_or_none = calls.get(settlement.tool_call_id)
         if call_or_none is None or call_or_none.state is ToolCallState.SETTLED:

@@ -58,6 +58,7 @@ class InMemoryThreadStore:
         del state.threads[thread_id]
         state.sources = {id_: kept for id_, kept in state.sources.items() if kept.source.thread_id != thread_id}
         state.runs = {id_: stored for id_, stored in state.runs.items() if stored.run.thread_id != thread_id}
+        state.approvals = {id_: known for id_, known in state.approvals.items() if known.run_id in state.runs}
         state.used_keys = {key: used for key, used in state.used_keys.items() if used.run_id in state.runs}
         return True
 

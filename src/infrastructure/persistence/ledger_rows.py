@@ -5,6 +5,7 @@ from typing import cast
 
 from sqlalchemy import Connection, bindparam, select, update
 
+from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, MessageId, OrganizationId, RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
@@ -45,7 +46,13 @@ _change = Prepared(
         tool_call.c.run_id == bindparam("of_run"),
         tool_call.c.state != ToolCallState.SETTLED.value,
     )
-    .values(state=bindparam("new_state"), elicitation=bindparam("new_elicitation"), input=bindparam("new_input"))
+    .values(
+        call=bindparam("new_call"),
+        state=bindparam("new_state"),
+        elicitation=bindparam("new_elicitation"),
+        input=bindparam("new_input"),
+        approval=bindparam("new_approval"),
+    )
 )
 _answer = Prepared(
     update(tool_call)
@@ -77,16 +84,18 @@ def add_calls(connection: Connection, organization_id: OrganizationId, calls: tu
 
 
 def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...]) -> None:
-    """Replace state, elicitation and input. Raises ValueError for a call that is not recorded or settled already."""
+    """Replace params, state, elicitation, input and approval. Raises ValueError for a call that is not recorded or settled already."""
     if not calls:
         return
     rows: list[dict[str, object]] = [
         {
             "call_id": call.id,
             "of_run": run_id,
+            "new_call": _call_json(call),
             "new_state": call.state.value,
             "new_elicitation": _elicitation_json(call.elicitation),
             "new_input": call.input,
+            "new_approval": _approval_json(call.approval),
         }
         for call in calls
     ]
@@ -166,6 +175,7 @@ def _row(organization_id: OrganizationId, call: ToolCall) -> dict[str, object]:
         "message_id": None,
         "elicitation": _elicitation_json(call.elicitation),
         "input": call.input,
+        "approval": _approval_json(call.approval),
     }
 
 
@@ -210,11 +220,16 @@ def _call_of(row: AnyRow, carried: dict[ToolCallId, ToolResultContent]) -> ToolC
         settled_at=row.settled_at,
         elicitation=None if row.elicitation is None else Elicitation.from_json(cast(JsonObject, row.elicitation)),
         input=row.input,
+        approval=None if row.approval is None else ApprovalRequest.from_json(cast(JsonObject, row.approval)),
     )
 
 
 def _elicitation_json(elicitation: Elicitation | None) -> JsonValue:
     return None if elicitation is None else elicitation.as_json()
+
+
+def _approval_json(approval: ApprovalRequest | None) -> JsonValue:
+    return None if approval is None else approval.as_json()
 
 
 def _result_json(result: ToolResult) -> JsonValue:

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection, bindparam, select
 
+from application.approvals.ports import TIMERS_TOPIC
 from application.runs.ports import Lease, Step, StepOutcome, Wakeups
 from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
@@ -36,6 +37,8 @@ class SqlRunJournal:
 
         def wake(stored: tuple[StepOutcome, Run]) -> None:
             follow_up(self._wakeups, stored[1])
+            if step.approvals:
+                self._wakeups.wake(TIMERS_TOPIC)
 
         outcome, _ = await self._database.write(unit, after_commit=wake)
         return outcome

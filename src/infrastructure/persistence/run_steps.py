@@ -10,6 +10,7 @@ from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups,
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
+from infrastructure.persistence.approval_rows import add_approvals, end_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import add_calls, change_calls, open_calls, settle_calls
@@ -186,6 +187,8 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
     add_calls(connection, organization_id, step.recorded)
     change_calls(connection, run_id, step.changed)
     settle_calls(connection, run_id, step.settled, step.messages)
+    add_approvals(connection, step.approvals)
+    end_approvals(connection, step.outcomes)
     record(connection, *step.audit)
     add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
     if after.overview is not None and row.without_overview:

@@ -16,6 +16,7 @@ from application.runs.ports import (
 )
 from application.runs.resuming import resuming_step
 from application.system.pages import Page, PageRequest
+from domain.approvals.approval import ApprovalOutcome
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
@@ -124,17 +125,20 @@ class SqlRunStore:
         settlements: tuple[Settlement, ...],
         *,
         answers: tuple[InputAnswer, ...] = (),
+        outcomes: tuple[ApprovalOutcome, ...] = (),
         actor: str,
         at: datetime,
     ) -> Run:
-        """Settle and answer waiting calls."""
+        """Settle and answer waiting calls, and end approvals."""
 
         def unit(connection: Connection) -> Run:
             lock_thread_of(connection, run_id)
             stored = _run(connection, organization_id, run_id)
             if stored is None:
                 raise not_found("run", run_id)
-            step = resuming_step(stored, open_calls(connection, run_id), settlements, answers, actor=actor, at=at)
+            step = resuming_step(
+                stored, open_calls(connection, run_id), settlements, answers, outcomes, actor=actor, at=at
+            )
             outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             return replace(step.run, last_seq=outcome.last_seq)
 

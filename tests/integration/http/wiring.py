@@ -8,6 +8,7 @@ from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.update_agent import UpdateAgent
 from application.audit.export_audit_events import ExportAuditEvents
+from application.approvals.check_decisions import CheckDecisions
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
@@ -67,12 +68,14 @@ from application.threads.delete_thread import DeleteThread
 from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
+from application.tools.check_tool_call import CheckToolCall
 from application.tools.list_tools import ListTools
 from application.tools.tool_catalog import ToolCatalog
 from domain.ids import OrganizationId
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import GivenSealKeys, InMemoryAuditChain
 from infrastructure.memory.authorizer import InMemoryAuthorizer
@@ -128,6 +131,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         secrets=InMemorySecretStore(state),
         model_providers=InMemoryModelProviderStore(state),
         runs=InMemoryRunStore(state, wakeups),
+        approvals=InMemoryApprovalStore(state),
+        timers=InMemoryTimerStore(state),
         unfinished_runs=InMemoryUnfinishedRuns(state),
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
@@ -246,7 +251,17 @@ def use_cases(
             ids=ids,
         ),
         resume_run=ResumeRun(
-            runs=runs, queue=queue, schemas=JsonSchemaValidator(), box=SecretBox([BOX_KEY]), clock=clock
+            runs=runs,
+            queue=queue,
+            decisions=CheckDecisions(
+                approvals=stores.approvals,
+                agents=agents,
+                catalog=catalog,
+                check=CheckToolCall(schemas=JsonSchemaValidator()),
+            ),
+            schemas=JsonSchemaValidator(),
+            box=SecretBox([BOX_KEY]),
+            clock=clock,
         ),
         cancel_run=cancel_run,
         cancel_runs=CancelRuns(

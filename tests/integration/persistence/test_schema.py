@@ -48,7 +48,7 @@ def test_partial_indices_keep_their_conditions(empty_database: str) -> None:
     with engine.connect() as connection:
         indices = {
             index["name"]: index
-            for table in ("agent", "run", "audit_event")
+            for table in ("agent", "run", "audit_event", "approval")
             for index in inspect(connection).get_indexes(table)
         }
         dialect = connection.dialect.name
@@ -59,6 +59,7 @@ def test_partial_indices_keep_their_conditions(empty_database: str) -> None:
         "ix_run_unfinished",
         "uq_run_active_thread",
         "ix_audit_event_run_id",
+        "ix_approval_pending",
     }
     assert "requires_action" in partial["uq_run_active_thread"]
     assert "queued" not in partial["uq_run_active_thread"]

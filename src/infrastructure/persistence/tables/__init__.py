@@ -6,6 +6,7 @@ and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLit
 """
 
 from infrastructure.persistence.tables.agents import agent, agent_version
+from infrastructure.persistence.tables.approvals import approval, timer
 from infrastructure.persistence.tables.audit import audit_event, audit_head, audit_key, audit_seal
 from infrastructure.persistence.tables.identity import api_key, organization
 from infrastructure.persistence.tables.mcp import (
@@ -26,6 +27,7 @@ __all__ = [
     "agent",
     "agent_version",
     "api_key",
+    "approval",
     "audit_event",
     "audit_head",
     "audit_key",
@@ -46,6 +48,7 @@ __all__ = [
     "run_request",
     "secret",
     "thread",
+    "timer",
     "tool_call",
     "usage",
 ]

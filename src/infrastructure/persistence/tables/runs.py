@@ -106,7 +106,7 @@ run_event = Table(
 )
 
 # `result` holds what a call answered until a message (`message_id`) does. `elicitation` is the question it waits for;
-# `input`, encrypted, what its server wants back with the answers.
+# `input`, encrypted, what its server wants back with the answers. `approval` is what it needs to be made, if anything.
 tool_call = Table(
     "tool_call",
     metadata,
@@ -129,6 +129,7 @@ tool_call = Table(
     Column("message_id", PlainText),
     Column("elicitation", JsonText),
     Column("input", LargeBinary),
+    Column("approval", JsonText),
 )
 
 # The key is taken before its run is written, so the reference is checked at the end of the transaction.

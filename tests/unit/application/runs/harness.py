@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from application.approvals.check_decisions import CallDecision, CheckDecisions
+from application.approvals.fire_timers import FireTimers
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
@@ -15,6 +17,7 @@ from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.ports import RunJournal, events_topic
 from application.runs.prepare_prompt import PreparePrompt
@@ -43,6 +46,7 @@ from domain.threads.message import Message, Role, TextContent, UserContent
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.logs import log_context
 from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
@@ -89,7 +93,8 @@ class Worker:
         loop = AgentLoop(
             prepare_prompt=PreparePrompt(catalog=house.catalog, agents=house.agents, organizations=house.organizations),
             ask_model=AskModel(models=house.model, prices=house.prices, tracer=house.tracer, clock=house.clock),
-            record_reply=RecordReply(check=CheckToolCall(schemas=house.schemas), runs=house.runs, clock=house.clock),
+            record_reply=RecordReply(check=house.check, runs=house.runs, clock=house.clock),
+            decide_anew=DecideAnew(check=house.check, clock=house.clock),
             call_tools=CallTools(
                 execute_tool=house.execute_tool,
                 box=house.box,
@@ -189,6 +194,17 @@ class RunHarness:
                 schemas=self.schemas,
                 switch=switch,
             ),
+        )
+        self.approvals = InMemoryApprovalStore(self.state)
+        self.resume_run = ResumeRun(
+            runs=self.runs,
+            queue=self.queue,
+            decisions=CheckDecisions(
+                approvals=self.approvals, agents=self.agents, catalog=self.catalog, check=self.check
+            ),
+            schemas=self.schemas,
+            box=self.box,
+            clock=self.clock,
         )
         self.watch = WatchRun(runs=self.runs, wakeups=self.wakeups, clock=self.clock)
         self.agent = agent or an_agent(
@@ -291,8 +307,27 @@ class RunHarness:
             ClientToolResult(tool_call_id=call_id, result=result, is_error=is_error)
             for call_id, result in results.items()
         )
-        use_case = ResumeRun(runs=self.runs, queue=self.queue, schemas=self.schemas, box=self.box, clock=self.clock)
-        return await use_case.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
+        return await self.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
+
+    async def decide(
+        self,
+        run_id: RunId,
+        *decisions: CallDecision,
+        principal: Principal = ADMIN,
+        results: tuple[ClientToolResult, ...] = (),
+    ) -> Run:
+        command = ResumeRunCommand(principal=principal, run_id=run_id, approvals=decisions, tool_results=results)
+        return await self.resume_run.execute(command)
+
+    def fire_timers(self) -> FireTimers:
+        return FireTimers(
+            timers=InMemoryTimerStore(self.state),
+            approvals=self.approvals,
+            runs=self.runs,
+            queue=self.queue,
+            wakeups=self.wakeups,
+            clock=self.clock,
+        )
 
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
         use_case = CancelRun(

@@ -1,0 +1,93 @@
+"""Does what timers are about when they are due: approvals that nobody gave in time deny their calls."""
+
+import logging
+
+from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, TimerStore
+from application.runs.ports import RunQueue, RunStore, Wakeups
+from application.system.ports import Clock
+from domain.approvals.approval import ApprovalOutcome, ApprovalState
+from domain.approvals.timer import Timer
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import ApprovalId
+from domain.runs.run import RunStatus
+
+logger = logging.getLogger(__name__)
+
+REREAD_S = 30.0
+"""How often timers are looked for even if nobody rang: another process may have added one."""
+_RETRY_S = 5.0
+_BATCH = 100
+
+
+class FireTimers:
+    """Rules: a timer is fired once, in the transaction that does what it is about, however many processes look; one whose
+    subject is no more is removed; a timer that fails is tried again and holds up no other."""
+
+    def __init__(
+        self,
+        *,
+        timers: TimerStore,
+        approvals: ApprovalStore,
+        runs: RunStore,
+        queue: RunQueue,
+        wakeups: Wakeups,
+        clock: Clock,
+    ) -> None:
+        self._timers = timers
+        self._approvals = approvals
+        self._runs = runs
+        self._queue = queue
+        self._wakeups = wakeups
+        self._clock = clock
+
+    async def execute(self) -> int:
+        """Fire what is due now; returns how many were, failed ones not among them."""
+        fired = 0
+        for timer in await self._timers.due(at=self._clock.now(), limit=_BATCH):
+            try:
+                await self._expire(timer)
+                fired += 1
+            except Exception:
+                logger.exception("a timer failed", extra={"timer_id": timer.id, "subject_id": timer.subject_id})
+        return fired
+
+    async def keep(self) -> None:
+        """Fire timers as they become due, until cancelled."""
+        async with self._wakeups.subscribe(TIMERS_TOPIC) as added:
+            while True:
+                try:
+                    await self.execute()
+                    wait_s = await self._time_to_next()
+                except Exception:
+                    logger.exception("timers could not be read")
+                    wait_s = _RETRY_S
+                await added.wait(wait_s)
+
+    async def _time_to_next(self) -> float:
+        """Seconds to sleep. A timer still due has failed, or did not fit into the batch."""
+        due_at = await self._timers.next_due()
+        if due_at is None:
+            return REREAD_S
+        left_s = (due_at - self._clock.now()).total_seconds()
+        return min(left_s if left_s > 0 else _RETRY_S, REREAD_S)
+
+    async def _expire(self, timer: Timer) -> None:
+        approval = await self._approvals.get(timer.organization_id, ApprovalId(timer.subject_id))
+        if approval is None or approval.run_id is None or approval.state is not ApprovalState.PENDING:
+            await self._timers.remove(timer.id)
+            return
+        now = self._clock.now()
+        outcome = ApprovalOutcome(approval_id=approval.id, state=ApprovalState.EXPIRED, at=now, by="system")
+        try:
+            run = await self._runs.resume(
+                timer.organization_id, approval.run_id, (), outcomes=(outcome,), actor="system", at=now
+            )
+        except ServiceError as error:
+            if error.kind not in (ErrorKind.CONFLICT, ErrorKind.NOT_FOUND):
+                raise
+            # Somebody was faster, and with what they did the timer has gone as well.
+            await self._timers.remove(timer.id)
+            return
+        logger.info("approval expired", extra={"approval_id": approval.id, "run_id": run.id})
+        if run.status is RunStatus.QUEUED:
+            await self._queue.submit(run.id)

@@ -1,0 +1,1 @@
+"""Approvals of tool calls, and the timers that end them."""

@@ -1,0 +1,121 @@
+"""Approvals: a person's word on one tool call, bound to the tool, its arguments and the agent's version, and used once."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import cast
+
+from domain.ids import AgentId, ApiKeyId, ApprovalId, GatewaySessionId, McpServerId, OrganizationId, RunId, ToolCallId
+from domain.json_value import JsonObject
+
+
+class ApprovalState(StrEnum):
+    """Where an approval stands; values are part of the public contract. `stale`: the agent has changed, and the call is
+    decided about anew. `cancelled`: its run ended before anybody decided."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    STALE = "stale"
+    CANCELLED = "cancelled"
+
+
+def approval_digest(tool: str, arguments: JsonObject, agent_version: int) -> str:
+    """What an approval is bound to: `sha256:` and hex over tool, arguments and agent version as canonical JSON (sorted keys,
+    no spaces, UTF-8)."""
+    bound = [tool, arguments, agent_version]
+    canonical = json.dumps(bound, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """What a tool call needs approval for, kept with the call. `digest` is what was asked for, and once it is approved what
+    was approved. `reason` says which rule asks; `ttl_s` counts from the moment the run begins to wait."""
+
+    id: ApprovalId
+    agent_version: int
+    digest: str
+    reason: str
+    ttl_s: float
+    allow_self_approval: bool
+
+    def as_json(self) -> JsonObject:
+        """For storage."""
+        return {
+            "id": self.id,
+            "agent_version": self.agent_version,
+            "digest": self.digest,
+            "reason": self.reason,
+            "ttl_s": self.ttl_s,
+            "allow_self_approval": self.allow_self_approval,
+        }
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> "ApprovalRequest":
+        """The inverse of `as_json`."""
+        return cls(
+            id=ApprovalId(cast(str, data["id"])),
+            agent_version=cast(int, data["agent_version"]),
+            digest=cast(str, data["digest"]),
+            reason=cast(str, data["reason"]),
+            ttl_s=cast(float, data["ttl_s"]),
+            allow_self_approval=cast(bool, data["allow_self_approval"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingApproval:
+    """How a pending call shows that it waits for an approval."""
+
+    approval_id: ApprovalId
+    expires_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """One approval, of a run's call or of a gateway session's. `tool` is model-facing, `cause` why it was asked for,
+    `reason` what the decider said. `edited_arguments` are those the decider put in place of `arguments`. `decided_by` is
+    a key's id, or `system`."""
+
+    id: ApprovalId
+    organization_id: OrganizationId
+    tool_call_id: ToolCallId
+    tool: str
+    arguments: JsonObject
+    digest: str
+    agent_id: AgentId
+    agent_version: int
+    requested_by: ApiKeyId | None
+    allow_self_approval: bool
+    cause: str
+    created_at: datetime
+    expires_at: datetime
+    run_id: RunId | None = None
+    gateway_session_id: GatewaySessionId | None = None
+    server_id: McpServerId | None = None
+    state: ApprovalState = ApprovalState.PENDING
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+    edited_arguments: JsonObject | None = None
+
+    def is_own_run_of(self, key_id: ApiKeyId) -> bool:
+        """Whether the call was made for whoever holds this key."""
+        return self.requested_by is not None and self.requested_by == key_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalOutcome:
+    """How a pending approval ended, to be written once."""
+
+    approval_id: ApprovalId
+    state: ApprovalState
+    at: datetime
+    by: str
+    reason: str | None = None
+    edited_arguments: JsonObject | None = None

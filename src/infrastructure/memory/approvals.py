@@ -1,0 +1,77 @@
+"""Approvals as the API sees them, and timers, in memory."""
+
+from datetime import datetime
+
+from application.approvals.ports import ApprovalFilter
+from application.system.pages import Page, PageRequest
+from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.timer import Timer, TimerKind
+from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import InMemoryState
+
+
+class InMemoryApprovalStore:
+    """The `ApprovalStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None:
+        """The approval, or None."""
+        approval = self._state.approvals.get(approval_id)
+        return approval if approval is not None and approval.organization_id == organization_id else None
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: ApprovalFilter, request: PageRequest
+    ) -> Page[Approval]:
+        """Approvals, newest first."""
+        found = (
+            approval
+            for approval in self._state.approvals.values()
+            if approval.organization_id == organization_id
+            and wanted.state in (None, approval.state)
+            and wanted.run_id in (None, approval.run_id)
+        )
+        return newest_first(found, lambda approval: by_time(approval.created_at, approval.id), request)
+
+    async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:
+        """All approvals of a run, oldest first."""
+        found = [
+            approval
+            for approval in self._state.approvals.values()
+            if approval.organization_id == organization_id and approval.run_id == run_id
+        ]
+        return tuple(sorted(found, key=lambda approval: (approval.created_at, approval.id)))
+
+
+class InMemoryTimerStore:
+    """The `TimerStore` port: every pending approval has its timer, and nothing else has."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def next_due(self) -> datetime | None:
+        """When the earliest timer is due."""
+        return min((timer.due_at for timer in self._timers()), default=None)
+
+    async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
+        """Timers due at `at` or before, the earliest first."""
+        found = sorted(self._timers(), key=lambda timer: (timer.due_at, timer.id))
+        return tuple(timer for timer in found if timer.due_at <= at)[:limit]
+
+    async def remove(self, timer_id: TimerId) -> None:
+        """Nothing to forget: a timer is there while its approval is pending."""
+
+    def _timers(self) -> list[Timer]:
+        return [
+            Timer(
+                id=TimerId(f"tmr_{approval.id}"),
+                organization_id=approval.organization_id,
+                kind=TimerKind.APPROVAL_EXPIRY,
+                subject_id=approval.id,
+                due_at=approval.expires_at,
+            )
+            for approval in self._state.approvals.values()
+            if approval.state is ApprovalState.PENDING
+        ]

@@ -1,0 +1,56 @@
+"""Tables of approvals, and of what has to happen at a moment."""
+
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, text
+
+from infrastructure.persistence.column_types import JsonText, Moment, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# Of a run's call, or of a gateway session's: exactly one of the two is there.
+approval = Table(
+    "approval",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE")),
+    Column("gateway_session_id", PlainText),
+    Column("tool_call_id", PlainText, nullable=False),
+    Column("tool", PlainText, nullable=False),
+    Column("server_id", PlainText),
+    Column("arguments", JsonText, nullable=False),
+    Column("digest", PlainText, nullable=False),
+    Column("agent_id", PlainText, nullable=False),
+    Column("agent_version", Integer, nullable=False),
+    Column("requested_by", PlainText),
+    Column("allow_self_approval", Boolean, nullable=False),
+    Column("cause", PlainText, nullable=False),
+    Column("state", PlainText, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("decided_at", Moment),
+    Column("decided_by", PlainText),
+    Column("reason", PlainText),
+    Column("edited_arguments", JsonText),
+    Index(None, "organization_id", "created_at", "id"),
+    Index(None, "run_id"),
+    Index(
+        "ix_approval_pending",
+        "organization_id",
+        "created_at",
+        "id",
+        sqlite_where=text("state = 'pending'"),
+        postgresql_where=text("state = 'pending'"),
+    ),
+)
+
+# `subject_id` is what it is about, by its kind.
+timer = Table(
+    "timer",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", PlainText, nullable=False),
+    Column("subject_id", PlainText, nullable=False),
+    Column("due_at", Moment, nullable=False),
+    Index(None, "due_at", "id"),
+    Index(None, "subject_id"),
+)

@@ -1,0 +1,64 @@
+"""A house whose agent needs a person's word for some tools."""
+
+from application.mcp.ports import McpReply
+from domain.approvals.approval import Approval, ApprovalState
+from domain.ids import RunId
+from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from infrastructure.memory.scripted_model import ModelTurn
+from tests.builders import ECHO_SCHEMA
+from tests.unit.application.runs.doubles import call, says
+from tests.unit.application.runs.harness import EMAIL, RunHarness
+
+SEND = "mcp__s__send"
+READ = "mcp__s__read"
+
+
+def asks_first(
+    *, ttl_s: float | None = None, allow_self: bool | None = None, on_block: OnBlock | None = None, pattern: str = SEND
+) -> ToolPolicies:
+    """Calls need an approval."""
+    rule = ToolRule(
+        decision=Verdict.REQUIRE_APPROVAL, approval_ttl_s=ttl_s, allow_self_approval=allow_self, on_block=on_block
+    )
+    return ToolPolicies(rules=((pattern, rule),))
+
+
+def denies(pattern: str = SEND, on_block: OnBlock | None = None) -> ToolPolicies:
+    return ToolPolicies(rules=((pattern, ToolRule(decision=Verdict.DENY, on_block=on_block)),))
+
+
+async def _send(invocation: Invocation) -> McpReply:
+    return text_reply(f"sent {invocation.arguments['text']}")
+
+
+def a_house(*turns: ModelTurn, policies: ToolPolicies | None = None) -> RunHarness:
+    """A server with `send`, which needs an approval unless said otherwise, and `read`. The model sends one text, then
+    answers."""
+    tools = {
+        "send": InMemoryTool(answer=_send, input_schema=ECHO_SCHEMA),
+        "read": InMemoryTool(answer=text_reply("text")),
+    }
+    house = RunHarness(
+        turns or (sends("hello"), says("Sent.")),
+        servers={"s": InMemoryMcpServer(tools=tools)},
+    )
+    house.change_agent(tool_policies=asks_first() if policies is None else policies)
+    return house
+
+
+def sends(*texts: str, beside: tuple[str, ...] = ()) -> ModelTurn:
+    """A turn that sends texts, and calls other tools without arguments (an e-mail is displayed)."""
+    others = tuple(call(name, EMAIL if name == "send_email" else {}) for name in beside)
+    return ModelTurn(calls=(*(call(SEND, {"text": text}) for text in texts), *others))
+
+
+def approvals(house: RunHarness, run_id: RunId) -> list[Approval]:
+    """All of the run's, in the order of their calls, older ones first."""
+    places = {entry.id: entry.index for entry in house.ledger(run_id)}
+    found = [approval for approval in house.state.approvals.values() if approval.run_id == run_id]
+    return sorted(found, key=lambda approval: (places[approval.tool_call_id], approval.agent_version))
+
+
+def states(house: RunHarness, run_id: RunId) -> list[ApprovalState]:
+    return [approval.state for approval in approvals(house, run_id)]
