@@ -15,6 +15,8 @@ from interfaces.cli.commands.audit import audit_app
 from interfaces.cli.commands.doctor import doctor
 from interfaces.cli.commands.key import key_app
 from interfaces.cli.commands.mcp import mcp_app
+from interfaces.cli.commands.org import org_app
+from interfaces.cli.commands.provider import provider_app
 from interfaces.cli.commands.run import run
 from interfaces.cli.commands.runs import run_cancel, run_resume, run_show
 from interfaces.cli.commands.secret import secret_app
@@ -60,14 +62,18 @@ def build_app() -> typer.Typer:
     app.command(epilog="Example: dragoman serve")(serve)
     app.command(epilog='Example: dragoman run "What changed last week?" --agent guide')(run)
     app.command("run-show", epilog="Example: dragoman run-show run_0123 --events")(run_show)
-    app.command("run-cancel", epilog="Example: dragoman run-cancel run_0123")(run_cancel)
+    app.command("run-cancel", epilog="Examples: dragoman run-cancel run_0123; dragoman run-cancel --agent guide")(
+        run_cancel
+    )
     app.command("run-resume", epilog='Example: dragoman run-resume run_0123 --result call_1="sent"')(run_resume)
     app.add_typer(mcp_app, name="mcp")
     app.add_typer(agent_app, name="agent")
     app.add_typer(tool_app, name="tool")
     app.add_typer(thread_app, name="thread")
     app.add_typer(audit_app, name="audit")
+    app.add_typer(org_app, name="org")
     app.add_typer(key_app, name="key")
+    app.add_typer(provider_app, name="provider")
     app.add_typer(secret_app, name="secret")
     app.command(epilog="Example: dragoman doctor")(doctor)
     return app

@@ -290,19 +290,6 @@ class ListedTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
-    """An API key; `token` is there once, when it was just made."""
-
-    id: str
-    name: str
-    role: str
-    platform: bool = False
-    created_at: str = ""
-    revoked_at: str | None = None
-    token: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
     """Where to send a person, until when."""
 

@@ -1,32 +1,53 @@
 """`dragoman key`: API keys."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.identity_shapes import ApiKey
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import ApiKey, entries_of, read_as
+from interfaces.cli.shapes import entries_of, read_as
 
 key_app = typer.Typer(
     help="Manage API keys.", no_args_is_help=True, epilog="Example: dragoman key create ci --role runner"
 )
 
 
-@key_app.command("create", epilog="Example: dragoman key create ci --role runner")
+@key_app.command("create", epilog="Example: dragoman key create ci --role runner --days 90 --rate 60/60")
 def create_key(
+    *,
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     role: Annotated[
         str, typer.Option("--role", metavar="ROLE", help="viewer, runner, operator or admin, each with the one before.")
     ] = "runner",
+    days: Annotated[
+        float | None, typer.Option("--days", metavar="DAYS", help="How long it works; without it, until revoked.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="CALLS/SECONDS", help="How often it may be used, such as 60/60.")
+    ] = None,
+    platform: Annotated[
+        bool, typer.Option("--platform", help="It manages organizations too (needs such a key, and the role admin).")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Make a key and print its token, which cannot be had again."""
     session = session_of(context)
+    body: JsonObject = {"name": name, "role": role}
+    if days is not None:
+        body["expires_at"] = _in_days(days)
+    if rate is not None:
+        body["rate_limit"] = _rate_limit(rate)
+    if platform:
+        body["platform"] = True
 
     async def create(api: ServiceApi) -> None:
-        document = await api.post(path_to("api-keys"), {"name": name, "role": role})
+        document = await api.post(path_to("api-keys"), body)
         if as_json:
             session.terminal.json(document)
             return
@@ -48,14 +69,15 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
             session.terminal.json(page)
             return
         session.terminal.table(
-            ("id", "name", "role", "created", "revoked"),
+            ("id", "name", "role", "created", "last used", "ends"),
             [
                 (
                     key.id,
                     key.name,
                     f"{key.role}, platform" if key.platform else key.role,
                     key.created_at,
-                    key.revoked_at or "",
+                    key.last_used_at or "never",
+                    f"revoked {key.revoked_at}" if key.revoked_at else key.expires_at or "",
                 )
                 for key in entries_of(ApiKey, page)
             ],
@@ -77,3 +99,18 @@ def revoke_key(
         session.terminal.note(f"Revoked {key_id}.")
 
     session.perform(revoke)
+
+
+def _in_days(days: float) -> str:
+    try:
+        return (datetime.now(UTC) + timedelta(days=days)).isoformat()
+    except (OverflowError, ValueError):
+        raise BadUsage(f"{days} days is no time a key can work.") from None
+
+
+def _rate_limit(text: str) -> JsonValue:
+    calls, separator, per_s = text.partition("/")
+    try:
+        return {"calls": int(calls), "per_s": float(per_s if separator else "")}
+    except ValueError:
+        raise BadUsage(f"--rate takes CALLS/SECONDS, such as 60/60, not {text[:40]!r}.") from None

@@ -9,6 +9,7 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.commands.run import view_for
 from interfaces.cli.failures import BadUsage
+from interfaces.cli.identity_shapes import CancelledRuns
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.shapes import EventNumber, Run, WaitedRun, entries_of, read_as
 from interfaces.cli.terminal import short_json
@@ -59,8 +60,50 @@ def _event_row(event: JsonObject) -> tuple[str, ...]:
     return (str(event.get("seq")), str(event.get("at")), str(event.get("type")), short_json(rest, _EVENT_LIMIT))
 
 
-def run_cancel(context: typer.Context, run_id: RunId, as_json: JsonFlag = False) -> None:
-    """Cancel a run, and wait until it has stopped."""
+def run_cancel(
+    *,
+    context: typer.Context,
+    run_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The run's id, run_….")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Every unfinished run of this agent instead.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="SLUG", help="Every unfinished run that uses this MCP server.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every unfinished run of the organization.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Cancel a run, and wait until it has stopped; or stop all runs of an agent, of a server, or of the organization."""
+    target: JsonObject = {}
+    if agent is not None:
+        target["agent_id"] = agent
+    if server is not None:
+        target["server"] = server
+    if every:
+        target["all"] = True
+    if len(target) + (run_id is not None) != 1:
+        raise BadUsage("Say which: the ID of a run, or one of --agent NAME, --server SLUG and --all.")
+    if run_id is None:
+        _cancel_many(context, target, as_json=as_json)
+    else:
+        _cancel_one(context, run_id, as_json=as_json)
+
+
+def _cancel_many(context: typer.Context, target: JsonObject, *, as_json: bool) -> None:
+    session = session_of(context)
+
+    async def cancel(api: ServiceApi) -> None:
+        document = await api.post(path_to("runs", "cancel"), target)
+        if as_json:
+            session.terminal.json(document)
+            return
+        done = read_as(CancelledRuns, document)
+        session.terminal.note(f"Cancelled {done.cancelled} runs; {done.stopping} more are stopping.")
+
+    session.perform(cancel, worker=True)
+
+
+def _cancel_one(context: typer.Context, run_id: str, *, as_json: bool) -> None:
     session = session_of(context)
 
     async def cancel(api: ServiceApi) -> None:

@@ -124,6 +124,9 @@ def test_keys_are_listed_and_revoked() -> None:
         "revoked_at": "u",
     }
     service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", httpx.Response(204))
-    assert service.run("key", "list").out.splitlines()[1].split() == ["key_1", "ci", "admin,", "platform", "t", "u"]
+    assert service.run("key", "list").out.splitlines()[1].split() == [
+        *("key_1", "ci", "admin,", "platform", "t"),
+        *("never", "revoked", "u"),
+    ]
     assert service.run("key", "revoke", "key_1").exit_code == 0
     assert service.run("key", "revoke", "key_2").exit_code == 1

@@ -1,0 +1,110 @@
+"""`dragoman org`: organizations."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.identity_shapes import Organization
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import entries_of, read_as
+
+org_app = typer.Typer(
+    help="Manage organizations (needs a platform key) and the settings of one's own.",
+    no_args_is_help=True,
+    epilog="Example: dragoman org create acme",
+)
+
+
+@org_app.command("create", epilog="Example: dragoman org create acme")
+def create_organization(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Create an organization and print the token of its first admin key, which cannot be had again."""
+    session = session_of(context)
+
+    async def create(api: ServiceApi) -> None:
+        document = await api.post(path_to("organizations"), {"name": name})
+        if as_json:
+            session.terminal.json(document)
+            return
+        organization = read_as(Organization, document)
+        session.terminal.note(
+            f"Created {organization.name} ({organization.id}). The token of its admin is shown this once:"
+        )
+        session.terminal.line("" if organization.admin_key is None else organization.admin_key.token)
+
+    session.perform(create)
+
+
+@org_app.command("list", epilog="Example: dragoman org list --json")
+def list_organizations(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List all organizations."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("organizations"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("id", "name", "MCP", "created"),
+            [
+                (
+                    organization.id,
+                    organization.name,
+                    "on" if organization.mcp_enabled else "off",
+                    organization.created_at,
+                )
+                for organization in entries_of(Organization, page)
+            ],
+            empty="There are no organizations.",
+        )
+
+    session.perform(show)
+
+
+@org_app.command(
+    "set",
+    epilog="Examples: dragoman org set mcp_enabled=false; dragoman org set --org org_0123 name=Acme daily_budget_usd=25",
+)
+def set_organization(
+    context: typer.Context,
+    fields: Annotated[
+        list[str], typer.Argument(metavar="FIELD=VALUE...", help="Settings as in the API; a value is JSON, else text.")
+    ],
+    org: Annotated[
+        str | None, typer.Option("--org", metavar="ID", help="Another organization (needs a platform key).")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change settings of the key's organization, or of another one."""
+    session = session_of(context)
+    changes: JsonObject = dict(_field(entry) for entry in fields)
+    path = path_to("organization") if org is None else path_to("organizations", org)
+
+    async def change(api: ServiceApi) -> None:
+        document = await api.patch(path, changes)
+        if as_json:
+            session.terminal.json(document)
+            return
+        organization = read_as(Organization, document)
+        session.terminal.note(f"{organization.name} ({organization.id}) is at version {organization.version}.")
+
+    session.perform(change)
+
+
+def _field(entry: str) -> tuple[str, JsonValue]:
+    name, separator, text = entry.partition("=")
+    if not separator or not name:
+        raise BadUsage(f"Settings are FIELD=VALUE, not {entry[:40]!r}.")
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        value = text
+    return name, str(value) if name == "name" and not isinstance(value, str) else value

@@ -1,0 +1,111 @@
+"""`dragoman provider`: model providers."""
+
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.identity_shapes import ModelProvider
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import entries_of, read_as
+
+provider_app = typer.Typer(
+    help="Manage the organization's model providers.",
+    no_args_is_help=True,
+    epilog="Example: printenv ACME_KEY | dragoman provider add acme --kind openai --base-url https://models.example.com/v1",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Models are then named NAME:model.")]
+
+
+@provider_app.command(
+    "add",
+    epilog="Examples: printenv ACME_KEY | dragoman provider add acme --kind openai --base-url https://models.example.com/v1;"
+    " dragoman provider add claude --kind anthropic --secret ANTHROPIC",
+)
+def add_provider(
+    *,
+    context: typer.Context,
+    name: Name,
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="The wire it speaks: openai or anthropic.")],
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Where it is; without it, the vendor itself.")
+    ] = None,
+    secret: Annotated[
+        str | None, typer.Option("--secret", metavar="NAME", help="The named secret that holds its key.")
+    ] = None,
+    no_key: Annotated[bool, typer.Option("--no-key", help="It wants no key.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a provider. Its key is asked for, read from a pipe, or taken from a named secret; it cannot be read back."""
+    session = session_of(context)
+    if secret is not None and no_key:
+        raise BadUsage("--secret and --no-key exclude each other.")
+    body: JsonObject = {"name": name, "kind": kind}
+    if base_url is not None:
+        body["base_url"] = base_url
+    if secret is not None:
+        body["api_key"] = {"secret": secret}
+    elif not no_key:
+        key = session.read_secret(f"API key of {name} (not shown): ").strip()
+        if not key:
+            raise BadUsage("The key is empty. Without one, say --no-key.")
+        body["api_key"] = key
+
+    async def add(api: ServiceApi) -> None:
+        document = await api.post(path_to("model-providers"), body)
+        if as_json:
+            session.terminal.json(document)
+            return
+        provider = read_as(ModelProvider, document)
+        session.terminal.note(
+            f"Added {provider.name} at {provider.base_url}. Its models are named {provider.name}:MODEL."
+        )
+
+    session.perform(add)
+
+
+@provider_app.command("list", epilog="Example: dragoman provider list --json")
+def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List the organization's providers, without their keys."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("model-providers"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("name", "kind", "base URL", "key", "created"),
+            [
+                (provider.name, provider.kind, provider.base_url, _key(provider), provider.created_at)
+                for provider in entries_of(ModelProvider, page)
+            ],
+            empty="There are no model providers of the organization's own. Add one with `dragoman provider add NAME`.",
+        )
+
+    session.perform(show)
+
+
+@provider_app.command("delete", epilog="Example: dragoman provider delete acme")
+def delete_provider(context: typer.Context, name: Name) -> None:
+    """Delete a provider and its key, even if agents name it."""
+    session = session_of(context)
+
+    async def delete(api: ServiceApi) -> None:
+        await api.delete(path_to("model-providers", name))
+        session.terminal.note(f"Deleted {name}.")
+
+    session.perform(delete)
+
+
+def _key(provider: ModelProvider) -> str:
+    match provider.api_key:
+        case None:
+            return "none"
+        case str():
+            return "stored"
+        case reference:
+            return f"secret {reference.get('secret', '')}"

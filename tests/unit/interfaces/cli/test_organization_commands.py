@@ -1,0 +1,132 @@
+"""`dragoman org`, `key` and `provider`, and the stop button."""
+
+import io
+import sys
+
+import pytest
+
+from domain.json_value import JsonObject
+from tests.unit.interfaces.cli.fake_service import FakeService
+
+ORGANIZATION: JsonObject = {
+    "id": "org_1",
+    "name": "acme",
+    "mcp_enabled": True,
+    "version": 2,
+    "created_at": "2026-01-01T12:00:00Z",
+}
+KEY: JsonObject = {
+    "id": "key_1",
+    "name": "ci",
+    "role": "runner",
+    "platform": False,
+    "created_at": "2026-01-01T12:00:00Z",
+}
+PROVIDER: JsonObject = {
+    "name": "acme",
+    "kind": "openai",
+    "base_url": "https://models.example.com/v1",
+    "api_key": "[hidden]",
+}
+
+
+@pytest.mark.requirement("C6")
+def test_a_new_organizations_token_is_all_that_is_printed() -> None:
+    answer: JsonObject = {**ORGANIZATION, "admin_key": {**KEY, "token": "dgm_new"}}
+    service = FakeService().on("POST", "/v1/organizations", answer)
+    outcome = service.run("org", "create", "acme")
+    assert (outcome.exit_code, outcome.out.strip()) == (0, "dgm_new")
+    assert service.sent("POST", "/v1/organizations") == [{"name": "acme"}]
+
+
+def test_organizations_are_listed() -> None:
+    service = FakeService().on("GET", "/v1/organizations", {"data": [dict(ORGANIZATION)], "next_cursor": None})
+    outcome = service.run("org", "list")
+    assert "org_1" in outcome.out
+    assert "acme" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [((), "/v1/organization"), (("--org", "org_1"), "/v1/organizations/org_1")],
+)
+def test_settings_are_json_where_they_are_and_text_else(arguments: tuple[str, ...], path: str) -> None:
+    service = FakeService().on("PATCH", path, dict(ORGANIZATION))
+    fields = ("mcp_enabled=false", "name=12", 'models=["a:b"]', "note=as it is")
+    assert service.run("org", "set", *arguments, *fields).exit_code == 0
+    assert service.sent("PATCH", path) == [{"mcp_enabled": False, "name": "12", "models": ["a:b"], "note": "as it is"}]
+
+
+def test_a_setting_without_a_value_is_bad_usage() -> None:
+    service = FakeService()
+    assert service.run("org", "set", "mcp_enabled").exit_code == 2
+    assert service.requests == []
+
+
+@pytest.mark.requirement("C6")
+def test_a_key_may_be_given_an_end_and_a_rate() -> None:
+    service = FakeService().on("POST", "/v1/api-keys", {**KEY, "token": "dgm_new"})
+    assert service.run("key", "create", "ci", "--days", "1", "--rate", "60/2.5").exit_code == 0
+    (sent,) = service.sent("POST", "/v1/api-keys")
+    assert isinstance(sent, dict)
+    assert sent["rate_limit"] == {"calls": 60, "per_s": 2.5}
+    assert str(sent["expires_at"]).endswith("+00:00")
+    assert "platform" not in sent
+
+
+@pytest.mark.parametrize("arguments", [("--rate", "60"), ("--rate", "a/b"), ("--days", "1e300"), ("--days", "soon")])
+def test_an_end_or_rate_that_is_none_is_bad_usage(arguments: tuple[str, ...]) -> None:
+    service = FakeService()
+    assert service.run("key", "create", "ci", *arguments).exit_code == 2
+    assert service.requests == []
+
+
+@pytest.mark.requirement("C7")
+def test_a_providers_key_comes_from_a_pipe_or_a_secret_and_never_from_the_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = FakeService().on("POST", "/v1/model-providers", dict(PROVIDER))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("sk-piped\n"))
+    piped = service.run("provider", "add", "acme", "--kind", "openai", "--base-url", "https://models.example.com/v1")
+    assert service.run("provider", "add", "acme", "--kind", "openai", "--secret", "ACME").exit_code == 0
+    assert service.run("provider", "add", "acme", "--kind", "openai", "--no-key").exit_code == 0
+    assert service.sent("POST", "/v1/model-providers") == [
+        {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": "sk-piped"},
+        {"name": "acme", "kind": "openai", "api_key": {"secret": "ACME"}},
+        {"name": "acme", "kind": "openai"},
+    ]
+    assert "sk-piped" not in piped.out + piped.err
+    assert service.run("provider", "add", "acme", "sk-argument", "--kind", "openai").exit_code == 2
+
+
+def test_providers_are_listed_and_deleted() -> None:
+    service = FakeService().on("GET", "/v1/model-providers", {"data": [dict(PROVIDER)], "next_cursor": None})
+    service.on("DELETE", "/v1/model-providers/acme", {})
+    assert "stored" in service.run("provider", "list").out
+    assert service.run("provider", "delete", "acme").exit_code == 0
+
+
+@pytest.mark.requirement("C7")
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        (("--agent", "guide"), {"agent_id": "guide"}),
+        (("--server", "files"), {"server": "files"}),
+        (("--all",), {"all": True}),
+    ],
+)
+def test_the_stop_button_names_one_target_and_says_what_came_of_it(
+    arguments: tuple[str, ...], sent: dict[str, object]
+) -> None:
+    service = FakeService().on("POST", "/v1/runs/cancel", {"cancelled": 2, "stopping": 1})
+    outcome = service.run("run-cancel", *arguments)
+    assert service.sent("POST", "/v1/runs/cancel") == [sent]
+    assert "2" in outcome.err
+    assert "1" in outcome.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("run_1", "--all"), ("--agent", "guide", "--all")])
+def test_cancelling_nothing_or_two_things_is_bad_usage(arguments: tuple[str, ...]) -> None:
+    service = FakeService()
+    assert service.run("run-cancel", *arguments).exit_code == 2
+    assert service.requests == []
