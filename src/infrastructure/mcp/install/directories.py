@@ -22,12 +22,14 @@ _LOCATION_PARTS = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What an installation consists of. `commands` are paths in it by name, of which `preferred` is taken if none is
-    asked for; `packages` the exact versions of everything that came along."""
+    asked for; `packages` the exact versions of everything that came along, and `hashes`, by the same names, those of the
+    archives it came in: npm's integrity (SRI), or each that the Python registry has of the version (`sha256:` and hex)."""
 
     version: str
     commands: dict[str, str] = field(default_factory=dict)
     preferred: str | None = None
     packages: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, list[str]] = field(default_factory=dict)
 
 
 class InstallDirectories:

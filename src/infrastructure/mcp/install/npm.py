@@ -73,6 +73,7 @@ def _manifest(target: Path) -> Manifest:
     stated = described.get("bin") or {}
     commands = {unscoped: stated} if isinstance(stated, str) else stated
     root = target / _MODULES / name
+    locked = _locked(target)
     return Manifest(
         version=str(described["version"]),
         commands={
@@ -81,14 +82,15 @@ def _manifest(target: Path) -> Manifest:
             if (root / path).resolve().is_relative_to(target.resolve()) and (root / path).is_file()
         },
         preferred=unscoped,
-        packages=_locked(target),
+        packages={place: str(entry.get("version")) for place, entry in locked.items()},
+        hashes={place: [str(entry["integrity"])] for place, entry in locked.items() if "integrity" in entry},
     )
 
 
-def _locked(target: Path) -> dict[str, str]:
-    """Exact versions, by place in the tree since a package may be there in several."""
+def _locked(target: Path) -> dict[str, dict[str, Any]]:
+    """What npm wrote down, by place in the tree since a package may be there in several versions."""
     packages = cast("dict[str, dict[str, Any]]", _json(target / "package-lock.json").get("packages") or {})
-    return {place.removeprefix(f"{_MODULES}/"): str(entry.get("version")) for place, entry in packages.items() if place}
+    return {place.removeprefix(f"{_MODULES}/"): entry for place, entry in packages.items() if place}
 
 
 def _json(path: Path) -> dict[str, Any]:

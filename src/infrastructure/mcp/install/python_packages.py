@@ -8,6 +8,12 @@ from typing import Any, cast
 from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.packages import python_package
 from domain.mcp.server import McpServerConfig
+from infrastructure.mcp.install.archive_hashes import (
+    ArchiveHashes,
+    canonical_name,
+    locked_hashes,
+    reported_hashes,
+)
 from infrastructure.mcp.install.copying import require_file
 from infrastructure.mcp.install.directories import Manifest
 from infrastructure.mcp.install.job import Ended, InstallJob
@@ -15,6 +21,9 @@ from infrastructure.mcp.install.job import Ended, InstallJob
 ENVIRONMENT = "venv"
 PYTHON = f"{ENVIRONMENT}/bin/python"
 
+_WANTED = "requirements.in"
+_LOCK = "requirements.txt"
+_REPORT = "report.json"
 _DESCRIBE = Path(__file__).with_name("describe_environment.py")
 _UNREACHABLE = re.compile(
     r"connection broken by|Failed to establish a new connection|NameResolutionError|Max retries exceeded"
@@ -41,9 +50,9 @@ class PythonPackages:
         job.step("preparing", until=15)
         await self._make_environment(target, job)
         job.step("downloading", until=90)
-        await self._fill(target, package.requirements, job)
+        hashes = await self._fill(target, package.requirements, job)
         job.step("checking", until=100)
-        return await self._described(target, package.name or first, job)
+        return await self._described(target, package.name or first, hashes, job)
 
     async def _make_environment(self, target: Path, job: InstallJob) -> None:
         pip = ["--without-pip"] if self._uv else []
@@ -55,21 +64,31 @@ class PythonPackages:
                 "(on Debian: apt-get install python3-venv).",
             )
 
-    async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob) -> None:
+    async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob) -> ArchiveHashes:
         if self._uv is not None:
-            # Copies: a server that writes to its own files must not change those of others through links to uv's cache.
-            uv_options = ("--no-progress", "--compile-bytecode", "--link-mode=copy", "--python", PYTHON)
-            ended = await job.run(self._uv, "pip", "install", *uv_options, "--", *requirements, cwd=target)
-            if not ended.status:
-                return
+            if await self._fill_by_uv(self._uv, target, requirements, job):
+                return locked_hashes((target / _LOCK).read_text(encoding="utf-8"))
             job.note("uv failed; pip tries again")
             await job.run(PYTHON, "-I", "-m", "ensurepip", "--default-pip", cwd=target)
         options = ("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--compile")
-        ended = await job.run(PYTHON, "-I", "-m", "pip", "install", *options, "--", *requirements, cwd=target)
+        pip = (PYTHON, "-I", "-m", "pip", "install", *options, "--report", _REPORT)
+        ended = await job.run(*pip, "--", *requirements, cwd=target)
         if ended.status:
             raise _failure(ended, requirements)
+        return reported_hashes(json.loads((target / _REPORT).read_text(encoding="utf-8")))
 
-    async def _described(self, target: Path, asked: str, job: InstallJob) -> Manifest:
+    async def _fill_by_uv(self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob) -> bool:
+        """Locks what is to be installed, which is how uv tells hashes, and installs just that."""
+        (target / _WANTED).write_text("".join(f"{requirement}\n" for requirement in requirements), encoding="utf-8")
+        options = ("--no-progress", "--python", PYTHON)
+        locking = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", _LOCK, _WANTED)
+        if (await job.run(uv, "pip", "compile", *options, *locking, cwd=target)).status:
+            return False
+        # Copies: a server that writes to its own files must not change those of others through links to uv's cache.
+        filling = ("--compile-bytecode", "--link-mode=copy", "--require-hashes", "--requirements", _LOCK)
+        return not (await job.run(uv, "pip", "install", *options, *filling, cwd=target)).status
+
+    async def _described(self, target: Path, asked: str, hashes: ArchiveHashes, job: InstallJob) -> Manifest:
         description = target / "environment.json"
         ended = await job.run(PYTHON, "-I", str(_DESCRIBE), asked, str(description), cwd=target)
         if ended.status:
@@ -78,11 +97,15 @@ class PythonPackages:
             )
         described = cast("dict[str, Any]", json.loads(description.read_text(encoding="utf-8")))
         commands = cast("list[str]", described["commands"])
+        packages = cast("dict[str, str]", described["packages"])
+        if asked in hashes:  # a file, which uv does not call by its name
+            hashes = {**hashes, canonical_name(described["name"]): hashes[asked]}
         return Manifest(
             version=described["version"],
             commands={command: f"{ENVIRONMENT}/bin/{command}" for command in commands},
             preferred=described["name"],
-            packages=described["packages"],
+            packages=packages,
+            hashes={name: hashes[canonical_name(name)] for name in packages if canonical_name(name) in hashes},
         )
 
 

@@ -1,6 +1,8 @@
 """Servers installed from package files: nothing is needed but npm and Python."""
 
 import asyncio
+import base64
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -28,7 +30,7 @@ def from_wheel(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, McpS
     workshop = Workshop(directory / "home")
     file = wheel(directory)
     server = asyncio.run(workshop.install(python(str(file))))
-    file.unlink()
+    file.rename(directory / "moved.whl")
     return workshop, server
 
 
@@ -36,9 +38,16 @@ def from_wheel(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, McpS
 @pytest.mark.requirement("B1", "B2")
 async def test_an_npm_server_is_installed_from_a_file_and_runs_without_it(workshop: Workshop, tmp_path: Path) -> None:
     file = npm_tarball(tmp_path)
+    integrity = base64.b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()
     server = await workshop.install(npm(str(file)))
     file.unlink()
     assert server.installation is not None
+    manifest = workshop.directories.manifest(server.installation.location)
+    assert manifest is not None
+    assert (manifest.packages, manifest.hashes) == (
+        {"tiny-server": "1.2.3"},
+        {"tiny-server": [f"sha512-{integrity}"]},
+    )
     assert server.installation.version == "1.2.3"
     async with sdk_connections(launch=workshop.launches.of) as connections:
         reply = await connections.call_tool(server, IN_RUN, a_call("echo", text="hello"))
@@ -58,12 +67,16 @@ async def test_a_python_server_is_installed_from_a_wheel_and_runs_without_it(
 
 
 @pytest.mark.requirement("B2")
-def test_exact_versions_are_recorded_and_bytecode_is_compiled(from_wheel: tuple[Workshop, McpServer]) -> None:
+def test_exact_versions_and_hashes_are_recorded_and_bytecode_is_compiled(
+    from_wheel: tuple[Workshop, McpServer],
+) -> None:
     workshop, server = from_wheel
+    sha256 = hashlib.sha256((workshop.home.parent / "moved.whl").read_bytes()).hexdigest()
     assert server.installation is not None
     manifest = workshop.directories.manifest(server.installation.location)
     assert manifest is not None
     assert manifest.packages["tiny_server"] == "1.2.3"
+    assert manifest.hashes["tiny_server"] == [f"sha256:{sha256}"]
     compiled = workshop.directories.path(server.installation.location).glob("venv/**/tiny_server.*.pyc")
     assert len(list(compiled)) == 1
 

@@ -1,5 +1,6 @@
 """Servers that others publish, from the real registries, through the command line, online and off; and what is not there."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -83,6 +84,18 @@ def test_an_installed_server_works(dragoman: Dragoman, slug: str, tool: str) -> 
 
 
 @pytest.mark.requirement("B2")
+def test_hashes_are_kept_of_everything_that_came_from_a_registry(dragoman: Dragoman) -> None:
+    manifests = [json.loads(path.read_text()) for path in dragoman.home.glob("servers/*/*/ins_*/installed.json")]
+    assert len(manifests) >= 2
+    for manifest in manifests:
+        assert len(manifest["hashes"]) > 5
+        # pip itself is no package of the server's, and came with the interpreter.
+        assert manifest["packages"].keys() - manifest["hashes"].keys() <= {"pip", "setuptools"}
+        for hashes in manifest["hashes"].values():
+            assert all(one.startswith(("sha256:", "sha512-")) for one in hashes)
+
+
+@pytest.mark.requirement("B2")
 def test_an_installed_server_says_what_it_is_and_since_when(dragoman: Dragoman) -> None:
     status = json.loads(dragoman("mcp", "show", "sqlite", "--json").stdout)["status"]
     assert (status["state"], status["installed_version"]) == ("disconnected", "2025.4.25")
@@ -163,8 +176,21 @@ def test_without_network_the_failure_says_so(tmp_path: Path, kind: str) -> None:
 @pytest.mark.skipif(not UV.exists(), reason="uv is not installed for the tests (make peers)")
 async def test_uv_fills_the_environment_where_it_is_there(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path / "home", uv=str(UV))
-    server = await workshop.install(python("mcp-server-time"))
+    file = wheel(tmp_path)
+    server = await workshop.install(python(f"{file} mcp-server-time"))
     assert "pip tries again" not in workshop.installer.log(server)
+    assert server.installation is not None
+    manifest = workshop.directories.manifest(server.installation.location)
+    assert manifest is not None
+    assert manifest.hashes.keys() == manifest.packages.keys() > {"mcp", "mcp-server-time"}
+    assert manifest.hashes["tiny_server"] == [f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"]
+
+
+@pytest.mark.requirement("B2")
+@pytest.mark.skipif(not UV.exists(), reason="uv is not installed for the tests (make peers)")
+async def test_what_uv_installed_works(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path / "home", uv=str(UV))
+    server = await workshop.install(python("mcp-server-time"))
     async with sdk_connections(launch=workshop.launches.of) as connections:
         reply = await connections.call_tool(server, IN_RUN, a_call("get_current_time", timezone="UTC"))
     assert "UTC" in text_of(reply)
