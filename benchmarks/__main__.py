@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import run_start
 from benchmarks.raw_http import RawClient
 from benchmarks.service import Service, running_service
 
@@ -136,6 +137,8 @@ def measure() -> list[str]:
         "",
         f"`serve` ready after {ready_s:.2f} s; resident {idle_mb:.0f} MB idle, {loaded_mb:.0f} MB after "
         f"{WARM_UP + RUNS * len(CONCURRENCIES)} runs.",
+        "",
+        *asyncio.run(run_start.measure()),
     ]
 
 
