@@ -98,6 +98,14 @@ from application.secrets.list_secrets import ListSecrets
 from application.secrets.ports import KeyRing, SecretStore
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
+from application.sources.add_source import AddSource
+from application.sources.delete_source import DeleteSource
+from application.sources.get_source import GetSource
+from application.sources.list_sources import ListSources
+from application.sources.ports import SourceIntake, SourceStore
+from application.sources.read_source import ReadSource
+from application.sources.search_sources import SearchSources
+from application.sources.store_source import StoreSource
 from application.system.ports import Clock, IdSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
@@ -145,6 +153,7 @@ from infrastructure.mcp.process_limits import parse_process_limits
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.native_tools.source_query import SourceQueryTool
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
@@ -175,6 +184,9 @@ from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
+from infrastructure.persistence.source_intake import SqlSourceIntake
+from infrastructure.persistence.source_search import SqlSourceSearch
+from infrastructure.persistence.source_store import SqlSourceStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
@@ -470,6 +482,8 @@ class Container(containers.DeclarativeContainer):
         CachedOrganizationStore, providers.Singleton(SqlOrganizationStore, database=database)
     )
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
+    sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
+    source_intake: providers.Provider[SourceIntake] = providers.Singleton(SqlSourceIntake, database=database)
     audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
     audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
     audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
@@ -536,13 +550,25 @@ class Container(containers.DeclarativeContainer):
         WarmCatalogs, catalogs=catalogs, server_catalogs=server_catalogs, clock=clock
     )
     text_extractor: providers.Provider[ProcessTextExtractor] = providers.Singleton(ProcessTextExtractor)
-    code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(CodeExecutionTool)
+    store_source: providers.Provider[StoreSource] = providers.Singleton(
+        StoreSource, intake=source_intake, sources=sources, extractor=text_extractor, clock=clock
+    )
+    search_sources: providers.Provider[SearchSources] = providers.Singleton(
+        SearchSources, sources=sources, search=providers.Singleton(SqlSourceSearch, database=database)
+    )
+    code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(
+        CodeExecutionTool, sources=sources, store_source=store_source, clock=clock
+    )
     website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
         _website_content, egress_policy, text_extractor
     )
     internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(_internet_search, settings)
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(
-        _native_tools, code_execution, website_content, internet_search
+        _native_tools,
+        code_execution,
+        website_content,
+        internet_search,
+        providers.Singleton(SourceQueryTool, search_sources=search_sources),
     )
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
         ToolCatalog,
@@ -690,6 +716,17 @@ class Container(containers.DeclarativeContainer):
         AppendMessage, threads=threads, clock=clock, ids=ids
     )
     delete_thread: providers.Provider[DeleteThread] = providers.Singleton(DeleteThread, threads=threads)
+
+    # Sources.
+    add_source: providers.Provider[AddSource] = providers.Singleton(
+        AddSource, store=store_source, clock=clock, ids=ids
+    )
+    list_sources: providers.Provider[ListSources] = providers.Singleton(ListSources, sources=sources, threads=threads)
+    get_source: providers.Provider[GetSource] = providers.Singleton(GetSource, sources=sources)
+    read_source: providers.Provider[ReadSource] = providers.Singleton(ReadSource, sources=sources)
+    delete_source: providers.Provider[DeleteSource] = providers.Singleton(
+        DeleteSource, sources=sources, clock=clock, ids=ids
+    )
 
     # Agents.
     agent_checks: providers.Provider[AgentChecks] = providers.Singleton(

@@ -34,6 +34,9 @@ from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.secret_store import SqlSecretStore
+from infrastructure.persistence.source_intake import SqlSourceIntake
+from infrastructure.persistence.source_search import SqlSourceSearch
+from infrastructure.persistence.source_store import SqlSourceStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
@@ -65,6 +68,9 @@ def sql_stores(database: Database) -> Stores:
         audit_seals=SqlAuditSeals(database=database),
         audit_chain=SqlAuditChain(database=database),
         secrets=SqlSecretStore(database=database, box=MirrorBox()),
+        sources=SqlSourceStore(database=database),
+        source_intake=SqlSourceIntake(database=database),
+        source_search=SqlSourceSearch(database=database),
         model_providers=SqlModelProviderStore(database=database, box=MirrorBox()),
         unfinished_runs=SqlUnfinishedRuns(database=database),
         runs=SqlRunStore(database=database, wakeups=wakeups),

@@ -16,6 +16,7 @@ from application.model_providers.ports import ModelProviderStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.secrets.ports import SecretStore
+from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
@@ -31,6 +32,7 @@ from infrastructure.memory.model_providers import InMemoryModelProviderStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore
+from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
@@ -50,6 +52,9 @@ class Stores:
     audit_seals: AuditSeals
     audit_chain: AuditChain
     secrets: SecretStore
+    sources: SourceStore
+    source_intake: SourceIntake
+    source_search: SourceSearch
     model_providers: ModelProviderStore
     runs: RunStore
     approvals: ApprovalStore
@@ -91,6 +96,9 @@ class InMemoryLeg:
             audit_seals=InMemoryAuditChain(state),
             audit_chain=InMemoryAuditChain(state),
             secrets=InMemorySecretStore(state),
+            sources=InMemorySourceStore(state),
+            source_intake=InMemorySourceIntake(state),
+            source_search=InMemorySourceSearch(state),
             model_providers=InMemoryModelProviderStore(state),
             runs=InMemoryRunStore(state, wakeups),
             approvals=InMemoryApprovalStore(state),

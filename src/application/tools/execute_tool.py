@@ -80,6 +80,7 @@ class ExecuteTool:
             organization_id=command.organization_id,
             thread_id=command.thread_id,
             run_id=command.run_id,
+            tool_call_id=command.tool_call_id,
             timeout_s=command.timeout_s,
         )
         deadline = asyncio.timeout(command.timeout_s)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from domain.ids import OrganizationId, RunId, ThreadId
+from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import ImageContent
 from domain.tools.elicitation import InputRound
@@ -60,6 +60,7 @@ class NativeToolContext:
     organization_id: OrganizationId
     thread_id: ThreadId
     run_id: RunId
+    tool_call_id: ToolCallId
     timeout_s: float
 
 

@@ -1,10 +1,12 @@
 """code_execution: the model's Python, in a sandboxed interpreter in a process of its own (pydantic-monty).
 
 The sandbox has no file, network or process access to begin with; time, memory, recursion and output are capped, and the
-process is killed when the call is cancelled or overdue. Below: the interpreter's pool of worker processes.
+process is killed when the call is cancelled or overdue. Its files are the sources of the thread, and what it writes becomes
+sources. Below: the interpreter's pool of worker processes, and the sources.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
@@ -17,10 +19,19 @@ from pydantic_monty import (
     ResourceLimits,
 )
 
+from application.sources.ports import SourceStore
+from application.sources.source_content import parts_of
+from application.sources.store_source import StoreSource, StoreSourceCommand
+from application.system.ports import Clock
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
-from domain.json_value import JsonObject
+from domain.audit.event import AuditAction, AuditEvent
+from domain.errors import ServiceError
+from domain.ids import AuditEventId, SourceId, derived_id
+from domain.json_value import JsonObject, JsonValue
+from domain.sources.source import Source
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from infrastructure.native_tools.sandbox_files import FOLDER, SandboxFiles
 from infrastructure.native_tools.sandbox_values import ValueTooLarge, as_json
 
 _MAX_CODE_CHARACTERS = 100_000
@@ -40,8 +51,9 @@ CODE_EXECUTION = Tool(
         " the del statement, input(), third-party packages.\n"
         "Modules that can be imported: asyncio, base64, binascii, bisect, collections, copy, csv, dataclasses, datetime,"
         " decimal, functools, hashlib, itertools, json, math, pathlib, random, re, time, tomllib, typing, unicodedata.\n"
-        "There is no network and there are no files. Nothing is kept between calls: put all data the code needs into"
-        " the code itself. End with an expression, or print, to get a result."
+        "The files of this conversation are in the current folder: open('data.csv') reads one, os.listdir() names them."
+        " A file that the code writes there becomes a file of the conversation. There are no other files and no network,"
+        " and variables are not kept between calls. End with an expression, or print, to get a result."
     ),
     parameters={
         "type": "object",
@@ -55,24 +67,40 @@ CODE_EXECUTION = Tool(
         "required": ["code"],
         "additionalProperties": False,
     },
-    repeatable=True,  # it cannot change anything outside of itself
+    repeatable=True,  # what it writes takes the place of what the same call wrote before
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeLimits:
-    """Caps of one execution. `max_output_bytes` counts what is printed, and the result as JSON."""
+    """Caps of one execution. `max_output_bytes` counts what is printed, and the result as JSON; `max_read_bytes` what is
+    read of sources, `max_written_bytes` what is left in files, `max_host_calls` how often files are asked for."""
 
     timeout_s: float = 10.0
     max_memory_bytes: int = 64 * 1024 * 1024
     max_output_bytes: int = 256 * 1024
     max_recursion: int = 500
+    max_read_bytes: int = 50 * 1024 * 1024
+    max_written_bytes: int = 10 * 1024 * 1024
+    max_files: int = 20
+    max_host_calls: int = 100_000
 
 
 class CodeExecutionTool:
     """Runs each call in a worker process that serves no second one, at most `max_processes` at a time."""
 
-    def __init__(self, *, limits: CodeLimits | None = None, max_processes: int = 4) -> None:
+    def __init__(
+        self,
+        *,
+        sources: SourceStore,
+        store_source: StoreSource,
+        clock: Clock,
+        limits: CodeLimits | None = None,
+        max_processes: int = 4,
+    ) -> None:
+        self._sources = sources
+        self._store_source = store_source
+        self._clock = clock
         self._limits = limits or CodeLimits()
         self._pool = AsyncMonty(min_processes=0, max_processes=max_processes, max_checkouts_per_worker=1)
         self._open = AsyncExitStack()
@@ -85,12 +113,14 @@ class CodeExecutionTool:
         return CODE_EXECUTION
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
-        """`{"result": …, "stdout": …}`. Raises NativeToolError `code_error` (with the code's own traceback),
-        `code_timeout`, `code_memory_exceeded`, `code_output_too_large`, `code_busy` or `code_crashed`."""
+        """`{"result": …, "stdout": …, "files"?: [{source_id, file, size}]}`. Raises NativeToolError `code_error` (with
+        the code's own traceback), `code_timeout`, `code_memory_exceeded`, `code_output_too_large`, `code_busy`,
+        `code_crashed` or `code_files_not_kept`. Code that fails leaves no files."""
         code = arguments["code"]
         if not isinstance(code, str):
             raise TypeError("arguments are validated before a tool runs")
         deadline = asyncio.get_running_loop().time() + context.timeout_s
+        files = await self._files_of(context)
         await self._ensure_open()
         async with AsyncExitStack() as held:
             session = self._pool.checkout(limits=self._sandbox_limits(context.timeout_s))
@@ -107,17 +137,66 @@ class CodeExecutionTool:
                 # A little longer than the sandbox's own limit, which gives the better answer when it can.
                 async with asyncio.timeout(min(left, self._limits.timeout_s + 0.5)) as timeout:
                     printed.stop_when_full(timeout)
-                    value = await session.feed_run(code, print_callback=printed)
+                    value = await session.feed_run(code, print_callback=printed, os=files, cwd=str(FOLDER))
             except TimeoutError as error:
                 raise self._too_much_output() if printed.full else self._overdue(context.timeout_s) from error
             except MontyError as error:
                 raise self._failure(error, context.timeout_s) from error
-        return NativeToolOutput(value=self._output(value, printed))
+        output = self._output(value, printed)
+        if files.written:
+            output["files"] = await self._keep(files.written, context)
+        return NativeToolOutput(value=output)
 
     async def close(self) -> None:
         """End the worker processes."""
         self._is_open = False
         await self._open.aclose()
+
+    async def _files_of(self, context: NativeToolContext) -> SandboxFiles:
+        async def read(source: Source) -> bytes:
+            return b"".join([part async for part in parts_of(self._sources, source)])
+
+        return SandboxFiles(
+            await self._sources.of_thread(context.organization_id, context.thread_id),
+            read,
+            max_read_bytes=self._limits.max_read_bytes,
+            max_written_bytes=self._limits.max_written_bytes,
+            max_files=self._limits.max_files,
+        )
+
+    async def _keep(self, written: dict[str, bytes], context: NativeToolContext) -> list[JsonValue]:
+        """What the code wrote, as sources whose ids say which call they are of: repeated, it makes no second ones."""
+        kept: list[JsonValue] = []
+        for name, content in written.items():
+            command = StoreSourceCommand(
+                source_id=SourceId(derived_id("src", context.tool_call_id, name)),
+                organization_id=context.organization_id,
+                thread_id=context.thread_id,
+                run_id=context.run_id,
+                name=name,
+                content=_once(content),
+                audit=self._audit,
+            )
+            try:
+                source = await self._store_source.execute(command)
+            except ServiceError as error:
+                text = f"The code ran, but {name!r} could not be kept: {error.detail}"
+                raise NativeToolError("code_files_not_kept", text) from error
+            kept.append({"source_id": source.id, "file": source.name, "size": source.size})
+        return kept
+
+    def _audit(self, source: Source) -> AuditEvent:
+        return AuditEvent(
+            id=AuditEventId(derived_id("aud", source.id, source.digest)),
+            organization_id=source.organization_id,
+            action=AuditAction.SOURCE_ADDED,
+            actor="system",
+            resource=source.id,
+            at=self._clock.now(),
+            run_id=source.run_id,
+            tool=ToolType.CODE_EXECUTION.value,
+            details={"thread_id": source.thread_id, "name": source.name, "size": source.size, "sha256": source.digest},
+        )
 
     async def _ensure_open(self) -> None:
         async with self._opening:
@@ -132,6 +211,7 @@ class CodeExecutionTool:
             max_total_sleep_secs=allowed,  # sleeping does not count as execution
             max_memory=self._limits.max_memory_bytes,
             max_recursion_depth=self._limits.max_recursion,
+            max_suspensions=self._limits.max_host_calls,
         )
 
     def _output(self, value: object, printed: "_Printed") -> JsonObject:
@@ -198,6 +278,10 @@ class _Printed:
         if self._timeout is not None:
             with suppress(RuntimeError):  # the code has just ended
                 self._timeout.reschedule(self._loop.time())
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 def _crashed() -> NativeToolError:

@@ -298,6 +298,19 @@ class Authorization:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file of a thread."""
+
+    id: str
+    name: str
+    kind: str = ""
+    size: int = 0
+    searchable: bool = False
+    problem: str | None = None
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
     """A named secret without its value."""
 

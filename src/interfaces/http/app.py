@@ -23,6 +23,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.routes import runs_routes
 from interfaces.http.secrets.routes import secrets_routes
+from interfaces.http.sources.routes import sources_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.use_cases import Readiness, UseCases
@@ -54,6 +55,7 @@ def create_app(
             *mcp_servers_routes(),
             *tools_routes(),
             *threads_routes(),
+            *sources_routes(),
             *runs_routes(),
             *organization_routes(),
             *organizations_routes(),

@@ -53,6 +53,11 @@ from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
+from application.sources.add_source import AddSource
+from application.sources.delete_source import DeleteSource
+from application.sources.get_source import GetSource
+from application.sources.list_sources import ListSources
+from application.sources.read_source import ReadSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
@@ -102,6 +107,12 @@ class UseCases:
     list_messages: ListMessages
     append_message: AppendMessage
     delete_thread: DeleteThread
+
+    add_source: AddSource
+    list_sources: ListSources
+    get_source: GetSource
+    read_source: ReadSource
+    delete_source: DeleteSource
 
     start_run: StartRun
     resume_run: ResumeRun

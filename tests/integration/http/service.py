@@ -226,15 +226,16 @@ class Conversation:
     async def hold(self) -> None:
         """Until the answer is complete, or the service notices that the client has left."""
         sent = {"authorization": f"Bearer {self.token}", **self.headers}
+        path, _, query = self.path.partition("?")
         scope: dict[str, object] = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
             "method": self.method,
             "scheme": "http",
-            "path": self.path,
-            "raw_path": self.path.encode(),
-            "query_string": b"",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
             "root_path": "",
             "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
             "client": ("127.0.0.1", 1),

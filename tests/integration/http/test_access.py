@@ -65,6 +65,12 @@ CASES = [
     Case(method="GET", path="/v1/threads/{thread_id}", role=Role.VIEWER, foreign=True),
     Case(method="DELETE", path="/v1/threads/{thread_id}", role=Role.RUNNER, status=204, foreign=True),
     Case(method="GET", path="/v1/threads/{thread_id}/messages", role=Role.VIEWER, foreign=True),
+    # Whoever may add sources is told that the body lacks a name.
+    Case(method="POST", path="/v1/threads/{thread_id}/sources", role=Role.RUNNER, status=422),
+    Case(method="GET", path="/v1/threads/{thread_id}/sources", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/sources/{source_id}", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/sources/{source_id}/content", role=Role.VIEWER, foreign=True),
+    Case(method="DELETE", path="/v1/sources/{source_id}", role=Role.RUNNER, status=204, foreign=True),
     Case(
         method="POST",
         path="/v1/threads/{thread_id}/messages",
@@ -150,7 +156,9 @@ async def names(service: Service) -> dict[str, str]:
     run = (await service.call("POST", "/v1/runs", json={"agent": busy.json()["id"], "input": "hello"})).json()
     service.worker.act = Act.FINISH
     waiting = (await service.call("GET", f"/v1/runs/{run['id']}")).json()
+    source = await service.call("POST", f"/v1/threads/{run['thread_id']}/sources?name=here.txt", content=b"hello")
     return {
+        "source_id": source.json()["id"],
         "agent": agent.json()["id"],
         "server": server.json()["id"],
         "tool": "echo",

@@ -62,6 +62,12 @@ from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
+from application.sources.add_source import AddSource
+from application.sources.delete_source import DeleteSource
+from application.sources.get_source import GetSource
+from application.sources.list_sources import ListSources
+from application.sources.read_source import ReadSource
+from application.sources.store_source import StoreSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
@@ -89,6 +95,8 @@ from infrastructure.memory.model_providers import InMemoryModelProviderStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
+from infrastructure.memory.plain_text_extractor import PlainTextExtractor
+from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
@@ -129,6 +137,9 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         audit_seals=InMemoryAuditChain(state),
         audit_chain=InMemoryAuditChain(state),
         secrets=InMemorySecretStore(state),
+        sources=InMemorySourceStore(state),
+        source_intake=InMemorySourceIntake(state),
+        source_search=InMemorySourceSearch(state),
         model_providers=InMemoryModelProviderStore(state),
         runs=InMemoryRunStore(state, wakeups),
         approvals=InMemoryApprovalStore(state),
@@ -178,6 +189,9 @@ def use_cases(
     )
     statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
     authorizer = InMemoryAuthorizer(expires_at=START)
+    store_source = StoreSource(
+        intake=stores.source_intake, sources=stores.sources, extractor=PlainTextExtractor(), clock=clock
+    )
     return UseCases(
         authenticate=Authenticate(
             identities=stores.identity,
@@ -240,6 +254,11 @@ def use_cases(
         list_messages=ListMessages(threads=threads),
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
+        add_source=AddSource(store=store_source, clock=clock, ids=ids),
+        list_sources=ListSources(sources=stores.sources, threads=threads),
+        get_source=GetSource(sources=stores.sources),
+        read_source=ReadSource(sources=stores.sources),
+        delete_source=DeleteSource(sources=stores.sources, clock=clock, ids=ids),
         start_run=StartRun(
             runs=runs,
             agents=agents,

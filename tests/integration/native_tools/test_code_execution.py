@@ -1,13 +1,19 @@
-"""code_execution in its real sandbox: what works, what is refused, and that nothing gets past the caps."""
+"""code_execution in its real sandbox: what works, what is refused, and that nothing gets past the caps. Its files stand in
+test_code_files.py."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from application.sources.store_source import StoreSource
 from application.tools.ports import NativeToolContext, NativeToolError
-from domain.ids import OrganizationId, RunId, ThreadId
+from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonValue
+from infrastructure.memory.plain_text_extractor import PlainTextExtractor
+from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import FixedClock
 from infrastructure.native_tools.code_execution import CodeExecutionTool, CodeLimits
 
 Run = Callable[..., Awaitable[JsonValue]]
@@ -20,13 +26,26 @@ def context(timeout_s: float = 30.0) -> NativeToolContext:
         organization_id=OrganizationId("org_1"),
         thread_id=ThreadId("thr_1"),
         run_id=RunId("run_1"),
+        tool_call_id=ToolCallId("call_1"),
         timeout_s=timeout_s,
+    )
+
+
+def code_execution(limits: CodeLimits | None = None, *, max_processes: int = 2) -> CodeExecutionTool:
+    """The tool in a thread without files."""
+    state, clock = InMemoryState(), FixedClock()
+    sources = InMemorySourceStore(state)
+    store = StoreSource(
+        intake=InMemorySourceIntake(state), sources=sources, extractor=PlainTextExtractor(), clock=clock
+    )
+    return CodeExecutionTool(
+        sources=sources, store_source=store, clock=clock, limits=limits, max_processes=max_processes
     )
 
 
 @pytest.fixture
 async def tool() -> AsyncIterator[CodeExecutionTool]:
-    tool = CodeExecutionTool(limits=SMALL, max_processes=2)
+    tool = code_execution(SMALL)
     yield tool
     await tool.close()
 
@@ -138,10 +157,35 @@ async def test_an_error_of_the_code_is_told_with_its_traceback(run: Run, code: s
     "code",
     [
         "open('/etc/hostname').read()",
+        "open('../../../../etc/passwd').read()",
+        "open('/proc/self/environ').read()",
         "from pathlib import Path\nPath('/etc/hostname').read_text()",
-        "from pathlib import Path\nPath('out.txt').write_text('x')",
+        "from pathlib import Path\nPath('/tmp/out.txt').write_text('x')",
+        "open('/sources/../tmp/out.txt', 'w')",
         "import os\nos.environ['PATH']",
+        "import os\nos.getenv('HOME')",
         "import os\nos.listdir('/')",
+        "import os\nos.listdir('..')",
+        "import os\nos.fork()",
+        "import os\nos.kill(1, 9)",
+        "import os\nos.execv('/bin/sh', ['sh'])",
+        "import os\nos.symlink('/etc/passwd', 'x')",
+        "import multiprocessing",
+        "import threading",
+        "import importlib",
+        "import builtins",
+        "import sys\nsys.modules['os'].system('id')",
+        "import ssl",
+        "import http.client",
+        "import asyncio\nawait asyncio.open_connection('127.0.0.1', 80)",
+        "import asyncio\nawait asyncio.create_subprocess_exec('id')",
+        "eval('__import__(\"os\")')",
+        "exec('import socket')",
+        "compile('1', 'x', 'eval')",
+        "(lambda: 0).__globals__['__builtins__']",
+        "''.__class__.__mro__[1].__subclasses__()",
+        "getattr(getattr(1, '__class__'), '__bases__')",
+        "print.__self__",
         "import os\nos.system('id')",
         "import socket",
         "import subprocess",
@@ -227,7 +271,7 @@ async def test_nothing_is_left_for_the_next_call(run: Run) -> None:
 
 @pytest.mark.requirement("A12")
 async def test_cancelling_a_call_ends_its_code_and_frees_its_place() -> None:
-    patient = CodeExecutionTool(limits=CodeLimits(timeout_s=3_600), max_processes=1)
+    patient = code_execution(CodeLimits(timeout_s=3_600), max_processes=1)
 
     async def is_busy() -> bool:
         try:
@@ -265,6 +309,6 @@ async def test_calls_beyond_the_number_of_processes_wait_their_turn(run: Run) ->
 
 
 async def test_closing_twice_and_closing_unused_are_harmless() -> None:
-    unused = CodeExecutionTool()
+    unused = code_execution()
     await unused.close()
     await unused.close()

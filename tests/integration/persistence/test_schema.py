@@ -32,11 +32,19 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[s
             yield stack.enter_context(databases.empty())
 
 
+def is_described(name: str | None, kind: str, parents: object) -> bool:
+    """Not the index over the words of sources: SQLite's is a table with tables of its own, PostgreSQL's is of a kind
+    that SQLite has not."""
+    return name is None or not (
+        (kind == "table" and name.startswith("source_words")) or (kind == "index" and name == "ix_source_chunk_words")
+    )
+
+
 def test_the_migrations_build_exactly_the_tables_of_the_code(empty_database: str) -> None:
     upgrade(empty_database)
     engine = plain_engine(empty_database)
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "include_name": is_described})
         assert compare_metadata(context, metadata) == []
     engine.dispose()
 

@@ -66,7 +66,13 @@ def test_words_are_folded(text: str, words: list[str]) -> None:
 
 
 def test_folding_reaches_words_and_their_plurals_alike() -> None:
-    for one, many in (("company", "companies"), ("bus", "buses"), ("class", "classes"), ("key", "keys"), ("gas", "gas")):
+    for one, many in (
+        ("company", "companies"),
+        ("bus", "buses"),
+        ("class", "classes"),
+        ("key", "keys"),
+        ("gas", "gas"),
+    ):
         shorter, longer = sorted((words_of(one)[0], words_of(many)[0]), key=len)
         assert longer.startswith(shorter)
 

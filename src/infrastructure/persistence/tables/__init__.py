@@ -20,6 +20,7 @@ from infrastructure.persistence.tables.model_providers import model_provider
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
 from infrastructure.persistence.tables.secrets import secret
+from infrastructure.persistence.tables.sources import source, source_chunk, source_part
 from infrastructure.persistence.tables.threads import message, thread
 from infrastructure.persistence.tables.usage import budget_reservation, usage
 
@@ -47,6 +48,9 @@ __all__ = [
     "run_event",
     "run_request",
     "secret",
+    "source",
+    "source_chunk",
+    "source_part",
     "thread",
     "timer",
     "tool_call",

@@ -55,7 +55,9 @@ def setting(mocker: MockerFixture) -> Setting:
 @pytest.mark.requirement("A4")
 async def test_a_native_tool_is_run_with_its_arguments_where_it_belongs(setting: Setting) -> None:
     assert await setting.call() == ToolResult.succeeded("ok")
-    context = NativeToolContext(organization_id=ORG, thread_id=THREAD, run_id=RUN, timeout_s=30.0)
+    context = NativeToolContext(
+        organization_id=ORG, thread_id=THREAD, run_id=RUN, tool_call_id=ToolCallId("call_1"), timeout_s=30.0
+    )
     setting.native.run.assert_awaited_once_with({"text": "hi"}, context)
     assert setting.mcp.execute.await_count == 0
 

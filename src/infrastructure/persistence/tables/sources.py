@@ -1,0 +1,62 @@
+"""Tables of the sources of threads: what is known of them, their bytes in parts, and their text in pieces."""
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+
+from infrastructure.persistence.column_types import Moment, PlainText
+from infrastructure.persistence.search_words import SearchWords
+from infrastructure.persistence.tables.naming import metadata
+
+# One that is not `finished` is still on its way in, and nobody sees it.
+source = Table(
+    "source",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("kind", PlainText, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("digest", PlainText, nullable=False),
+    Column("chunks", Integer, nullable=False),
+    Column("problem", PlainText),
+    Column("run_id", PlainText),
+    Column("finished", Boolean, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Index(None, "thread_id", "created_at", "id"),
+    Index(
+        "ix_source_on_its_way",
+        "organization_id",
+        "created_at",
+        sqlite_where=text("NOT finished"),
+        postgresql_where=text("NOT finished"),
+    ),
+)
+
+source_part = Table(
+    "source_part",
+    metadata,
+    Column("source_id", PlainText, ForeignKey("source.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("organization_id", PlainText, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+# Searched by `words`, on PostgreSQL through a GIN index, on SQLite through the FTS5 table `source_words`, which triggers
+# keep in step; `id` is its rowid. Both are made by the migration alone.
+source_chunk = Table(
+    "source_chunk",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("thread_id", PlainText, nullable=False),
+    Column("source_id", PlainText, ForeignKey("source.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("start_line", Integer, nullable=False),
+    Column("end_line", Integer, nullable=False),
+    Column("page", Integer),
+    Column("heading", PlainText),
+    Column("text", PlainText, nullable=False),
+    Column("words", SearchWords, nullable=False),
+    Index(None, "source_id", "position"),
+    Index(None, "thread_id"),
+)

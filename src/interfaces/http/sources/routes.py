@@ -1,0 +1,161 @@
+"""Routes of the sources of threads."""
+
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote
+
+from litestar import Response, delete, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.params import QueryParameter
+from litestar.response import Stream
+
+from application.sources.add_source import AddSource, AddSourceCommand
+from application.sources.delete_source import DeleteSource, DeleteSourceCommand
+from application.sources.get_source import GetSource, GetSourceCommand
+from application.sources.list_sources import ListSources, ListSourcesCommand
+from application.sources.read_source import ReadSource, ReadSourceCommand
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from domain.identity.role import Role
+from domain.ids import SourceId, ThreadId
+from domain.sources.source import Source, SourceKind
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import SourcePath, ThreadPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.sources.upload import MAX_UPLOAD_BYTES, upload_of
+from interfaces.http.sources.views import SourcePage, SourceView, source_view
+
+TAGS = ["sources"]
+SourceName = Annotated[
+    str | None,
+    QueryParameter(description="The name of the file. Needed where the body is the file; else the form names it."),
+]
+
+_BINARY = "application/octet-stream"
+# Nothing that a browser would make something of, even if it did not take the answer for a download.
+_SHOWN_AS = {
+    SourceKind.TEXT: "text/plain",
+    SourceKind.MARKDOWN: "text/plain",
+    SourceKind.CSV: "text/plain",
+}
+
+
+@dataclass
+class UploadOperation(Operation):
+    """Describes the body that the handler reads itself."""
+
+    def __post_init__(self) -> None:
+        file = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
+        form = Schema(type=OpenAPIType.OBJECT, properties={"file": file}, required=["file"])
+        self.request_body = RequestBody(
+            required=True,
+            description="A form with the file, or the file itself. Up to 50 MiB.",
+            content={
+                "multipart/form-data": OpenAPIMediaType(schema=form),
+                _BINARY: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)),
+            },
+        )
+
+
+@post(
+    "/threads/{thread_id:str}/sources",
+    tags=TAGS,
+    summary="Add a source",
+    responses=documented(403, 404, 409, 413),
+    operation_class=UploadOperation,
+    request_max_body_size=MAX_UPLOAD_BYTES,
+)
+async def add_source(
+    *,
+    request: ApiRequest,
+    thread_id: ThreadPath,
+    add_source: NamedDependency[AddSource],
+    name: SourceName = None,
+) -> Response[SourceView]:
+    """Needs the role runner. Runs of the thread search it (`source_query`) and compute with it (`code_execution`). The answer
+    comes when its text has been read; a file whose text cannot be read is kept too, and says why."""
+    # The use case asks too, but has the name of the file by then, which may stand in the body.
+    request.principal.require(Role.RUNNER)
+    upload = await upload_of(request, name)
+    source = await add_source.execute(
+        AddSourceCommand(
+            principal=request.principal, thread_id=ThreadId(thread_id), name=upload.name, content=upload.content
+        )
+    )
+    return Response(source_view(source), headers={"Location": f"/v1/sources/{source.id}"})
+
+
+@get("/threads/{thread_id:str}/sources", tags=TAGS, summary="List the sources of a thread", responses=documented(404))
+async def list_sources(
+    *,
+    request: ApiRequest,
+    thread_id: ThreadPath,
+    list_sources: NamedDependency[ListSources],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> SourcePage:
+    """Newest first."""
+    command = ListSourcesCommand(
+        principal=request.principal, thread_id=ThreadId(thread_id), page=PageRequest(limit=limit, cursor=cursor)
+    )
+    return page_view(await list_sources.execute(command), source_view)
+
+
+@get("/sources/{source_id:str}", tags=TAGS, summary="Read a source", responses=documented(404))
+async def get_source(request: ApiRequest, source_id: SourcePath, get_source: NamedDependency[GetSource]) -> SourceView:
+    """Without its bytes."""
+    command = GetSourceCommand(principal=request.principal, source_id=SourceId(source_id))
+    return source_view(await get_source.execute(command))
+
+
+@get(
+    "/sources/{source_id:str}/content",
+    tags=TAGS,
+    summary="Download a source",
+    responses={
+        200: ResponseSpec(data_container=bytes, description="The file.", media_type=_BINARY, generate_examples=False),
+        **documented(404),
+    },
+)
+async def get_source_content(
+    request: ApiRequest, source_id: SourcePath, read_source: NamedDependency[ReadSource]
+) -> Stream:
+    """The file as it was given, always as a download."""
+    command = ReadSourceCommand(principal=request.principal, source_id=SourceId(source_id))
+    found = await read_source.execute(command)
+    return Stream(
+        found.content,
+        media_type=_SHOWN_AS.get(found.source.kind, _BINARY),
+        headers=_download_headers(found.source),
+    )
+
+
+@delete("/sources/{source_id:str}", tags=TAGS, summary="Delete a source", responses=documented(403, 404))
+async def delete_source(
+    request: ApiRequest, source_id: SourcePath, delete_source: NamedDependency[DeleteSource]
+) -> None:
+    """Needs the role runner. Its bytes and its text go with it."""
+    await delete_source.execute(DeleteSourceCommand(principal=request.principal, source_id=SourceId(source_id)))
+
+
+def sources_routes() -> list[HTTPRouteHandler]:
+    """The routes of sources."""
+    return [add_source, list_sources, get_source, get_source_content, delete_source]
+
+
+def _download_headers(source: Source) -> dict[str, str]:
+    """So that whatever was uploaded does nothing in a browser. File names by RFC 6266, appendix D."""
+    plain = "".join(
+        character if character.isascii() and character.isprintable() and character not in '"\\%' else "_"
+        for character in source.name
+    )
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(source.name, safe='')}",
+        "Content-Length": str(source.size),
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "private, no-store",
+    }
