@@ -100,6 +100,7 @@ async def _working(container: Container) -> AsyncIterator[None]:
         asyncio.create_task(queue.consume(execute, concurrency=concurrency), name="run-queue"),
         asyncio.create_task(active_runs.keep(), name="leases"),
         asyncio.create_task(recover_runs.keep(), name="recovery"),
+        asyncio.create_task(container.fire_timers().keep(), name="timers"),
     ]
     try:
         yield

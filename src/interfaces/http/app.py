@@ -8,6 +8,7 @@ from litestar.di import Provide
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
 from interfaces.http.api_keys.routes import api_keys_routes
+from interfaces.http.approvals.routes import approvals_routes
 from interfaces.http.audit.routes import audit_routes
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import BodyDecoding
@@ -57,6 +58,7 @@ def create_app(
             *threads_routes(),
             *sources_routes(),
             *runs_routes(),
+            *approvals_routes(),
             *organization_routes(),
             *organizations_routes(),
             *audit_routes(),

@@ -11,6 +11,7 @@ ServerPath = Annotated[str, PathParameter(description="The id or the slug of an 
 KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
 OrganizationPath = Annotated[str, PathParameter(description="The id of an organization.")]
 ProviderPath = Annotated[str, PathParameter(description="The name of a model provider.")]
+ApprovalPath = Annotated[str, PathParameter(description="The id of an approval.")]
 SecretPath = Annotated[str, PathParameter(description="The name of a secret.")]
 SourcePath = Annotated[str, PathParameter(description="The id of a source.")]
 OptionalThreadPath = Annotated[str | None, PathParameter(description="The id of a thread.")]

@@ -9,6 +9,8 @@ from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.update_agent import UpdateAgent
+from application.approvals.decide_approval import DecideApproval
+from application.approvals.list_approvals import ListApprovals
 from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
@@ -117,6 +119,8 @@ class UseCases:
     start_run: StartRun
     resume_run: ResumeRun
     cancel_run: CancelRun
+    list_approvals: ListApprovals
+    decide_approval: DecideApproval
     cancel_runs: CancelRuns
     watch_run: WatchRun
     get_run: GetRun

@@ -13,6 +13,7 @@ from litestar.testing import AsyncTestClient
 from litestar.types import Receive, Scope, Send
 
 from application.runs.sealed_input import sealed
+from application.runs.turn_end import turn_end
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
 from domain.runs.ledger import ToolCallState
@@ -23,7 +24,16 @@ from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.secrets import SecretBox
 from interfaces.http.app import create_app
-from tests.builders import ORG, OTHER_ORG, a_displayable_call, a_key, a_tool_call, an_organization
+from tests.builders import (
+    ORG,
+    OTHER_ORG,
+    START,
+    a_displayable_call,
+    a_key,
+    a_tool_call,
+    an_organization,
+    awaiting_approval_call,
+)
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores
 from tests.integration.http.wiring import BOX_KEY, in_memory_stores, use_cases
@@ -59,6 +69,8 @@ class Act(StrEnum):
     """Ask the client to show an email; finish once that is settled."""
     ELICIT = "elicit"
     """Call a tool whose server asks for a colour."""
+    APPROVE = "approve"
+    """Call a tool that needs an approval."""
 
 
 class ObedientWorker:
@@ -91,6 +103,14 @@ class ObedientWorker:
             )
             await journal.commit(claimed.lease, reply_step(claimed.run, a_tool_call(run_id=run_id)))
             await journal.commit(claimed.lease, asking_step(claimed.run, asking))
+            return
+        if self.act is Act.APPROVE:
+            asking = awaiting_approval_call(a_tool_call(run_id=run_id), agent_version=claimed.agent.version)
+            reply = reply_step(claimed.run, asking)
+            await journal.commit(claimed.lease, reply)
+            end = turn_end(reply.run, (asking,), list(reply.messages), at=START)
+            assert end is not None
+            await journal.commit(claimed.lease, end)
             return
         call = a_displayable_call(run_id=run_id)
         await journal.commit(claimed.lease, reply_step(claimed.run, call))

@@ -106,6 +106,14 @@ CASES = [
         body={"tool_results": [{"tool_call_id": "{call}", "result": "sent"}]},
         foreign=True,
     ),
+    Case(method="GET", path="/v1/approvals", role=Role.VIEWER),
+    Case(
+        method="POST",
+        path="/v1/approvals/{approval_id}",
+        role=Role.OPERATOR,
+        body={"decision": "deny", "reason": "hello"},
+        foreign=True,
+    ),
     Case(method="GET", path="/v1/organization", role=Role.VIEWER),
     Case(method="PATCH", path="/v1/organization", role=Role.ADMIN, body={"name": "renamed"}),
     Case(method="GET", path="/v1/audit-events", role=Role.VIEWER),
@@ -156,6 +164,10 @@ async def names(service: Service) -> dict[str, str]:
     run = (await service.call("POST", "/v1/runs", json={"agent": busy.json()["id"], "input": "hello"})).json()
     service.worker.act = Act.FINISH
     waiting = (await service.call("GET", f"/v1/runs/{run['id']}")).json()
+    service.worker.act = Act.APPROVE
+    asking = (await service.call("POST", "/v1/runs", json={"agent": busy.json()["id"], "input": "hello"})).json()
+    asking = (await service.call("GET", f"/v1/runs/{asking['id']}")).json()
+    service.worker.act = Act.FINISH
     source = await service.call("POST", f"/v1/threads/{run['thread_id']}/sources?name=here.txt", content=b"hello")
     return {
         "source_id": source.json()["id"],
@@ -165,6 +177,7 @@ async def names(service: Service) -> dict[str, str]:
         "thread_id": (await service.call("POST", "/v1/threads")).json()["id"],
         "run_id": run["id"],
         "call": waiting["pending"][0]["id"],
+        "approval_id": asking["pending"][0]["approval_id"],
         "key_id": "key_viewer",
         "secret": "ONLY_HERE",
         "provider": "only-here",

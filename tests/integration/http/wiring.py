@@ -9,6 +9,8 @@ from application.agents.list_agents import ListAgents
 from application.agents.update_agent import UpdateAgent
 from application.audit.export_audit_events import ExportAuditEvents
 from application.approvals.check_decisions import CheckDecisions
+from application.approvals.decide_approval import DecideApproval
+from application.approvals.list_approvals import ListApprovals
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
@@ -192,6 +194,19 @@ def use_cases(
     store_source = StoreSource(
         intake=stores.source_intake, sources=stores.sources, extractor=PlainTextExtractor(), clock=clock
     )
+    resume_run = ResumeRun(
+        runs=runs,
+        queue=queue,
+        decisions=CheckDecisions(
+            approvals=stores.approvals,
+            agents=agents,
+            catalog=catalog,
+            check=CheckToolCall(schemas=JsonSchemaValidator()),
+        ),
+        schemas=JsonSchemaValidator(),
+        box=SecretBox([BOX_KEY]),
+        clock=clock,
+    )
     return UseCases(
         authenticate=Authenticate(
             identities=stores.identity,
@@ -269,19 +284,9 @@ def use_cases(
             clock=clock,
             ids=ids,
         ),
-        resume_run=ResumeRun(
-            runs=runs,
-            queue=queue,
-            decisions=CheckDecisions(
-                approvals=stores.approvals,
-                agents=agents,
-                catalog=catalog,
-                check=CheckToolCall(schemas=JsonSchemaValidator()),
-            ),
-            schemas=JsonSchemaValidator(),
-            box=SecretBox([BOX_KEY]),
-            clock=clock,
-        ),
+        resume_run=resume_run,
+        list_approvals=ListApprovals(approvals=stores.approvals),
+        decide_approval=DecideApproval(approvals=stores.approvals, resume_run=resume_run),
         cancel_run=cancel_run,
         cancel_runs=CancelRuns(
             unfinished=stores.unfinished_runs,

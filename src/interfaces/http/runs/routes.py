@@ -153,8 +153,14 @@ async def resume_run(
     data: JSONBody[ResumeRunBody],
     resume_run: NamedDependency[ResumeRun],
 ) -> RunView:
-    """Results for displayed tools, answers to what MCP servers ask. The run goes on once no call is pending."""
-    command = ResumeRunCommand(principal=request.principal, run_id=RunId(run_id), tool_results=data.to_results())
+    """Results for displayed tools, answers to what MCP servers ask, decisions about calls that need an approval. The run
+    goes on once no call is pending."""
+    command = ResumeRunCommand(
+        principal=request.principal,
+        run_id=RunId(run_id),
+        tool_results=data.to_results(),
+        approvals=data.to_decisions(),
+    )
     return run_view(await resume_run.execute(command))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, cast
 from pydantic import Field
 
 from application.runs.cancel_runs import CancelRunsCommand
+from application.approvals.check_decisions import CallDecision
 from application.runs.resume_run import ClientToolResult
 from application.runs.start_run import StartRunCommand
 from domain.errors import Violation, invalid
@@ -15,6 +16,7 @@ from domain.ids import ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import MultitaskStrategy
 from interfaces.http.agents.schemas import LimitsBody
+from interfaces.http.approvals.schemas import DecisionBody
 from interfaces.http.bodies import Body, Name, Strings
 from interfaces.http.threads.schemas import UserInput, user_content
 
@@ -94,12 +96,36 @@ class ToolResultBody(Body):
     is_error: bool = False
 
 
+class CallDecisionBody(DecisionBody):
+    """A decision about a pending call that needs an approval."""
+
+    tool_call_id: Name
+
+
 class ResumeRunBody(Body):
-    """Results for pending tool calls; the run goes on once none is pending."""
+    """Results and decisions for pending tool calls; the run goes on once none is pending. All are taken, or none."""
 
-    examples: ClassVar[tuple[JsonObject, ...]] = ({"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]},)
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]},
+        {"approvals": [{"tool_call_id": "call_…", "decision": "approve"}]},
+    )
 
-    tool_results: list[ToolResultBody] = Field(max_length=1_000)
+    tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=1_000)
+    approvals: list[CallDecisionBody] = Field(
+        default_factory=list, max_length=1_000, description="Needs the role operator."
+    )
+
+    def to_decisions(self) -> tuple[CallDecision, ...]:
+        """The decisions."""
+        return tuple(
+            CallDecision(
+                tool_call_id=ToolCallId(given.tool_call_id),
+                approve=given.approves,
+                arguments=given.edited,
+                reason=given.reason,
+            )
+            for given in self.approvals
+        )
 
     def to_results(self) -> tuple[ClientToolResult, ...]:
         """The results."""

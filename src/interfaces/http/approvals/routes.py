@@ -1,0 +1,72 @@
+"""Routes of approvals."""
+
+from typing import Annotated
+
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromQuery, JSONBody, QueryParameter
+
+from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
+from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
+from application.approvals.ports import ApprovalFilter
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from domain.approvals.approval import ApprovalState
+from domain.ids import ApprovalId, RunId
+from interfaces.http.approvals.schemas import DecisionBody
+from interfaces.http.approvals.views import ApprovalPage, ApprovalView, approval_view
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import ApprovalPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+TAGS = ["Approvals"]
+
+
+@get("/approvals", tags=TAGS, summary="List approvals", responses=documented())
+async def list_approvals(
+    *,
+    request: ApiRequest,
+    list_approvals: NamedDependency[ListApprovals],
+    in_state: Annotated[ApprovalState | None, QueryParameter(name="state")] = None,
+    run_id: FromQuery[str | None] = None,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> ApprovalPage:
+    """Newest first; `state=pending` are those that somebody has to decide."""
+    command = ListApprovalsCommand(
+        principal=request.principal,
+        wanted=ApprovalFilter(state=in_state, run_id=None if run_id is None else RunId(run_id)),
+        page=PageRequest(limit=limit, cursor=cursor),
+    )
+    return page_view(await list_approvals.execute(command), approval_view)
+
+
+@post(
+    "/approvals/{approval_id:str}",
+    tags=TAGS,
+    summary="Decide an approval",
+    status_code=200,
+    responses=documented(403, 404, 409, 413),
+)
+async def decide_approval(
+    request: ApiRequest,
+    approval_id: ApprovalPath,
+    data: JSONBody[DecisionBody],
+    decide_approval: NamedDependency[DecideApproval],
+) -> ApprovalView:
+    """Needs the role operator. Once, before it expires, and for the version of the agent that asked. Resuming the run with
+    `approvals` is the same, for several calls at a time."""
+    command = DecideApprovalCommand(
+        principal=request.principal,
+        approval_id=ApprovalId(approval_id),
+        approve=data.approves,
+        arguments=data.edited,
+        reason=data.reason,
+    )
+    return approval_view(await decide_approval.execute(command))
+
+
+def approvals_routes() -> list[HTTPRouteHandler]:
+    """The routes of approvals."""
+    return [list_approvals, decide_approval]
