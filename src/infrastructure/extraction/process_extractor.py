@@ -76,7 +76,7 @@ class ProcessTextExtractor:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            sentence = f"The document could not be read within {timeout_s:g} seconds."
+            sentence = f"The document could not be read within {timeout_s:.3g} seconds."
             raise ServiceError("extraction_timeout", ErrorKind.LIMIT, sentence) from None
 
     async def close(self) -> None:

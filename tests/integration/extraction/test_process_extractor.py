@@ -12,6 +12,7 @@ from application.extraction.ports import ExtractedText
 from domain.errors import ServiceError
 from infrastructure.extraction.process_extractor import ExtractionLimits, ProcessTextExtractor
 from tests.integration.extraction.pdf_files import pdf, pdf_bomb
+from tests.integration.extraction.processes import processes_below
 
 MIB = 1024 * 1024
 ARTICLE = """<!doctype html><html><head><title>On
@@ -69,23 +70,7 @@ async def failure(extractor: ProcessTextExtractor, data: bytes, media_type: str,
 
 def readers() -> list[int]:
     """Reader processes below this one, and the children of those."""
-    found: list[int] = []
-    parents = [os.getpid()]
-    while parents:
-        for task in Path(f"/proc/{parents.pop()}/task").glob("*/children"):
-            try:
-                children = [int(pid) for pid in task.read_text().split()]
-            except OSError:
-                continue
-            for pid in children:
-                try:
-                    command = Path(f"/proc/{pid}/cmdline").read_bytes()
-                except OSError:
-                    continue
-                if b"reader_process" in command:
-                    found.append(pid)
-                    parents.append(pid)
-    return found
+    return processes_below("reader_process")
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -95,7 +80,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-@pytest.mark.requirement("D2", "D3")
+@pytest.mark.requirement("D2")
 async def test_the_main_text_of_a_page_is_read_without_what_surrounds_it(extractor: ProcessTextExtractor) -> None:
     found = await read(extractor, ARTICLE.encode(), "text/html; charset=utf-8")
 
@@ -106,7 +91,7 @@ async def test_the_main_text_of_a_page_is_read_without_what_surrounds_it(extract
     assert not any(noise in found.text for noise in ("Sign in", "track", "color: red", "Imprint"))
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_the_text_of_a_pdf_is_read_page_by_page(extractor: ProcessTextExtractor) -> None:
     found = await read(
         extractor, pdf("First page", "", "The third \xe9t\xe9", title="Annual\nreport"), "application/pdf"
@@ -117,7 +102,7 @@ async def test_the_text_of_a_pdf_is_read_page_by_page(extractor: ProcessTextExtr
     assert found.text == "First page\n\nThe third été"
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_an_encrypted_pdf_that_anybody_may_open_is_read_and_another_is_not(
     extractor: ProcessTextExtractor,
 ) -> None:
@@ -151,7 +136,7 @@ async def test_a_page_that_names_its_charset_itself_is_decoded_by_it(extractor: 
     assert "日本語の本文。" in found.text
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 @pytest.mark.parametrize(
     ("data", "media_type", "code"),
     [
@@ -173,7 +158,7 @@ async def test_what_has_no_text_is_refused_with_its_reason(
     assert (await failure(extractor, data, media_type)).code == code
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 @pytest.mark.parametrize(
     "bomb",
     [
@@ -204,7 +189,7 @@ async def test_an_html_bomb_ends_with_its_child_and_the_next_document_is_read(
     assert (await read(extractor, ARTICLE.encode(), "text/html")).title == "On Herons & Tides"
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_a_pdf_that_inflates_beyond_measure_is_refused(extractor: ProcessTextExtractor) -> None:
     bomb = pdf_bomb(400)
     assert len(bomb) < MIB
@@ -214,7 +199,7 @@ async def test_a_pdf_that_inflates_beyond_measure_is_refused(extractor: ProcessT
     assert refused.code in {"extraction_too_costly", "extraction_timeout"}
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_a_document_that_takes_too_long_is_given_up_and_its_child_killed(
     extractor: ProcessTextExtractor,
 ) -> None:
@@ -231,7 +216,7 @@ async def test_a_document_that_takes_too_long_is_given_up_and_its_child_killed(
     await until(lambda: readers() == [reader])
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_a_cancelled_extraction_kills_its_child(extractor: ProcessTextExtractor) -> None:
     await read(extractor, b"warm", "text/plain")
     await until(lambda: len(readers()) == 1)
@@ -247,7 +232,7 @@ async def test_a_cancelled_extraction_kills_its_child(extractor: ProcessTextExtr
     await until(lambda: readers() == [reader])
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_a_child_can_neither_open_files_and_sockets_nor_start_processes() -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", CONFINED, stdout=asyncio.subprocess.PIPE)
 
@@ -256,7 +241,7 @@ async def test_a_child_can_neither_open_files_and_sockets_nor_start_processes() 
     assert said == b"[True, True, True, True]"
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_the_loop_stays_free_and_documents_are_read_at_the_same_time(extractor: ProcessTextExtractor) -> None:
     found = await asyncio.gather(*[read(extractor, f"text {n}".encode(), "text/plain") for n in range(20)])
 
@@ -286,7 +271,7 @@ async def test_the_reader_ends_when_nobody_needs_it_and_comes_back() -> None:
     assert readers() == []
 
 
-@pytest.mark.requirement("D3")
+@pytest.mark.requirement("D2")
 async def test_reader_and_children_end_with_the_service() -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVICE, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None

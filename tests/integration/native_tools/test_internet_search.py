@@ -1,6 +1,7 @@
 """internet_search with each provider, against a local server that speaks the provider's documented format."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from infrastructure.native_tools.search.brave import BraveSearch
 from infrastructure.native_tools.search.duckduckgo import DuckDuckGoSearch
 from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.search.tavily import TavilySearch
+from tests.integration.extraction.processes import processes_below
 from tests.integration.native_tools.web_server import Request, WebServer, web_server
 
 KEY = "a-key-of-the-search-provider"
@@ -201,13 +203,10 @@ async def test_too_many_searches_are_told_so(search: Search) -> None:
 
 @pytest.mark.requirement("D3", "A5")
 async def test_a_provider_that_does_not_answer_is_given_up(search: Search) -> None:
-    gone = asyncio.Event()
+    released = asyncio.Event()
 
-    async def silent(_: Request, writer: asyncio.StreamWriter) -> None:
-        try:
-            await asyncio.wait_for(writer.wait_closed(), 30)
-        finally:
-            gone.set()
+    async def silent(_: Request, __: asyncio.StreamWriter) -> None:
+        await released.wait()
 
     search.web.routes[search.form.path] = silent
 
@@ -215,6 +214,29 @@ async def test_a_provider_that_does_not_answer_is_given_up(search: Search) -> No
 
     assert failed.code == "search_timeout"
     assert failed.message == f"{search.form.name} did not answer within 1.5 seconds."
+    assert processes_below("ddgs_process") == []
+    released.set()
+
+
+@pytest.mark.requirement("D3")
+async def test_a_cancelled_search_leaves_nothing_running(search: Search) -> None:
+    asked, released = asyncio.Event(), asyncio.Event()
+
+    async def silent(_: Request, __: asyncio.StreamWriter) -> None:
+        asked.set()
+        await released.wait()
+
+    search.web.routes[search.form.path] = silent
+    task = asyncio.create_task(search.run("herons"))
+    async with asyncio.timeout(20):
+        await asked.wait()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert processes_below("ddgs_process") == []
+    released.set()
 
 
 @pytest.mark.requirement("D3", "A5")
@@ -260,10 +282,10 @@ async def test_a_refused_key_or_query_is_told_and_the_key_is_not(search: Search,
 @pytest.mark.requirement("D3")
 async def test_brave_is_asked_as_it_documents() -> None:
     async with web_server() as web:
-        web.page("/res/v1/web/search", brave_answer(HITS), "application/json")
+        web.page("/res/v1/web/search", gzip.compress(brave_answer(HITS)), "application/json", content_encoding="gzip")
         provider = BraveSearch(client=HttpClients().create(), base_url=web.url, api_key=KEY)
 
-        await provider.search("herons", max_results=7, timeout_s=20)
+        assert len(await provider.search("herons", max_results=7, timeout_s=20)) == len(HITS)
 
         (request,) = web.requests
         assert request.method == "GET"

@@ -18,7 +18,7 @@ class BraveSearch:
     def __init__(self, *, client: httpx.AsyncClient, base_url: str, api_key: str) -> None:
         self._client = client
         self._url = f"{base_url}/res/v1/web/search"
-        self._headers = {"accept": "application/json", "accept-encoding": "identity", "x-subscription-token": api_key}
+        self._headers = {"accept": "application/json", "accept-encoding": "gzip", "x-subscription-token": api_key}
 
     @property
     def name(self) -> str:

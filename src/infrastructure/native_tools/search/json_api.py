@@ -54,7 +54,7 @@ async def exchanged(
 
 async def _bounded(response: httpx.Response) -> bytes:
     body = bytearray()
-    async for chunk in response.aiter_raw():
+    async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > _MAX_BYTES:
             raise SearchError(SearchFault.UNAVAILABLE, "the answer is too large")

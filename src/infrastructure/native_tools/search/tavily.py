@@ -18,7 +18,7 @@ class TavilySearch:
     def __init__(self, *, client: httpx.AsyncClient, base_url: str, api_key: str) -> None:
         self._client = client
         self._url = f"{base_url}/search"
-        self._headers = {"accept-encoding": "identity", "authorization": f"Bearer {api_key}"}
+        self._headers = {"accept-encoding": "gzip", "authorization": f"Bearer {api_key}"}
 
     @property
     def name(self) -> str:
