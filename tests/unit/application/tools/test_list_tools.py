@@ -1,0 +1,84 @@
+"""What the list of tools says of each: where its server stands, whether a call would be tried, and how old the listing is."""
+
+from dataclasses import replace
+from unittest.mock import Mock
+
+import pytest
+
+from application.agents.ports import AgentStore
+from application.mcp.ports import ServerState, ServerStatus
+from application.tools.list_tools import ListTools, ListToolsCommand, ToolListing
+from application.tools.tool_catalog import ToolCatalog
+from domain.mcp.server import McpServer
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import FixedClock
+from tests.builders import START, a_catalog, a_server
+from tests.unit.application.runs.harness import ADMIN
+
+pytestmark = pytest.mark.requirement("B7")
+
+
+async def listing_of(
+    server: McpServer, *, state: ServerState = ServerState.DISCONNECTED, quarantined: bool = False, age_s: float = 0.0
+) -> ToolListing:
+    """The one tool of the server."""
+    memory, clock, connections = InMemoryState(), FixedClock(), InMemoryMcpConnections()
+    catalog = a_catalog(server.id)
+    if quarantined:
+        catalog = replace(catalog, quarantined=dict.fromkeys(tool.name for tool in catalog.tools))
+    memory.servers[server.id], memory.catalogs[server.id] = server, catalog
+    connections.set_status(server, ServerStatus(state=state, since=START))
+    clock.advance(age_s)
+    use_case = ListTools(
+        catalog=Mock(spec=ToolCatalog, native_types=()),
+        agents=Mock(spec=AgentStore),
+        servers=InMemoryMcpServerStore(memory),
+        catalogs=InMemoryMcpCatalogStore(memory),
+        connections=connections,
+        clock=clock,
+    )
+    [listing] = await use_case.execute(ListToolsCommand(principal=ADMIN))
+    return listing
+
+
+@pytest.mark.parametrize("age_s", [0.0, 0.5, 90.0, 86_400.0])
+async def test_a_listing_is_as_old_as_the_time_since_the_server_was_listed(age_s: float) -> None:
+    listing = await listing_of(a_server(), age_s=age_s)
+    assert (listing.as_of, listing.age_s) == (START, age_s)
+
+
+async def test_a_listing_is_never_younger_than_now_though_clocks_differ() -> None:
+    listing = await listing_of(a_server(), age_s=-5.0)
+    assert listing.age_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("state", "available"),
+    [
+        (ServerState.DISCONNECTED, True),
+        (ServerState.CONNECTING, True),
+        (ServerState.CONNECTED, True),
+        (ServerState.UNHEALTHY, False),
+        (ServerState.NEEDS_AUTH, False),
+        (ServerState.ERROR, False),
+    ],
+)
+async def test_a_tool_is_available_while_a_call_of_its_server_would_be_tried(
+    state: ServerState, available: bool
+) -> None:
+    listing = await listing_of(a_server(), state=state)
+    assert (listing.health, listing.available) == (state.value, available)
+
+
+async def test_a_tool_of_a_disabled_server_is_not_available() -> None:
+    server = a_server()
+    disabled = replace(server, config=replace(server.config, enabled=False))
+    listing = await listing_of(disabled, state=ServerState.CONNECTED)
+    assert (listing.health, listing.available) == ("disabled", False)
+
+
+async def test_a_tool_in_quarantine_is_not_available_though_its_server_is() -> None:
+    listing = await listing_of(a_server(), state=ServerState.CONNECTED, quarantined=True)
+    assert (listing.health, listing.available) == ("quarantined", False)
