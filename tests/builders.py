@@ -28,6 +28,7 @@ from domain.ids import (
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.policy.canary import CanaryToken
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -142,6 +143,7 @@ def an_agent(
     mcp_servers: tuple[str, ...] = (),
     tool_allowlist: tuple[str, ...] | None = None,
     limits: LimitSettings | None = None,
+    canary_tokens: tuple[CanaryToken, ...] = (),
     enabled: bool = True,
     created_at: datetime = START,
     updated_at: datetime | None = None,
@@ -159,6 +161,7 @@ def an_agent(
             mcp_servers=mcp_servers,
             tool_allowlist=tool_allowlist,
             limits=limits or LimitSettings(),
+            canary_tokens=canary_tokens,
             enabled=enabled,
         ),
         created_at=created_at,

@@ -113,6 +113,7 @@ from application.threads.delete_thread import DeleteThread
 from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
+from application.threads.release_thread import ReleaseThread
 from application.threads.ports import ThreadStore
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
@@ -461,7 +462,7 @@ class Container(containers.DeclarativeContainer):
     readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     agents: providers.Provider[AgentStore] = providers.Singleton(
-        CachedAgentStore, providers.Singleton(SqlAgentStore, database=database)
+        CachedAgentStore, providers.Singleton(SqlAgentStore, database=database, box=secret_box)
     )
     servers: providers.Provider[McpServerStore] = providers.Singleton(
         CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box)
@@ -490,7 +491,9 @@ class Container(containers.DeclarativeContainer):
     seal_keys: providers.Provider[SealKeys] = providers.Singleton(SqlSealKeys, database=database, box=secret_box)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
-    leases: providers.Provider[RunLeases] = providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups)
+    leases: providers.Provider[RunLeases] = providers.Singleton(
+        SqlRunLeases, database=database, wakeups=wakeups, box=secret_box
+    )
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
     # Models.
@@ -716,6 +719,9 @@ class Container(containers.DeclarativeContainer):
         AppendMessage, threads=threads, clock=clock, ids=ids
     )
     delete_thread: providers.Provider[DeleteThread] = providers.Singleton(DeleteThread, threads=threads)
+    release_thread: providers.Provider[ReleaseThread] = providers.Singleton(
+        ReleaseThread, threads=threads, queue=run_queue, clock=clock, ids=ids
+    )
 
     # Sources.
     add_source: providers.Provider[AddSource] = providers.Singleton(

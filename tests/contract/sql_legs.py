@@ -59,7 +59,7 @@ def sql_stores(database: Database) -> Stores:
     wakeups = InProcessWakeups()
     return Stores(
         threads=SqlThreadStore(database=database),
-        agents=SqlAgentStore(database=database),
+        agents=SqlAgentStore(database=database, box=MirrorBox()),
         servers=SqlMcpServerStore(database=database, box=MirrorBox()),
         catalogs=SqlMcpCatalogStore(database=database),
         identity=SqlIdentityStore(database=database),
@@ -76,7 +76,7 @@ def sql_stores(database: Database) -> Stores:
         runs=SqlRunStore(database=database, wakeups=wakeups),
         approvals=SqlApprovalStore(database=database),
         timers=SqlTimerStore(database=database),
-        leases=SqlRunLeases(database=database, wakeups=wakeups),
+        leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         wakeups=wakeups,
     )

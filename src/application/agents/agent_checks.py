@@ -50,6 +50,7 @@ class AgentChecks:
                 tool_allowlist=settings.tool_allowlist,
                 tool_policies=settings.tool_policies,
                 limits=settings.limits,
+                canary_tokens=settings.canary_tokens,
                 enabled=settings.enabled,
             )
         except ServiceError as error:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from domain.agents.agent import AgentConfig
+from domain.policy.canary import CanaryToken
 from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
 
@@ -22,6 +23,7 @@ class AgentSettings:
     tool_allowlist: tuple[str, ...] | None = None
     tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
+    canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True
 
     @classmethod
@@ -37,6 +39,7 @@ class AgentSettings:
             tool_allowlist=config.tool_allowlist,
             tool_policies=config.tool_policies,
             limits=config.limits,
+            canary_tokens=config.canary_tokens,
             enabled=config.enabled,
         )
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.agents.agent_checks import AgentChecks
 from application.agents.agent_settings import AgentSettings
+from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
@@ -20,6 +21,7 @@ class CreateAgentCommand:
 
     principal: Principal
     settings: AgentSettings
+    canary_tokens: tuple[GivenCanary, ...] = ()
 
 
 class CreateAgent:
@@ -36,7 +38,8 @@ class CreateAgent:
         """The new agent. Raises FORBIDDEN, INVALID `agent_invalid`, CONFLICT `agent_name_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
-        config = await self._checks.config_of(principal.organization_id, command.settings)
+        settings = with_canaries(command.settings, command.canary_tokens, (), ids=self._ids)
+        config = await self._checks.config_of(principal.organization_id, settings)
         now = self._clock.now()
         agent = Agent(
             id=AgentId(self._ids.new("agt")),

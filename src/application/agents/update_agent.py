@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from application.agents.agent_checks import AgentChecks
 from application.agents.agent_lookup import existing_agent
 from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
@@ -24,6 +25,7 @@ class UpdateAgentCommand:
     agent: str
     changes: AgentChanges = field(default_factory=AgentChanges)
     limits: LimitChanges = field(default_factory=LimitChanges)
+    canary_tokens: tuple[GivenCanary, ...] | None = None
     expected_version: int | None = None
 
 
@@ -53,6 +55,7 @@ class UpdateAgent:
                 f"The agent is at version {agent.version}, not {command.expected_version}.",
             )
         settings = AgentSettings.of(agent.config).changed(command.changes, command.limits)
+        settings = with_canaries(settings, command.canary_tokens, agent.config.canary_tokens, ids=self._ids)
         if settings == AgentSettings.of(agent.config):
             return agent
         config = await self._checks.config_of(principal.organization_id, settings)

@@ -6,6 +6,8 @@ from decimal import Decimal
 from application.models.ports import ModelError, PriceTable
 from application.runs.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
 from application.runs.call_tools import CallTools
+from application.runs.canary_guard import CanaryFound
+from application.runs.canary_halt import canary_step
 from application.runs.closing import closing_step
 from application.runs.decide_anew import DecideAnew
 from application.runs.interruption import TimeUp
@@ -30,7 +32,7 @@ class AgentLoop:
     """Rules: results of open calls come before the next model call; when a limit forbids another ordinary turn, open calls
     are answered with that, one closing turn is asked for with the tools kept and tool choice none, if it still fits into what
     was reserved for it, and the run ends `incomplete` with the reason; a disabled agent's run ends `failed` before its next
-    call, to a tool or to a model."""
+    call, to a tool or to a model; a canary token that is found in what is said or brought ends it `halted`."""
 
     def __init__(
         self,
@@ -77,6 +79,8 @@ class AgentLoop:
             await self._end_incomplete(session, IncompleteReason.TIMEOUT)
         except AgentDisabled:
             await self._end_disabled(session)
+        except CanaryFound as found:
+            await self._halt(session, found)
 
     async def _turn(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...]
@@ -120,6 +124,12 @@ class AgentLoop:
             return closing_step(ended, tuple(session.open_calls.values()), result=unfinished, at=now)
 
         await session.advance(build)
+
+    async def _halt(self, session: RunSession, found: CanaryFound) -> None:
+        now = self._clock.now()
+        ids = {"run_id": session.run.id, "thread_id": session.run.thread_id, "agent_id": session.agent.id}
+        logger.warning("run halted by a canary token", extra={**ids, "canary_id": found.canary_id})
+        await session.advance(lambda: canary_step(session, found, at=now))
 
     async def _end_disabled(self, session: RunSession) -> None:
         now = self._clock.now()

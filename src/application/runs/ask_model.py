@@ -1,5 +1,6 @@
 """One model call of a run: the composed request, its deltas published as they come, its price, its trace."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from application.models.ports import (
     TextDelta,
     ToolChoice,
 )
+from application.runs.canary_guard import CanaryFound, CleanReply
 from application.runs.interruption import Interrupted, TimeUp
 from application.runs.prepare_prompt import Prompt
 from application.runs.run_session import RunSession
@@ -20,6 +22,7 @@ from application.system.ports import Clock
 from application.tracing.ports import GenerationRecord, Tracer
 from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
+from domain.policy.canary import mark
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
@@ -49,22 +52,26 @@ class AskModel:
     async def execute(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool = False
     ) -> Answer:
-        """Raises ModelError, Interrupted, and TimeUp when the run's time is up."""
+        """Raises ModelError, Interrupted, CanaryFound, and TimeUp when the run's time is up."""
         request = self._request(session, prompt, messages, closing=closing)
         timeout_s = session.time_left_s if closing else session.work_time_left_s
         publishing = _Publishing(session, self._clock, turn=request.turn, part="closing" if closing else "reply")
         began = self._clock.now()
         try:
             async with session.stop.interruptible(max(timeout_s, 0)):
-                reply = await self._read(session, request, publishing)
+                checked = await self._read(session, request, prompt, publishing)
         except (ModelError, Interrupted, TimeUp) as error:
             code = _error_code(error)
             publishing.discard(code)
             self._trace(session, request, None, code, began)
             raise
-        reply = replace(reply, usage=self._priced(reply))
+        reply = replace(checked.reply, usage=self._priced(checked.reply))
         session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
-        self._trace(session, request, reply, None, began)
+        self._trace(session, request, reply, None if checked.found is None else "canary", began)
+        if checked.found is not None:
+            raise CanaryFound(
+                checked.found, reply=reply, message_id=publishing.message_id, call_index=checked.call_index
+            )
         return Answer(reply=reply, message_id=publishing.message_id)
 
     def _request(
@@ -84,21 +91,29 @@ class AskModel:
             max_output_tokens=CLOSING_OUTPUT_TOKENS if capped else None,
         )
 
-    async def _read(self, session: RunSession, request: ModelRequest, publishing: "_Publishing") -> ModelReply:
+    async def _read(
+        self, session: RunSession, request: ModelRequest, prompt: Prompt, publishing: "_Publishing"
+    ) -> CleanReply:
         fallbacks = tuple(model for model in session.agent.config.fallback_models if model != request.model)
         reply: ModelReply | None = None
         # Read to the stream's end: leaving early would leave closing it to the garbage collector.
-        async for event in self._models.stream(request, fallbacks):
+        stream = self._models.stream(request, fallbacks)
+        async for event in stream:
             match event:
                 case TextDelta():
-                    publishing.delta(event.text)
+                    found = publishing.delta(event.text)
+                    if found is not None:
+                        if isinstance(stream, AsyncGenerator):
+                            await stream.aclose()  # ends the request: nobody is to hear the rest
+                        return _cut_short(session, request, prompt, publishing.said, found)
                 case ModelRetrying():
                     publishing.retrying(event)
                 case ModelReply():
                     reply = event
         if reply is None:
             raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
-        return reply
+        publishing.finish()
+        return session.guard.reply(reply)
 
     def _priced(self, reply: ModelReply) -> ModelUsage:
         if reply.usage.cost_usd is not None:
@@ -118,7 +133,7 @@ class AskModel:
                 run=session.run,
                 agent=session.agent,
                 turn=request.turn,
-                request=request,
+                request=session.guard.traced(request),
                 reply=reply,
                 error_code=error_code,
                 started_at=began,
@@ -137,8 +152,19 @@ def _error_code(error: ModelError | Interrupted | TimeUp) -> str:
             return "run_timeout"
 
 
+def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said: str, found: str) -> CleanReply:
+    """What was said until the token. Its tokens are estimated: a provider counts at the end of a reply only."""
+    usage = ModelUsage(
+        input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
+        output_tokens=-(-len(said.encode()) // 4),
+    )
+    reply = ModelReply(model=request.model, text=said, calls=(), usage=usage, finish_reason="canary")
+    return CleanReply(reply=reply, found=found)
+
+
 class _Publishing:
-    """The events of one model call. Each attempt at a reply has a message id of its own."""
+    """The events of one model call. Each attempt at a reply has a message id of its own. Text that could begin a canary
+    token is held back until it is known to be none; what was said is kept where tokens are watched for."""
 
     def __init__(self, session: RunSession, clock: Clock, *, turn: int, part: str) -> None:
         self._session = session
@@ -147,14 +173,38 @@ class _Publishing:
         self._part = f"{part}.{session.run.attempt}"
         self._attempt = 0
         self._begun = False
+        self._watched = session.guard.stream()
+        self._said: list[str] = []
+
+    @property
+    def said(self) -> str:
+        """The text published of the reply under way."""
+        return "".join(self._said)
 
     @property
     def message_id(self) -> MessageId:
         """The id of the reply under way."""
         return message_id(self._session.run.id, self._turn, self._part, self._attempt)
 
-    def delta(self, text: str) -> None:
-        """Publish a piece of text."""
+    def delta(self, text: str) -> str | None:
+        """Publish a piece of text. Gives the id of the canary token that ended it, its mark being the last of it."""
+        if self._watched is None:
+            self._publish(text)
+            return None
+        clean = self._watched.feed(text)
+        shown = clean.text if clean.found is None else clean.text + mark(clean.found)
+        if shown:
+            self._said.append(shown)
+            self._publish(shown)
+        return clean.found
+
+    def finish(self) -> None:
+        """Publish what was held back: the reply is complete."""
+        rest = "" if self._watched is None else self._watched.finish()
+        if rest:
+            self._publish(rest)
+
+    def _publish(self, text: str) -> None:
         self._begun = True
         self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
 
@@ -168,6 +218,8 @@ class _Publishing:
         if self._begun:
             self._add(RunEventType.MESSAGE_DISCARDED, {"message_id": self.message_id, "reason": reason})
         self._begun = False
+        self._watched = self._session.guard.stream()
+        self._said.clear()
         self._attempt += 1
 
     def _add(self, kind: RunEventType, data: JsonObject) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from application.mcp.ports import McpProgress
+from application.runs.canary_guard import CanaryFound
 from application.runs.interruption import Interrupted, StopReason, TimeUp
 from application.runs.ports import Step
 from application.runs.run_events import tool_settled, tool_started
@@ -60,7 +61,8 @@ class CallTools:
         self._settings = settings
 
     async def execute(self, session: RunSession, toolset: Toolset) -> None:
-        """Bring the turn under way to its end. Raises Interrupted and LeaseLost."""
+        """Bring the turn under way to its end. Raises Interrupted, LeaseLost and CanaryFound; calls that are under way when
+        a token is found are cancelled."""
         todo = [call for call in session.open_calls.values() if call.state.is_executable]
         deadline = self._clock.monotonic() + min(session.limits.turn_tool_timeout_s, session.work_time_left_s)
         if not todo:
@@ -79,7 +81,8 @@ class CallTools:
                     for call in sorted(todo, key=lambda entry: entry.index):
                         group.create_task(in_turn(call))
             except ExceptionGroup as failures:
-                raise failures.exceptions[0] from None
+                leaks = (failure for failure in failures.exceptions if isinstance(failure, CanaryFound))
+                raise next(leaks, failures.exceptions[0]) from None
         # A turn that ended or suspended the run is over, however late the stop came.
         if session.stop.fired is not None and session.run.status is RunStatus.IN_PROGRESS:
             raise Interrupted(session.stop.fired)
@@ -105,12 +108,18 @@ class CallTools:
         except Interrupted:
             return  # whoever stopped the run also answers its open calls; `execute` raises it again
         except InputAwaited as asked:
+            leaked = session.guard.questions(asked.awaited) or session.guard.seen(call.id)
+            if leaked is not None:
+                raise CanaryFound(leaked, tool_call_id=call.id) from None
             await self._await_input(session, call, asked.awaited)
             return
+        result, leaked = session.guard.result(result)
+        leaked = leaked or session.guard.seen(call.id)
         duration_s = self._clock.monotonic() - began
         now = self._clock.now()
         settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
-        await self._store(session, toolset, call, settlement)
+        if leaked is None:
+            await self._store(session, toolset, call, settlement)
         self._tracer.tool_call(
             ToolCallRecord(
                 run=session.run,
@@ -122,6 +131,8 @@ class CallTools:
                 finished_at=now,
             )
         )
+        if leaked is not None:
+            raise CanaryFound(leaked, tool_call_id=call.id, settlement=settlement)
 
     async def _outcome(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> ToolResult:
         if call.id in session.recovered and not call.repeatable:
@@ -201,6 +212,6 @@ class CallTools:
             NewEvent(
                 type=RunEventType.TOOL_PROGRESS,
                 at=self._clock.now(),
-                data={"tool_call_id": call_id, **progress_data(progress)},
+                data={"tool_call_id": call_id, **session.guard.progress(call_id, progress_data(progress))},
             )
         )

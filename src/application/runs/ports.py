@@ -15,7 +15,7 @@ from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.usage import ModelSpending
 from domain.threads.message import Message
-from domain.threads.thread import Thread
+from domain.threads.thread import Quarantine, Thread
 
 # --- stored runs, as the API side sees them -------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class RunStore(Protocol):
         Settles the thread's waiting run if all its pending calls are displayable (it completes, D5); the strategy is
         about the unfinished runs that remain. Raises CONFLICT `thread_busy` (extra `run_id`) for strategy REJECT with
         such a run, INVALID `idempotency_key_reused` for the same key with another body within 24 h, NOT_FOUND without
-        the thread; then nothing was stored.
+        the thread, CONFLICT `thread_quarantined` until it is released; then nothing was stored.
         INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at once,
         at the new run's `created_at` by its requester; all are named in `interrupted`);
         the new run goes first. ROLLBACK marks their messages superseded once they have ended, however they end
@@ -181,7 +181,7 @@ class RunLeases(Protocol):
     async def claim(
         self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
     ) -> ClaimedRun | EndedAtClaim | None:
-        """Take a QUEUED run whose thread has no active run and no other queued run that goes before it.
+        """Take a QUEUED run whose thread is not in quarantine and has no active run and no other queued run that goes before it.
 
         Of a thread's queued runs one that was begun (resumed, handed back, recovered) goes before those that were not,
         then the earlier `created_at`, then the smaller id.
@@ -217,6 +217,7 @@ class Step:
     whose params, state, elicitation, input and approval are replaced, `settled` outcomes of calls recorded before or in this
     step, whose input is forgotten. `approvals` are new and get a timer each (a known id is left alone), `outcomes` end those
     that are pending, with their timers, and leave others alone. Audit entries whose id is known already are left out. What was `spent` is added to its day's sums.
+    `quarantine` closes the thread with the end of the run.
     """
 
     run: Run
@@ -229,6 +230,7 @@ class Step:
     outcomes: tuple[ApprovalOutcome, ...] = ()
     audit: tuple[AuditEvent, ...] = ()
     spent: tuple[ModelSpending, ...] = ()
+    quarantine: Quarantine | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

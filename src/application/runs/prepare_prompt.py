@@ -51,7 +51,7 @@ class PreparePrompt:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
         overview = servers_overview(toolset) if run.overview is None else run.overview
         session.run = replace(run, overview=overview)
-        system = system_prompt(session.agent.config, overview)
+        system = session.guard.filled(system_prompt(session.agent.config, overview))
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
 
     async def _renewed(self, session: RunSession, *, first: bool) -> bool:

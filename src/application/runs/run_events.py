@@ -64,9 +64,11 @@ def run_ended(run: Run, *, at: datetime) -> NewEvent:
     return NewEvent(type=_ENDINGS[run.status], at=at, data=data)
 
 
-def run_halted(*, reason: str, tool_call_id: str | None, at: datetime) -> NewEvent:
+def run_halted(*, reason: str, tool_call_id: str | None, at: datetime, canary_id: str | None = None) -> NewEvent:
     """The run was ended by policy, because of that call, or by a canary."""
     data: JsonObject = {"reason": reason}
+    if canary_id is not None:
+        data["canary_id"] = canary_id
     if tool_call_id is not None:
         data["tool_call_id"] = tool_call_id
     return NewEvent(type=RunEventType.RUN_HALTED, at=at, data=data)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from application.runs.canary_guard import CanaryGuard
 from application.runs.context_window import ContextWindow
 from application.runs.event_buffer import EventBuffer
 from application.runs.interruption import StopSignal
@@ -38,8 +39,9 @@ class RunSession:
         self.run = claimed.run
         self.agent = claimed.agent
         self.model = claimed.run.model
-        self.transcript = list(claimed.transcript)
-        self.open_calls = {call.id: call for call in claimed.open_calls}
+        self.guard = CanaryGuard.of(claimed.agent, claimed.run.id)
+        self.transcript = [self.guard.message(message) for message in claimed.transcript]
+        self.open_calls = {call.id: self.guard.call(call) for call in claimed.open_calls}
         self.recovered = frozenset(call.id for call in claimed.open_calls if call.state is ToolCallState.RECORDED)
         self.stop = stop
         self.promoted: RunId | None = None
@@ -84,6 +86,9 @@ class RunSession:
         """Go on with the agent as it is now. A run on its agent's model follows it; one on another stays there while the
         agent lists it."""
         follows = self.model == self.agent.config.model
+        if newest.config.canary_tokens != self.agent.config.canary_tokens:
+            self.guard = CanaryGuard.of(newest, self.run.id)
+            self.transcript = [self.guard.message(message) for message in self.transcript]
         self.agent = newest
         self.model = newest.config.model if follows else self._listed(self.model)
         self.run = replace(self.run, agent_version=newest.version)

@@ -7,6 +7,7 @@ from application.agents.ports import AgentStore, ModelDirectory
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
+from application.runs.canary_guard import CanaryGuard
 from application.runs.ports import (
     IdempotencyKey,
     NewRun,
@@ -48,7 +49,7 @@ class StartRunCommand:
 class StartRun:
     """Rules: needs the role runner; the model must be the agent's or one of its fallbacks; a cost limit needs models with a price; a disabled agent starts nothing;
     the same idempotency key with the same body gives the same run, whatever became of its agent since; what happens to an unfinished run of the thread is the
-    strategy's word, but a run that only waits for displayed tools is completed by the new message."""
+    strategy's word, but a run that only waits for displayed tools is completed by the new message; a canary token of the agent in the input is replaced by its mark."""
 
     def __init__(
         self,
@@ -98,14 +99,15 @@ class StartRun:
         if thread_id is None:
             thread_id = ThreadId(self._ids.new("thr"))
             new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
+        run_id = RunId(self._ids.new("run"))
         run = Run(
-            id=RunId(self._ids.new("run")),
+            id=run_id,
             organization_id=organization_id,
             thread_id=thread_id,
             agent_id=agent.id,
             agent_version=agent.version,
             status=RunStatus.QUEUED,
-            input=command.input,
+            input=CanaryGuard.of(agent, run_id).input(command.input),
             model=model,
             limits=command.limits,
             tool_allowlist=command.tool_allowlist,

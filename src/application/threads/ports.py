@@ -1,11 +1,21 @@
 """Ports of the threads slice."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
-from domain.ids import OrganizationId, ThreadId
+from domain.audit.event import AuditEvent
+from domain.ids import OrganizationId, RunId, ThreadId
 from domain.threads.message import Message
 from domain.threads.thread import Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedThread:
+    """The thread without its quarantine; `promoted` is the run that waited behind it and can be started now."""
+
+    thread: Thread
+    promoted: RunId | None
 
 
 class ThreadStore(Protocol):
@@ -26,7 +36,7 @@ class ThreadStore(Protocol):
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises CONFLICT `thread_busy` (with `run_id`) while a run of the thread is
         unfinished
-        and NOT_FOUND without the thread."""
+        and NOT_FOUND without the thread, and CONFLICT `thread_quarantined`."""
         ...
 
     async def messages(
@@ -35,7 +45,14 @@ class ThreadStore(Protocol):
         """Messages in order, oldest first, without superseded ones."""
         ...
 
+    async def release(
+        self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
+    ) -> ReleasedThread | None:
+        """End the thread's quarantine and store the audit entry. None if there is no such thread. Raises CONFLICT
+        `thread_not_quarantined`."""
+        ...
+
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
         """Remove the thread with its messages, runs, events and calls; audit stays. False if there is none.
-        Raises CONFLICT `thread_busy` while a run is unfinished."""
+        Raises CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined` while the thread is."""
         ...

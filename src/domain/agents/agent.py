@@ -5,6 +5,7 @@ from datetime import datetime
 
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, OrganizationId
+from domain.policy.canary import CanaryToken, canary_violations
 from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
@@ -28,6 +29,7 @@ class AgentConfig:
     tool_allowlist: tuple[str, ...] | None = None
     tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
+    canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True
 
     def __post_init__(self) -> None:
@@ -56,6 +58,7 @@ class AgentConfig:
             for pattern, rule in self.tool_policies.rules
             if rule.overridable
         ]
+        wrong += canary_violations(self.canary_tokens, self.instructions)
         if wrong:
             raise invalid("agent_invalid", "The agent is not valid.", *wrong)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from domain.json_value import JsonValue
 from domain.policy.canary import mark
-from domain.policy.canary_views import spellings, unfinished_escape, views
+from domain.policy.canary_views import folded, spellings, unfinished_escape, views
 
 _BASE64_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WINDOW_FACTOR = 8
@@ -185,7 +185,7 @@ class CanaryStream:
 
 
 def _forms(token_id: str, token: str) -> Iterator[_Form]:
-    yield _Form(token.casefold(), token_id)
+    yield _Form(folded(token), token_id)
     for variant in dict.fromkeys((token, token.casefold(), token.lower(), token.upper())):
         raw = variant.encode("utf-8", "surrogatepass")
         yield _Form(raw.hex(), token_id)
@@ -200,7 +200,7 @@ def _base64_forms(token_id: str, raw: bytes, offset: int) -> Iterator[_Form]:
     padded = b"\0" * offset + raw + b"\0" * (-(offset + len(raw)) % 3)
     form = _Form("", token_id, before=offset > 0, after=(offset + len(raw)) % 3 > 0)
     for encoded in (base64.b64encode(padded), base64.urlsafe_b64encode(padded)):
-        text = encoded.decode()[first:last].casefold()
+        text = folded(encoded.decode()[first:last])
         yield _Form(text, token_id, form.before, form.after)
 
 

@@ -31,11 +31,16 @@ class View:
         )
 
 
+def folded(text: str) -> str:
+    """The text without regard to case: characters that are the same in upper case too (ı and i) are one."""
+    return text.upper().casefold()
+
+
 def spellings(text: str, *, plus_is_space: bool) -> Iterator[str]:
     """All spellings of the text."""
-    bases = [text.casefold()]
+    bases = [folded(text)]
     if "%" in text or "\\" in text:
-        bases.append(_ESCAPES.sub(lambda escape: _meaning(escape[0]), text).casefold())
+        bases.append(folded(_ESCAPES.sub(lambda escape: _meaning(escape[0]), text)))
     for base in bases:
         yield base
         joined = base.translate(_BREAKS) if "\n" in base or "\r" in base else base
@@ -83,10 +88,10 @@ def _view(units: Iterator[tuple[str, int, int]]) -> View:
     starts: list[int] = []
     ends: list[int] = []
     for char, start, end in units:
-        folded = char.casefold()
-        chars.append(folded)
-        starts += [start] * len(folded)
-        ends += [end] * len(folded)
+        same = folded(char)
+        chars.append(same)
+        starts += [start] * len(same)
+        ends += [end] * len(same)
     return View("".join(chars), starts, ends)
 
 

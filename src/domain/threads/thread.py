@@ -3,8 +3,18 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from domain.ids import OrganizationId, ThreadId
+from domain.errors import ServiceError, conflict
+from domain.ids import OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """Nothing is added to the thread until it is released: its run was halted by the canary token of that id."""
+
+    run_id: RunId
+    canary_id: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,3 +25,15 @@ class Thread:
     organization_id: OrganizationId
     metadata: JsonObject
     created_at: datetime
+    quarantine: Quarantine | None = None
+
+
+def not_quarantined(thread_id: ThreadId) -> ServiceError:
+    """There is nothing to release the thread from."""
+    return conflict("thread_not_quarantined", f"The thread {thread_id} is not in quarantine.")
+
+
+def thread_quarantined(thread_id: ThreadId, run_id: RunId) -> ServiceError:
+    """What a thread in quarantine answers to everybody who wants to add to it."""
+    detail = f"The thread {thread_id} is in quarantine since run {run_id} was halted; an operator has to release it."
+    return conflict("thread_quarantined", detail, run_id=run_id)

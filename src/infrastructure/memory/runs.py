@@ -32,6 +32,7 @@ from infrastructure.memory.state import (
     UsedKey,
     calls_in_order,
     number_events,
+    refuse_if_quarantined,
     thread_busy,
     wake_followers,
 )
@@ -168,6 +169,7 @@ class InMemoryRunStore:
             return []
         if self._state.thread_of(new.run.organization_id, new.run.thread_id) is None:
             raise not_found("thread", new.run.thread_id)
+        refuse_if_quarantined(self._state.threads[new.run.thread_id].thread)
         return self._state.unfinished(new.run.thread_id)
 
     def _waits_for_display_only(self, stored: StoredRun) -> bool:

@@ -45,7 +45,7 @@ from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
-from domain.threads.thread import Thread
+from domain.threads.thread import Thread, thread_quarantined
 from infrastructure.memory.stored_source import StoredSource
 
 
@@ -139,6 +139,8 @@ class InMemoryState:
 
     def next_run(self, thread_id: ThreadId) -> RunId | None:
         """The run that may be claimed on this thread, if any."""
+        if self.threads[thread_id].thread.quarantine is not None:
+            return None
         waiting = self.unfinished(thread_id)
         return waiting[0].run.id if waiting and waiting[0].run.status is RunStatus.QUEUED else None
 
@@ -183,6 +185,8 @@ class InMemoryState:
         self._keep_approvals(step)
         self.record(*step.audit)
         self._spend(step)
+        if step.quarantine is not None:
+            thread.thread = replace(thread.thread, quarantine=step.quarantine)
         promoted = None
         if stored.run.status.is_terminal:
             if stored.rolled_back:
@@ -273,6 +277,12 @@ def _calls_after(stored: StoredRun, step: Step) -> dict[ToolCallId, ToolCall]:
             raise ValueError(f"call {settlement.tool_call_id} is not there to be settled")
         calls[call_or_none.id] = settled(call_or_none, settlement)
     return calls
+
+
+def refuse_if_quarantined(thread: Thread) -> None:
+    """Raise CONFLICT `thread_quarantined` until the thread is released."""
+    if thread.quarantine is not None:
+        raise thread_quarantined(thread.id, thread.quarantine.run_id)
 
 
 def thread_busy(run: Run) -> ServiceError:

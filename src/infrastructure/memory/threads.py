@@ -1,12 +1,16 @@
 """Threads and their messages in memory."""
 
+from dataclasses import replace
+
 from application.system.pages import Page, PageRequest
+from application.threads.ports import ReleasedThread
+from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, ThreadId
 from domain.threads.message import Message
-from domain.threads.thread import Thread
+from domain.threads.thread import Thread, not_quarantined
 from infrastructure.memory.paging import by_time, newest_first, oldest_first
-from infrastructure.memory.state import InMemoryState, StoredThread, thread_busy
+from infrastructure.memory.state import InMemoryState, StoredThread, refuse_if_quarantined, thread_busy
 
 
 class InMemoryThreadStore:
@@ -36,6 +40,7 @@ class InMemoryThreadStore:
         stored = self._state.thread_of(organization_id, message.thread_id)
         if stored is None:
             raise not_found("thread", message.thread_id)
+        refuse_if_quarantined(stored.thread)
         self._refuse_if_busy(message.thread_id)
         stored.messages.append(message)
 
@@ -49,11 +54,25 @@ class InMemoryThreadStore:
         places = {message.id: f"{place:012d}" for place, message in enumerate(stored.messages)}
         return oldest_first(stored.transcript(), lambda message: (places[message.id], message.id), request)
 
+    async def release(
+        self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
+    ) -> ReleasedThread | None:
+        """End the thread's quarantine."""
+        stored = self._state.thread_of(organization_id, thread_id)
+        if stored is None:
+            return None
+        if stored.thread.quarantine is None:
+            raise not_quarantined(thread_id)
+        stored.thread = replace(stored.thread, quarantine=None)
+        self._state.record(audit)
+        return ReleasedThread(thread=stored.thread, promoted=self._state.next_run(thread_id))
+
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
         """Remove the thread with everything in it except its audit."""
         state = self._state
         if state.thread_of(organization_id, thread_id) is None:
             return False
+        refuse_if_quarantined(state.threads[thread_id].thread)
         self._refuse_if_busy(thread_id)
         del state.threads[thread_id]
         state.sources = {id_: kept for id_, kept in state.sources.items() if kept.source.thread_id != thread_id}

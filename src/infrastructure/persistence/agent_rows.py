@@ -7,9 +7,12 @@ from sqlalchemy import Connection, Select, bindparam, select
 from domain.agents.agent import Agent, AgentConfig
 from domain.ids import AgentId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
+from domain.policy.canary import CanaryToken
 from domain.policy.rule_json import policies_from_json, policies_to_json
 from domain.tools.capabilities import ToolType
+from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
+from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import agent, agent_version
 
@@ -19,6 +22,7 @@ select_version: Select[Any] = select(
     agent.c.created_at,
     agent_version.c.version,
     agent_version.c.config,
+    agent_version.c.canary_tokens,
     agent_version.c.updated_at,
 ).join_from(agent, agent_version, agent_version.c.agent_id == agent.c.id)
 
@@ -26,35 +30,51 @@ select_newest = select_version.where(agent_version.c.version == agent.c.version)
 _newest_of_any = select_newest.where(agent.c.id == bindparam("agent_id"))
 
 
-def newest_version(connection: Connection, agent_id: AgentId) -> Agent:
+def newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Agent:
     """The agent at its newest version, even if it was deleted. Raises NoResultFound if it never was."""
-    return agent_of(connection.execute(_newest_of_any, {"agent_id": agent_id}).one())
+    return agent_of(connection.execute(_newest_of_any, {"agent_id": agent_id}).one(), box)
 
 
-def version_row(stored: Agent) -> dict[str, object]:
+def version_row(stored: Agent, box: SecretBox) -> dict[str, object]:
     """Columns of `agent_version`."""
     return {
         "agent_id": stored.id,
         "version": stored.version,
         "organization_id": stored.organization_id,
         "config": _config_to_json(stored.config),
+        "canary_tokens": _sealed(stored.config.canary_tokens, box),
         "updated_at": stored.updated_at,
     }
 
 
-def agent_of(row: AnyRow) -> Agent:
+def agent_of(row: AnyRow, box: SecretBox) -> Agent:
     """From a row of `select_version`."""
     return Agent(
         id=AgentId(row.id),
         organization_id=OrganizationId(row.organization_id),
         version=row.version,
-        config=_config_from_json(row.config),
+        config=_config_from_json(row.config, _unsealed(row.canary_tokens, box)),
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
 
 
+def _sealed(tokens: tuple[CanaryToken, ...], box: SecretBox) -> bytes | None:
+    if not tokens:
+        return None
+    entries: list[JsonValue] = [{"id": token.id, "secret": token.secret, "per_run": token.per_run} for token in tokens]
+    return box.encrypt(encode(entries).encode())
+
+
+def _unsealed(sealed: bytes | None, box: SecretBox) -> tuple[CanaryToken, ...]:
+    if sealed is None:
+        return ()
+    entries = cast("list[dict[str, Any]]", decode(box.decrypt(sealed).decode()))
+    return tuple(CanaryToken(id=entry["id"], secret=entry["secret"], per_run=entry["per_run"]) for entry in entries)
+
+
 def _config_to_json(config: AgentConfig) -> JsonObject:
+    """Everything but the canary tokens."""
     return {
         "name": config.name,
         "model": config.model,
@@ -69,7 +89,7 @@ def _config_to_json(config: AgentConfig) -> JsonObject:
     }
 
 
-def _config_from_json(stored: JsonValue) -> AgentConfig:
+def _config_from_json(stored: JsonValue, canary_tokens: tuple[CanaryToken, ...]) -> AgentConfig:
     config = cast("dict[str, Any]", stored)
     allowlist = config["tool_allowlist"]
     return AgentConfig(
@@ -83,5 +103,6 @@ def _config_from_json(stored: JsonValue) -> AgentConfig:
         # Agents stored before there were policies have none.
         tool_policies=policies_from_json(config.get("tool_policies", {})),
         limits=limits_from_json(config["limits"]),
+        canary_tokens=canary_tokens,
         enabled=config["enabled"],
     )

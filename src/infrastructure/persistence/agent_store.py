@@ -11,6 +11,7 @@ from domain.ids import AgentId, OrganizationId
 from infrastructure.persistence.agent_rows import agent_of, select_newest, select_version, version_row
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database, is_duplicate
+from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow, decode_cursor, encode_cursor, newest_first, page_of
 from infrastructure.persistence.tables import agent, agent_version, run
 from infrastructure.persistence.thread_queue import is_unfinished
@@ -38,8 +39,9 @@ _ABOVE_ALL_VERSIONS = 2**31 - 1
 class SqlAgentStore:
     """The `AgentStore` port."""
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, *, database: Database, box: SecretBox) -> None:
         self._database = database
+        self._box = box
 
     async def add(self, new: Agent, audit: AuditEvent) -> None:
         """Store a new agent."""
@@ -55,7 +57,7 @@ class SqlAgentStore:
                     "created_at": new.created_at,
                 },
             )
-            connection.execute(_insert_version, version_row(new))
+            connection.execute(_insert_version, version_row(new, self._box))
             record(connection, audit)
 
         try:
@@ -80,7 +82,7 @@ class SqlAgentStore:
             connection.execute(
                 _move, {"agent_id": changed.id, "new_name": changed.config.name, "new_version": changed.version}
             )
-            connection.execute(_insert_version, version_row(changed))
+            connection.execute(_insert_version, version_row(changed, self._box))
             record(connection, audit)
 
         try:
@@ -91,19 +93,19 @@ class SqlAgentStore:
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
         """The newest version, or None."""
         wanted = {"organization_id": organization_id, "agent_id": agent_id}
-        return await self._database.read(lambda connection: _one(connection.execute(_get, wanted).first()))
+        return await self._database.read(lambda connection: self._one(connection.execute(_get, wanted).first()))
 
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
         """The newest version of the agent of that name, or None."""
         wanted = {"organization_id": organization_id, "name": name}
-        return await self._database.read(lambda connection: _one(connection.execute(_find, wanted).first()))
+        return await self._database.read(lambda connection: self._one(connection.execute(_find, wanted).first()))
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""
         statement = select_newest.where(agent.c.organization_id == organization_id, _in_use)
         return await self._database.read(
             lambda connection: newest_first(
-                connection, statement, request, moment=agent.c.created_at, identifier=agent.c.id, convert=agent_of
+                connection, statement, request, moment=agent.c.created_at, identifier=agent.c.id, convert=self._of
             )
         )
 
@@ -121,7 +123,7 @@ class SqlAgentStore:
             rows = connection.execute(_versions, wanted).all()
             return page_of(
                 rows[: request.limit],
-                agent_of,
+                self._of,
                 more=len(rows) > request.limit,
                 cursor=lambda row: encode_cursor(row.version),
             )
@@ -144,9 +146,13 @@ class SqlAgentStore:
 
         return await self._database.write(unit)
 
+    def _of(self, row: AnyRow) -> Agent:
+        return agent_of(row, self._box)
 
-def _one(row: AnyRow | None) -> Agent | None:
-    return None if row is None else agent_of(row)
+    def _one(self, row: AnyRow | None) -> Agent | None:
+        return None if row is None else self._of(row)
+
+
 
 
 def _translated(error: IntegrityError, refused: Agent) -> Exception:

@@ -18,11 +18,12 @@ from domain.threads.message import Message
 from infrastructure.persistence.agent_rows import newest_version
 from infrastructure.persistence.database import Database, is_duplicate
 from infrastructure.persistence.ledger_rows import open_calls
+from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.message_rows import message_of
 from infrastructure.persistence.run_rows import run_of, select_run
 from infrastructure.persistence.run_steps import change_run, claim_run, follow_up
 from infrastructure.persistence.tables import message, run, run_event
-from infrastructure.persistence.thread_queue import is_unfinished, lock_thread_of, next_run, queue_order
+from infrastructure.persistence.thread_queue import in_quarantine, is_unfinished, lock_thread_of, next_run, queue_order
 
 _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
 _put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
@@ -70,7 +71,7 @@ _places = (
         run.c.created_at,
         func.row_number().over(partition_by=run.c.thread_id, order_by=queue_order).label("place"),
     )
-    .where(is_unfinished)
+    .where(is_unfinished, ~in_quarantine)
     .subquery()
 )
 _claimable = (
@@ -97,9 +98,10 @@ class _Claim:
 class SqlRunLeases:
     """The `RunLeases` port."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox) -> None:
         self._database = database
         self._wakeups = wakeups
+        self._box = box
 
     async def claim(
         self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
@@ -113,7 +115,7 @@ class SqlRunLeases:
 
         try:
             claim = await self._database.write(
-                lambda connection: _claim(connection, run_id, lease, at), after_commit=wake
+                lambda connection: _claim(connection, run_id, lease, at, self._box), after_commit=wake
             )
         except IntegrityError as error:
             # The unique index on active runs is the last word: somebody else was quicker on this thread.
@@ -187,7 +189,7 @@ class SqlRunLeases:
 
 
 def _claim(
-    connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime
+    connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
 ) -> _Claim | EndedAtClaim | None:
     lock_thread_of(connection, run_id)
     row = connection.execute(_get, {"run_id": run_id}).first()
@@ -199,7 +201,7 @@ def _claim(
         stopped = cancelled_step(stored, calls, at=at, actor=stored.cancel_requested_by)
         ended = change_run(connection, stopped, seen=RunStatus.QUEUED)
         return EndedAtClaim(run=replace(stopped.run, last_seq=ended.last_seq), promoted=ended.promoted)
-    agent = newest_version(connection, stored.agent_id)
+    agent = newest_version(connection, stored.agent_id, box)
     claimed = replace(stored.claimed(at=at), agent_version=agent.version)
     abandoned = _abandoned_message(connection, run_id) if stored.attempt > 0 else None
     step = claiming_step(claimed, calls, at=at, abandoned=abandoned)

@@ -18,7 +18,7 @@ from infrastructure.persistence.run_rows import new_run_row, run_of, run_request
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.tables import idempotency_key, run, run_request
-from infrastructure.persistence.thread_queue import lock_thread, next_run, thread_busy, unfinished_runs
+from infrastructure.persistence.thread_queue import lock_thread, next_run, refuse_if_quarantined, thread_busy, unfinished_runs
 from infrastructure.persistence.thread_rows import add_thread
 
 KEY_LIFETIME = timedelta(hours=24)
@@ -52,6 +52,7 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
     if new.new_thread is not None:
         add_thread(connection, new.new_thread)
     elif lock_thread(connection, started.organization_id, started.thread_id):
+        refuse_if_quarantined(connection, started.thread_id)
         touched = _make_room(connection, new)
     else:
         raise not_found("thread", started.thread_id)

@@ -10,6 +10,7 @@ from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups,
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
+from domain.threads.thread import Quarantine
 from infrastructure.persistence.approval_rows import add_approvals, end_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.event_rows import add_events
@@ -17,8 +18,8 @@ from infrastructure.persistence.ledger_rows import add_calls, change_calls, open
 from infrastructure.persistence.message_rows import add_messages
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import state_row
-from infrastructure.persistence.tables import message, run, run_request
-from infrastructure.persistence.thread_queue import next_run, unfinished_runs
+from infrastructure.persistence.tables import message, run, run_request, thread
+from infrastructure.persistence.thread_queue import lock_thread, next_run, unfinished_runs
 from infrastructure.persistence.usage_rows import add_spending
 
 _state: dict[str, BindParameter[Any]] = {
@@ -106,12 +107,19 @@ _claim = _advancing(
 _set_overview = (
     update(run_request).where(run_request.c.run_id == bindparam("of_run")).values(overview=bindparam("new_overview"))
 )
+_quarantine = (
+    update(thread)
+    .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_(None))
+    .values(quarantined_at=bindparam("since"), quarantined_by=bindparam("by"), quarantined_for=bindparam("token_id"))
+)
 _supersede = update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True)
 
 
 def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepOutcome, Run]:
     """Store a worker's step, and give the run as it stands then. Raises LeaseLost, or ValueError for settlements that
     do not fit."""
+    if step.quarantine is not None:
+        lock_thread(connection, lease.organization_id, lease.thread_id)  # before the run, as everybody does
     row = _first(_advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
     if row is None:
         raise LeaseLost(lease.run_id)
@@ -174,6 +182,15 @@ def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
     return lambda _: wakeups.wake(topic)
 
 
+def _quarantining(quarantine: Quarantine, halted: Run) -> dict[str, Any]:
+    return {
+        "of_thread": halted.thread_id,
+        "since": quarantine.at,
+        "by": quarantine.run_id,
+        "token_id": quarantine.canary_id,
+    }
+
+
 def _parameters(step: Step) -> dict[str, Any]:
     state = {f"new_{name}": value for name, value in state_row(step.run).items()}
     return {"run_id": step.run.id, "event_count": len(step.events), **state}
@@ -193,6 +210,8 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
     add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
     if after.overview is not None and row.without_overview:
         connection.execute(_set_overview, {"of_run": run_id, "new_overview": after.overview})
+    if step.quarantine is not None:
+        connection.execute(_quarantine, _quarantining(step.quarantine, after))
     promoted = None
     if after.status.is_terminal:
         if row.rolled_back:

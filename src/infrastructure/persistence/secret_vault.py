@@ -8,6 +8,7 @@ from application.secrets.ports import Reencryption
 from domain.errors import ServiceError
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.tables import (
+    agent_version,
     audit_key,
     mcp_server,
     model_provider,
@@ -24,6 +25,7 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     oauth_grant.c.sealed,
     oauth_authorization.c.sealed,
     tool_call.c.input,
+    agent_version.c.canary_tokens,
     audit_key.c.secret,
 )
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""

@@ -1,10 +1,11 @@
 """The unfinished runs of a thread, and the lock that lets one transaction at a time decide about them."""
 
-from sqlalchemy import Connection, bindparam, case, select
+from sqlalchemy import Connection, bindparam, case, exists, select
 
 from domain.errors import conflict
 from domain.ids import OrganizationId, RunId, ThreadId
 from domain.runs.run import RunStatus
+from domain.threads.thread import thread_quarantined
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import run, thread
 
@@ -37,6 +38,12 @@ _unfinished = (
     .order_by(*queue_order)
 )
 _first = _unfinished.limit(1)
+in_quarantine = exists().where(thread.c.id == run.c.thread_id, thread.c.quarantined_at.is_not(None))
+"""Whether the run's thread waits to be released."""
+_next = _first.where(~in_quarantine)
+_quarantined = select(thread.c.quarantined_by).where(
+    thread.c.id == bindparam("thread_id"), thread.c.quarantined_at.is_not(None)
+)
 
 
 def lock_thread(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
@@ -61,9 +68,16 @@ def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]
 
 
 def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
-    """The queued run that may be claimed on this thread, if any."""
-    row = connection.execute(_first, {"thread_id": thread_id}).first()
+    """The queued run that may be claimed on this thread, if any; none while it is in quarantine."""
+    row = connection.execute(_next, {"thread_id": thread_id}).first()
     return RunId(row.id) if row is not None and row.status == RunStatus.QUEUED.value else None
+
+
+def refuse_if_quarantined(connection: Connection, thread_id: ThreadId) -> None:
+    """Raise CONFLICT `thread_quarantined` until the thread is released."""
+    row = connection.execute(_quarantined, {"thread_id": thread_id}).first()
+    if row is not None:
+        raise thread_quarantined(thread_id, RunId(row.quarantined_by))
 
 
 def refuse_if_busy(connection: Connection, thread_id: ThreadId) -> None:

@@ -4,9 +4,9 @@ from typing import cast
 
 from sqlalchemy import Connection
 
-from domain.ids import OrganizationId, ThreadId
+from domain.ids import OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
-from domain.threads.thread import Thread
+from domain.threads.thread import Quarantine, Thread
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import thread
 
@@ -33,4 +33,11 @@ def thread_of(row: AnyRow) -> Thread:
         organization_id=OrganizationId(row.organization_id),
         metadata=cast(JsonObject, row.metadata),
         created_at=row.created_at,
+        quarantine=_quarantine_of(row),
     )
+
+
+def _quarantine_of(row: AnyRow) -> Quarantine | None:
+    if row.quarantined_at is None:
+        return None
+    return Quarantine(run_id=RunId(row.quarantined_by), canary_id=row.quarantined_for, at=row.quarantined_at)

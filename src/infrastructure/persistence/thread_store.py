@@ -1,17 +1,20 @@
 """Threads and their messages in SQL."""
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.system.pages import Page, PageRequest
+from application.threads.ports import ReleasedThread
+from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, ThreadId
 from domain.threads.message import Message
-from domain.threads.thread import Thread
+from domain.threads.thread import Thread, not_quarantined
+from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.message_rows import add_messages, message_of
 from infrastructure.persistence.paging import decode_cursor, encode_cursor, newest_first, page_of
 from infrastructure.persistence.tables import message, thread
-from infrastructure.persistence.thread_queue import lock_thread, refuse_if_busy
+from infrastructure.persistence.thread_queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.thread_rows import add_thread, thread_of
 
 _get = select(thread).where(
@@ -27,6 +30,11 @@ _messages = (
     )
     .order_by(message.c.position)
     .limit(bindparam("limit"))
+)
+_release = (
+    update(thread)
+    .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_not(None))
+    .values(quarantined_at=None, quarantined_by=None, quarantined_for=None)
 )
 _delete = delete(thread).where(thread.c.id == bindparam("thread_id"))
 
@@ -65,6 +73,7 @@ class SqlThreadStore:
         def unit(connection: Connection) -> None:
             if not lock_thread(connection, organization_id, new.thread_id):
                 raise not_found("thread", new.thread_id)
+            refuse_if_quarantined(connection, new.thread_id)
             refuse_if_busy(connection, new.thread_id)
             add_messages(connection, organization_id, (new,))
 
@@ -93,12 +102,30 @@ class SqlThreadStore:
 
         return await self._database.read(unit)
 
+    async def release(
+        self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
+    ) -> ReleasedThread | None:
+        """End the thread's quarantine."""
+        wanted = {"organization_id": organization_id, "thread_id": thread_id}
+
+        def unit(connection: Connection) -> ReleasedThread | None:
+            if not lock_thread(connection, organization_id, thread_id):
+                return None
+            if connection.execute(_release, {"of_thread": thread_id}).rowcount == 0:
+                raise not_quarantined(thread_id)
+            record(connection, audit)
+            released = thread_of(connection.execute(_get, wanted).one())
+            return ReleasedThread(thread=released, promoted=next_run(connection, thread_id))
+
+        return await self._database.write(unit)
+
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
         """Remove the thread with everything in it except its audit."""
 
         def unit(connection: Connection) -> bool:
             if not lock_thread(connection, organization_id, thread_id):
                 return False
+            refuse_if_quarantined(connection, thread_id)
             refuse_if_busy(connection, thread_id)
             connection.execute(_delete, {"thread_id": thread_id})
             return True

@@ -47,6 +47,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """Why a thread takes neither messages nor runs."""
+
+    run_id: str
+    canary_id: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A thread, without its messages."""
+
+    id: str
+    quarantine: Quarantine | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """A message of a thread."""
 
@@ -138,6 +155,13 @@ class EventNumber:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """A canary token, of which nothing but the id can be read."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent at a version."""
 
@@ -150,6 +174,7 @@ class Agent:
     tools: list[str] = field(default_factory=list)
     mcp_servers: list[str] = field(default_factory=list)
     tool_allowlist: list[str] | None = None
+    canary_tokens: list[Canary] = field(default_factory=list)
     limits: dict[str, int | float | None] = field(default_factory=dict)
     enabled: bool = True
     updated_at: str = ""

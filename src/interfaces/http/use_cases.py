@@ -66,6 +66,7 @@ from application.threads.delete_thread import DeleteThread
 from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
+from application.threads.release_thread import ReleaseThread
 from application.tools.list_tools import ListTools
 
 
@@ -109,6 +110,7 @@ class UseCases:
     list_messages: ListMessages
     append_message: AppendMessage
     delete_thread: DeleteThread
+    release_thread: ReleaseThread
 
     add_source: AddSource
     list_sources: ListSources

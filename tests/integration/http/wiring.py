@@ -76,6 +76,7 @@ from application.threads.delete_thread import DeleteThread
 from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
+from application.threads.release_thread import ReleaseThread
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.list_tools import ListTools
 from application.tools.tool_catalog import ToolCatalog
@@ -269,6 +270,7 @@ def use_cases(
         list_messages=ListMessages(threads=threads),
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
+        release_thread=ReleaseThread(threads=threads, queue=queue, clock=clock, ids=ids),
         add_source=AddSource(store=store_source, clock=clock, ids=ids),
         list_sources=ListSources(sources=stores.sources, threads=threads),
         get_source=GetSource(sources=stores.sources),

@@ -1,6 +1,6 @@
 """Tables of agents and their versions."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -33,5 +33,6 @@ agent_version = Table(
     Column("version", Integer, primary_key=True),
     Column("organization_id", PlainText, nullable=False),
     Column("config", JsonText, nullable=False),
+    Column("canary_tokens", LargeBinary),
     Column("updated_at", Moment, nullable=False),
 )

@@ -1,6 +1,6 @@
 """Tables of threads and their messages."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, UniqueConstraint, text
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -12,7 +12,16 @@ thread = Table(
     Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
     Column("metadata", JsonText, nullable=False),
     Column("created_at", Moment, nullable=False),
+    Column("quarantined_at", Moment),
+    Column("quarantined_by", PlainText),
+    Column("quarantined_for", PlainText),
     Index(None, "organization_id", "created_at", "id"),
+    Index(
+        "ix_thread_quarantined",
+        "id",
+        sqlite_where=text("quarantined_at IS NOT NULL"),
+        postgresql_where=text("quarantined_at IS NOT NULL"),
+    ),
 )
 
 # `position` counts from 1 in each thread, which only one hand at a time writes to: the holder of the lease on its active

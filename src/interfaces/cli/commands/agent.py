@@ -104,6 +104,7 @@ def _show(terminal: Terminal, agent: Agent) -> None:
             "fallbacks": ", ".join(agent.fallback_models),
             "tools": ", ".join(agent.tools),
             "servers": ", ".join(agent.mcp_servers),
+            "canaries": ", ".join(token.id for token in agent.canary_tokens),
             "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",
             "limits": short_json(limits, 200) if limits else "",
         }

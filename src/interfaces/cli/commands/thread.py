@@ -6,15 +6,17 @@ import typer
 
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Message, entries_of
+from interfaces.cli.shapes import Message, Thread, entries_of, read_as
 from interfaces.cli.transcript import show_messages
 
-thread_app = typer.Typer(help="Read threads.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123")
+thread_app = typer.Typer(
+    help="Read threads, and release them.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123"
+)
 
 
 @thread_app.callback()
 def _threads() -> None:
-    """Read threads."""
+    """Read threads, and release them from quarantine."""
 
 
 @thread_app.command("show", epilog="Example: dragoman thread show thr_0123")
@@ -32,9 +34,34 @@ def show_thread(
         if as_json:
             session.terminal.json({**thread, "messages": page["data"]})
             return
+        quarantine = read_as(Thread, thread).quarantine
+        if quarantine is not None:
+            session.terminal.note(
+                f"In quarantine since {quarantine.at}: run {quarantine.run_id} was halted by the canary token "
+                f"{quarantine.canary_id}. Release it with `dragoman thread release {thread_id}`."
+            )
         messages = entries_of(Message, page)
         show_messages(session.terminal, messages)
         if not messages:
             session.terminal.note(f"The thread {thread_id} has no messages.")
 
     session.perform(show)
+
+
+@thread_app.command("release", epilog="Example: dragoman thread release thr_0123")
+def release_thread(
+    context: typer.Context,
+    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, thr_….")],
+    as_json: JsonFlag = False,
+) -> None:
+    """End the quarantine of a thread after a canary token halted its run; the run that waited behind it starts."""
+    session = session_of(context)
+
+    async def release(api: ServiceApi) -> None:
+        thread = await api.post(path_to("threads", thread_id, "release"))
+        if as_json:
+            session.terminal.json(thread)
+            return
+        session.terminal.note(f"The thread {thread_id} is released.")
+
+    session.perform(release)

@@ -28,7 +28,9 @@ async def create_agent(
     request: ApiRequest, data: JSONBody[CreateAgentBody], create_agent: NamedDependency[CreateAgent]
 ) -> Response[AgentView]:
     """Needs the role admin. Models, native tools and MCP servers named must exist."""
-    agent = await create_agent.execute(CreateAgentCommand(principal=request.principal, settings=data.to_settings()))
+    agent = await create_agent.execute(CreateAgentCommand(
+        principal=request.principal, settings=data.to_settings(), canary_tokens=data.to_canaries()
+    ))
     headers = {"Location": f"/v1/agents/{agent.id}", **etag(agent.version)}
     return Response(agent_view(agent), headers=headers)
 
@@ -72,6 +74,7 @@ async def update_agent(
             agent=agent,
             changes=data.to_changes(),
             limits=data.to_limit_changes(),
+            canary_tokens=data.to_canaries(),
             expected_version=expected_version(if_match),
         )
     )

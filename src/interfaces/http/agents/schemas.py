@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, cast
 from pydantic import Field
 
 from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from application.agents.canary_settings import GivenCanary
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from interfaces.http.bodies import Body, Name, Patch, Strings
@@ -50,6 +51,27 @@ class LimitsBody(Body):
         )
 
 
+class CanaryTokenBody(Body):
+    """A text that the agent must never say. With an id alone it is the agent's token of that id."""
+
+    id: str | None = Field(default=None, description="Made if absent; `[canary:ID]` stands where the token was found.")
+    token: str | None = Field(default=None, repr=False, description="8 to 256 characters. Write-only.")
+    per_run: bool = Field(default=False, description="Each run gets a token of its own, where `{{canary:ID}}` stands.")
+
+
+CanaryTokens = Annotated[tuple[str | CanaryTokenBody, ...], Field(strict=False, max_length=1_000)]
+_CANARIES = "Tokens the agent must never say: strings, or objects. Read back as ids only."
+
+
+def _given(tokens: tuple[str | CanaryTokenBody, ...]) -> tuple[GivenCanary, ...]:
+    return tuple(
+        GivenCanary(token=entry)
+        if isinstance(entry, str)
+        else GivenCanary(id=entry.id, token=entry.token, per_run=entry.per_run)
+        for entry in tokens
+    )
+
+
 class CreateAgentBody(Body):
     """An agent. `tool_allowlist` holds tool names or globs: absent allows all that is listed, `[]` nothing."""
 
@@ -63,7 +85,12 @@ class CreateAgentBody(Body):
     mcp_servers: Strings = Field(default=(), description="MCP servers, by slug.")
     tool_allowlist: Strings | None = Field(default=None, examples=[["code_execution", "mcp__git__*"]])
     limits: LimitsBody = LimitsBody()
+    canary_tokens: CanaryTokens = Field(default=(), description=_CANARIES, repr=False)
     enabled: bool = True
+
+    def to_canaries(self) -> tuple[GivenCanary, ...]:
+        """The tokens as they were given."""
+        return _given(self.canary_tokens)
 
     def to_settings(self) -> AgentSettings:
         """The settings, not checked against what exists."""
@@ -94,11 +121,18 @@ class UpdateAgentBody(Patch):
     mcp_servers: Strings | None = None
     tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
     limits: LimitsBody | None = None
+    canary_tokens: CanaryTokens | None = Field(
+        default=None, description=_CANARIES + " Replaces all of them.", repr=False
+    )
     enabled: bool | None = None
+
+    def to_canaries(self) -> tuple[GivenCanary, ...] | None:
+        """The tokens as they were given; None leaves the agent's."""
+        return None if self.canary_tokens is None else _given(self.canary_tokens)
 
     def to_changes(self) -> AgentChanges:
         """The fields named, apart from limits. Raises INVALID."""
-        return cast(AgentChanges, self.changes(without=frozenset({"limits"})))
+        return cast(AgentChanges, self.changes(without=frozenset({"canary_tokens", "limits"})))
 
     def to_limit_changes(self) -> LimitChanges:
         """The limits named."""

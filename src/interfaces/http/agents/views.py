@@ -20,6 +20,13 @@ class LimitsView(TypedDict):
     tool_timeout_s: float | None
 
 
+class CanaryView(TypedDict):
+    """A canary token as it can be read back."""
+
+    id: str
+    per_run: bool
+
+
 class AgentView(TypedDict):
     """An agent at one version."""
 
@@ -32,6 +39,7 @@ class AgentView(TypedDict):
     mcp_servers: list[str]
     tool_allowlist: list[str] | None
     limits: LimitsView
+    canary_tokens: list[CanaryView]
     enabled: bool
     version: int
     created_at: str
@@ -72,6 +80,7 @@ def agent_view(agent: Agent) -> AgentView:
         "mcp_servers": list(config.mcp_servers),
         "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
         "limits": limits_view(config.limits),
+        "canary_tokens": [{"id": token.id, "per_run": token.per_run} for token in config.canary_tokens],
         "enabled": config.enabled,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),

@@ -12,6 +12,7 @@ from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
 from application.threads.get_thread import GetThread, GetThreadCommand
 from application.threads.list_messages import ListMessages, ListMessagesCommand
 from application.threads.list_threads import ListThreads, ListThreadsCommand
+from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.ids import ThreadId
 from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.paths import ThreadPath
@@ -102,6 +103,22 @@ async def append_message(
     return message_view(message)
 
 
+@post(
+    "/threads/{thread_id:str}/release",
+    tags=TAGS,
+    summary="Release a thread from quarantine",
+    status_code=200,
+    responses=documented(403, 404, 409),
+)
+async def release_thread(
+    request: ApiRequest, thread_id: ThreadPath, release_thread: NamedDependency[ReleaseThread]
+) -> ThreadView:
+    """Needs the role operator. A canary token halted a run of the thread; once released it takes messages and runs again,
+    and the run that waited starts."""
+    command = ReleaseThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
+    return thread_view(await release_thread.execute(command))
+
+
 def threads_routes() -> list[HTTPRouteHandler]:
     """The routes of threads."""
-    return [create_thread, list_threads, get_thread, delete_thread, list_messages, append_message]
+    return [create_thread, list_threads, get_thread, delete_thread, list_messages, append_message, release_thread]

@@ -5,7 +5,15 @@ from typing import TypedDict, cast
 
 from domain.threads.message import Message
 from domain.threads.message_json import message_to_json, timestamp
-from domain.threads.thread import Thread
+from domain.threads.thread import Quarantine, Thread
+
+
+class QuarantineView(TypedDict):
+    """Why a thread takes neither messages nor runs until it is released."""
+
+    run_id: str
+    canary_id: str
+    at: str
 
 
 class ThreadView(TypedDict):
@@ -14,6 +22,7 @@ class ThreadView(TypedDict):
     id: str
     metadata: Mapping[str, object]
     created_at: str
+    quarantine: QuarantineView | None
 
 
 class MessageView(TypedDict):
@@ -42,7 +51,16 @@ class ThreadPage(TypedDict):
 
 def thread_view(thread: Thread) -> ThreadView:
     """A thread as JSON."""
-    return {"id": thread.id, "metadata": thread.metadata, "created_at": timestamp(thread.created_at)}
+    return {
+        "id": thread.id,
+        "metadata": thread.metadata,
+        "created_at": timestamp(thread.created_at),
+        "quarantine": None if thread.quarantine is None else _quarantine_view(thread.quarantine),
+    }
+
+
+def _quarantine_view(quarantine: Quarantine) -> QuarantineView:
+    return {"run_id": quarantine.run_id, "canary_id": quarantine.canary_id, "at": timestamp(quarantine.at)}
 
 
 def message_view(message: Message) -> MessageView:

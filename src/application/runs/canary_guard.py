@@ -1,0 +1,203 @@
+"""Watches what passes through a run for its agent's canary tokens, and takes them out of whatever is kept or shown."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import cast
+
+from application.models.ports import ModelReply, ModelRequest, RequestedCall
+from domain.agents.agent import Agent
+from domain.ids import MessageId, RunId, ToolCallId
+from domain.json_value import JsonObject
+from domain.policy.canary import without_placeholders
+from domain.policy.canary_scan import CanaryScanner, CanaryStream
+from domain.runs.ledger import Settlement, ToolCall
+from domain.threads.message import (
+    Content,
+    ImageContent,
+    Message,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+    UserContent,
+)
+from domain.tools.elicitation import InputRound
+from domain.tools.result import ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanReply:
+    """A reply without tokens; `found` is the id of the first one, `call_index` the call that carried it, if it was one."""
+
+    reply: ModelReply
+    found: str | None = None
+    call_index: int | None = None
+
+
+class CanaryFound(Exception):
+    """A token was about to get out: the run ends. It carries what is to be kept, clean: the reply that held it under its
+    message's id, or the outcome of the call that brought it."""
+
+    def __init__(
+        self,
+        canary_id: str,
+        *,
+        reply: ModelReply | None = None,
+        message_id: MessageId | None = None,
+        call_index: int | None = None,
+        tool_call_id: ToolCallId | None = None,
+        settlement: Settlement | None = None,
+    ) -> None:
+        super().__init__(f"canary token {canary_id} was found")
+        self.canary_id = canary_id
+        self.reply = reply
+        self.message_id = message_id
+        self.call_index = call_index
+        self.tool_call_id = tool_call_id
+        self.settlement = settlement
+
+
+class CanaryGuard:
+    """One per run and version of its agent. For an agent without tokens everything passes as it is, at no cost."""
+
+    def __init__(self, tokens: dict[str, str]) -> None:
+        self._tokens = tokens
+        self._scanner = CanaryScanner(tokens) if tokens else None
+        self._shown_system: tuple[str, str] | None = None
+        self._seen: dict[ToolCallId, str] = {}
+
+    @classmethod
+    def of(cls, agent: Agent, run_id: RunId) -> "CanaryGuard":
+        """The guard of a run of the agent."""
+        return cls({token.id: token.in_run(run_id) for token in agent.config.canary_tokens})
+
+    # --- what comes in: people's words are cleaned, and nothing is made of it ---
+
+    def filled(self, system: str) -> str:
+        """The system prompt with the tokens in the place of their placeholders."""
+        return without_placeholders(system, self._tokens) if self._tokens else system
+
+    def input(self, content: tuple[UserContent, ...]) -> tuple[UserContent, ...]:
+        """What a user said."""
+        return cast("tuple[UserContent, ...]", self._contents(content))
+
+    def message(self, message: Message) -> Message:
+        """A message of the thread, whoever wrote it."""
+        return message if self._scanner is None else replace(message, content=self._contents(message.content))
+
+    def call(self, call: ToolCall) -> ToolCall:
+        """A ledger entry that a client or a worker before may have settled."""
+        return call if call.result is None else replace(call, result=self.result(call.result)[0])
+
+    # --- what goes out: a token found ends the run ---
+
+    def stream(self) -> CanaryStream | None:
+        """For the text of one reply as it comes; None if nothing is watched for."""
+        return None if self._scanner is None else CanaryStream(self._scanner)
+
+    def reply(self, reply: ModelReply) -> CleanReply:
+        """A complete reply: its text, and of each call the name and the arguments."""
+        if self._scanner is None:
+            return CleanReply(reply=reply)
+        text = self._scanner.clean(reply.text)
+        found, call_index = text.found, None
+        calls: list[RequestedCall] = []
+        for index, call in enumerate(reply.calls):
+            clean, in_call = self._requested(call)
+            calls.append(clean)
+            if found is None and in_call is not None:
+                found, call_index = in_call, index
+        if found is None:
+            return CleanReply(reply=reply)
+        return CleanReply(reply=replace(reply, text=text.text, calls=tuple(calls)), found=found, call_index=call_index)
+
+    def result(self, result: ToolResult) -> tuple[ToolResult, str | None]:
+        """An outcome without tokens, and the id of the first one; an image that holds one is left out."""
+        if self._scanner is None:
+            return result, None
+        text = self._scanner.clean(result.text)
+        images = [image for image in result.images if not self._in_image(image)]
+        found = text.found
+        if len(images) < len(result.images):
+            found = found or next(filter(None, (self._in_image(image) for image in result.images)))
+        if found is None:
+            return result, None
+        return replace(result, text=text.text, images=tuple(images)), found
+
+    def progress(self, call_id: ToolCallId, data: JsonObject) -> JsonObject:
+        """What a call tells of itself while it works; a token in it is remembered until the call is over."""
+        if self._scanner is None:
+            return data
+        clean = self._scanner.clean_json(data)
+        if clean.found is not None:
+            self._seen.setdefault(call_id, clean.found)
+        return cast(JsonObject, clean.value)
+
+    def seen(self, call_id: ToolCallId) -> str | None:
+        """The id of a token that the call's progress held."""
+        return self._seen.get(call_id)
+
+    def questions(self, asked: InputRound) -> str | None:
+        """The id of a token in what a call's server asks."""
+        if self._scanner is None:
+            return None
+        found = (self._scanner.clean_json(question.as_json()).found for question in asked.questions)
+        return next(filter(None, found), None)
+
+    # --- what is told to tracing ---
+
+    def traced(self, request: ModelRequest) -> ModelRequest:
+        """The request without the tokens that its system prompt holds; its messages hold none."""
+        if self._scanner is None:
+            return request
+        if self._shown_system is None or self._shown_system[0] != request.system:
+            self._shown_system = (request.system, self._scanner.clean(request.system).text)
+        return replace(request, system=self._shown_system[1])
+
+    def _requested(self, call: RequestedCall) -> tuple[RequestedCall, str | None]:
+        scanner = self._watching()
+        name = scanner.clean(call.name)
+        arguments = scanner.clean_json(call.arguments)
+        malformed = None if call.malformed is None else scanner.clean(call.malformed)
+        found = name.found or arguments.found or (None if malformed is None else malformed.found)
+        if found is None:
+            return call, None
+        clean = replace(
+            call,
+            name=name.text,
+            arguments=cast(JsonObject, arguments.value),
+            malformed=None if malformed is None else malformed.text,
+        )
+        return clean, found
+
+    def _contents(self, contents: Iterable[Content]) -> tuple[Content, ...]:
+        return tuple(contents) if self._scanner is None else tuple(self._content(part) for part in contents)
+
+    def _content(self, part: Content) -> Content:
+        scanner = self._watching()
+        match part:
+            case TextContent():
+                text = scanner.clean(part.text)
+                return part if text.found is None else TextContent(text=text.text)
+            case ToolUse():
+                clean, found = self._requested(
+                    RequestedCall(name=part.name, arguments=part.params, malformed=part.malformed)
+                )
+                if found is None:
+                    return part
+                return replace(part, name=clean.name, params=clean.arguments, malformed=clean.malformed)
+            case ToolResultContent():
+                text = scanner.clean(part.result)
+                images = tuple(image for image in part.images if not self._in_image(image))
+                if text.found is None and len(images) == len(part.images):
+                    return part
+                return replace(part, result=text.text, images=images)
+            case ImageContent():
+                found_id = self._in_image(part)
+                return part if found_id is None else TextContent(text=f"[canary:{found_id}]")
+
+    def _in_image(self, image: ImageContent) -> str | None:
+        return self._watching().clean(image.data or image.url or "").found
+
+    def _watching(self) -> CanaryScanner:
+        assert self._scanner is not None
+        return self._scanner

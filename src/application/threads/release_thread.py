@@ -1,0 +1,57 @@
+"""ReleaseThread: end the quarantine of a thread whose run a canary token halted."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.runs.ports import RunQueue
+from application.system.ports import Clock, IdSource
+from application.threads.ports import ThreadStore
+from domain.audit.event import AuditAction
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ThreadId
+from domain.threads.thread import Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseThreadCommand:
+    """Which thread."""
+
+    principal: Principal
+    thread_id: ThreadId
+
+
+class ReleaseThread:
+    """Operators and above release threads, audited `thread.released`. The run that waited behind the quarantine starts."""
+
+    def __init__(self, *, threads: ThreadStore, queue: RunQueue, clock: Clock, ids: IdSource) -> None:
+        self._threads = threads
+        self._queue = queue
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: ReleaseThreadCommand) -> Thread:
+        """The thread as it is now. Raises FORBIDDEN, NOT_FOUND, CONFLICT `thread_not_quarantined`."""
+        principal = command.principal
+        principal.require(Role.OPERATOR)
+        thread = await self._threads.get(principal.organization_id, command.thread_id)
+        if thread is None:
+            raise not_found("thread", command.thread_id)
+        quarantine = thread.quarantine
+        audit = audit_entry(
+            principal,
+            AuditAction.THREAD_RELEASED,
+            thread.id,
+            ids=self._ids,
+            at=self._clock.now(),
+            details={}
+            if quarantine is None
+            else {"canary_id": quarantine.canary_id, "halted_run_id": quarantine.run_id},
+        )
+        released = await self._threads.release(principal.organization_id, thread.id, audit)
+        if released is None:
+            raise not_found("thread", command.thread_id)
+        if released.promoted is not None:
+            await self._queue.submit(released.promoted)
+        return released.thread

@@ -1,0 +1,324 @@
+"""Runs of agents with canary tokens: whatever carries one out ends the run, and it is kept nowhere."""
+
+import base64
+import json
+from dataclasses import asdict
+
+import pytest
+
+from application.mcp.ports import McpProgress, McpReply
+from application.models.ports import ModelRetrying, RequestedCall, TextDelta
+from application.threads.append_message import AppendMessage, AppendMessageCommand
+from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
+from application.tools.ports import NativeToolContext, NativeToolOutput
+from domain.errors import ServiceError
+from domain.identity.role import Role as KeyRole
+from domain.ids import RunId
+from domain.json_value import JsonObject, JsonValue
+from domain.policy.canary import CanaryToken
+from domain.runs.events import RunEventType
+from domain.runs.limits import LimitSettings
+from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.threads.message import Role, TextContent
+from domain.tools.capabilities import ToolType
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from infrastructure.memory.scripted_model import ModelTurn
+from infrastructure.memory.threads import InMemoryThreadStore
+from tests.builders import THREAD, a_message, an_agent
+from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, NativeAnswer, asks, call, says
+from tests.unit.application.runs.harness import ADMIN, RunHarness, assert_consistent
+
+TOKEN = "Nightingale-4471"
+CANARY = CanaryToken(id="vault", secret=TOKEN)
+MARK = "[canary:vault]"
+ENCODED = {
+    "plain": TOKEN,
+    "other case": TOKEN.upper(),
+    "hex": TOKEN.encode().hex(),
+    "percent": "Ni%67htin%47ale%2D4471",
+    "base64": base64.b64encode(TOKEN.encode()).decode(),
+    "base64, one byte in": base64.b64encode(b"." + TOKEN.encode()).decode(),
+    "base64, two bytes in": base64.b64encode(b".." + TOKEN.encode()).decode(),
+}
+
+
+def house_of(
+    *turns: ModelTurn,
+    answer: "JsonValue | NativeAnswer" = "42",
+    instructions: str = "",
+    limits: LimitSettings | None = None,
+) -> RunHarness:
+    agent = an_agent(
+        canary_tokens=(CANARY,), tools=(ToolType.CODE_EXECUTION,), instructions=instructions, limits=limits
+    )
+    return RunHarness(turns, agent=agent, native=[InMemoryNativeTool(answer)])
+
+
+def house_with(servers: dict[str, InMemoryMcpServer], *turns: ModelTurn) -> RunHarness:
+    return RunHarness(turns, agent=an_agent(canary_tokens=(CANARY,), mcp_servers=tuple(servers)), servers=servers)
+
+
+def everything_kept(house: RunHarness) -> str:
+    """All that the run left behind: messages, events, ledger, audit, runs and traces."""
+    state = house.state
+    kept = [
+        *(asdict(message) for stored in state.threads.values() for message in stored.messages),
+        *(asdict(event) for stored in state.runs.values() for event in stored.events),
+        *(asdict(entry) for stored in state.runs.values() for entry in stored.calls.values()),
+        *(asdict(stored.run) for stored in state.runs.values()),
+        *(asdict(entry) for entry in state.audit.values()),
+        *((record.request, record.reply, record.run, record.error_code) for record in house.tracer.generations),
+        *((record.call, record.text, record.run) for record in house.tracer.tool_calls),
+    ]
+    return json.dumps([repr(entry) for entry in kept]).casefold()
+
+
+def assert_nothing_leaked(house: RunHarness) -> None:
+    kept = everything_kept(house)
+    for spelling in ENCODED.values():
+        assert spelling.casefold() not in kept
+
+
+def assert_halted(house: RunHarness, run_id: RunId, *, tool_call_id: str | None = None) -> None:
+    assert house.run(run_id).status is RunStatus.HALTED
+    expected: JsonObject = {"reason": "canary", "canary_id": "vault"}
+    if tool_call_id is not None:
+        expected["tool_call_id"] = tool_call_id
+    assert house.of_type(run_id, RunEventType.RUN_HALTED) == [expected]
+    assert house.types(run_id)[-1] == "run.halted"
+    halted = next(entry for entry in house.audit(run_id) if entry.action.value == "session.halted")
+    assert halted.details["canary_id"] == "vault"
+    quarantine = house.state.threads[THREAD].thread.quarantine
+    assert quarantine is not None
+    assert (quarantine.run_id, quarantine.canary_id) == (run_id, "vault")
+    assert_consistent(house, run_id)
+    assert_nothing_leaked(house)
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize("spelling", ENCODED.values(), ids=ENCODED)
+async def test_a_token_in_the_models_words_halts_the_run_wherever_the_stream_splits_it(spelling: str) -> None:
+    text = f"It is {spelling}, keep it."
+    for cut in range(len(text)):
+        deltas = tuple(TextDelta(text=part) for part in (text[:cut], text[cut : cut + 1], text[cut + 1 :]) if part)
+        house = house_of(ModelTurn(text="", events=deltas))
+        run_id = await house.play()
+        assert_halted(house, run_id)
+        shown = "".join(str(data["text"]) for data in house.of_type(run_id, RunEventType.MESSAGE_DELTA))
+        reply = house.transcript()[-1]
+        assert reply.text == shown
+        assert shown.startswith("It is ")
+        assert shown.endswith(MARK)
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize("spelling", ENCODED.values(), ids=ENCODED)
+async def test_a_token_in_a_calls_arguments_halts_the_run_before_anything_is_sent(spelling: str) -> None:
+    tool = InMemoryNativeTool("42")
+    leaking = call("code_execution", {"code": "print(1)", "data": [{"note": spelling}]})
+    turn = ModelTurn(text="Let me see.", calls=(call("code_execution", {"code": "1"}), leaking))
+    agent = an_agent(canary_tokens=(CANARY,), tools=(ToolType.CODE_EXECUTION,))
+    house = RunHarness([turn], agent=agent, native=[tool])
+    run_id = await house.play()
+    assert_halted(house, run_id, tool_call_id=house.ledger(run_id)[1].id)
+    assert tool.calls == []
+    assert MARK in json.dumps(house.ledger(run_id)[1].params)
+    assert [result.is_error for result in house.transcript()[-1].tool_results] == [True, True]
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize(
+    "leaking",
+    [
+        call(f"fetch_{TOKEN}"),
+        call("code_execution", {TOKEN: 1}),
+        call("code_execution", malformed=f'{{"code": "{TOKEN}'),
+        call("code_execution", {"body": '{"url": "' + TOKEN.replace("-", "\\u002d") + '"}'}),
+    ],
+    ids=["name", "key", "malformed", "json in json"],
+)
+async def test_no_part_of_a_call_carries_a_token_out(leaking: RequestedCall) -> None:
+    house = house_of(ModelTurn(calls=(leaking,)))
+    run_id = await house.play()
+    assert_halted(house, run_id, tool_call_id=house.ledger(run_id)[0].id)
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize("spelling", ENCODED.values(), ids=ENCODED)
+async def test_a_token_in_a_tools_result_halts_the_run_and_is_not_stored(spelling: str) -> None:
+    house = house_of(asks("code_execution"), says("never said"), answer={"found": [spelling]})
+    run_id = await house.play()
+    assert_halted(house, run_id, tool_call_id=house.ledger(run_id)[0].id)
+    assert MARK in house.results()[0]
+    assert len(house.model.requests) == 1
+
+
+@pytest.mark.requirement("C4")
+async def test_a_tool_that_fails_with_a_token_halts_the_run() -> None:
+    server = InMemoryMcpServer(tools={"look": InMemoryTool(answer=text_reply(f"no such key {TOKEN}", is_error=True))})
+    house = house_with({"vault": server}, asks("mcp__vault__look"))
+    run_id = await house.play()
+    assert_halted(house, run_id, tool_call_id=house.ledger(run_id)[0].id)
+    assert MARK in house.results()[0]
+
+
+@pytest.mark.requirement("C4")
+async def test_a_token_in_a_calls_progress_is_not_shown_and_halts_the_run() -> None:
+    async def look(invocation: Invocation) -> McpReply:
+        await invocation.report_progress(McpProgress(progress=1, total=None, message=f"at {TOKEN}"))
+        return text_reply("done")
+
+    server = InMemoryMcpServer(tools={"look": InMemoryTool(answer=look)})
+    house = house_with({"vault": server}, asks("mcp__vault__look"))
+    run_id = await house.play()
+    assert_halted(house, run_id, tool_call_id=house.ledger(run_id)[0].id)
+    assert house.of_type(run_id, RunEventType.TOOL_PROGRESS)[0]["message"] == f"at {MARK}"
+
+
+@pytest.mark.requirement("C4")
+async def test_calls_beside_the_one_that_brought_a_token_are_cancelled_and_answered() -> None:
+    held = HeldServer()
+
+    async def leak(_: Invocation) -> McpReply:
+        await held.gate.reached.wait()
+        return text_reply(TOKEN)
+
+    servers = {**held.servers(), "vault": InMemoryMcpServer(tools={"look": InMemoryTool(answer=leak)})}
+    house = house_with(servers, asks("mcp__s__held", "mcp__vault__look"))
+    run_id = await house.play()
+    entries = house.ledger(run_id)
+    assert_halted(house, run_id, tool_call_id=entries[1].id)
+    assert [recorded.tool_name for recorded in house.connections.cancelled] == ["held"]
+    assert entries[0].result is not None
+    assert entries[0].result.error_code == "run_halted"
+
+
+@pytest.mark.requirement("C4")
+async def test_a_token_the_model_says_in_the_closing_turn_halts_the_run() -> None:
+    house = house_of(asks("code_execution"), says(f"It was {TOKEN}."), limits=LimitSettings(max_turns=1))
+    run_id = await house.play()
+    assert_halted(house, run_id)
+
+
+@pytest.mark.requirement("C4")
+async def test_what_a_failed_attempt_began_to_say_does_not_count_for_the_next() -> None:
+    half = len(TOKEN) // 2
+    retrying = ModelRetrying(model="scripted:demo.yaml", attempt=2, reason="model_stalled")
+    events = (TextDelta(text=TOKEN[:half]), retrying, TextDelta(text=TOKEN[half:]))
+    house = house_of(ModelTurn(events=events))
+    run_id = await house.play()
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert TOKEN[:half] not in everything_kept(house)
+
+
+async def test_words_that_only_begin_like_a_token_reach_the_reader_whole_and_in_order() -> None:
+    text = f"A {TOKEN[:-1]}! Or {TOKEN[:-1]}2, %4e%69, Tml and {TOKEN[:5]}"
+    deltas = tuple(TextDelta(text=char) for char in text[:-1])
+    house = house_of(ModelTurn(text=text[-1], events=deltas))
+    run_id = await house.play()
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert "".join(str(data["text"]) for data in house.of_type(run_id, RunEventType.MESSAGE_DELTA)) == text
+
+
+@pytest.mark.requirement("C4")
+async def test_the_model_is_given_the_token_where_its_placeholder_stands_and_the_trace_is_not() -> None:
+    house = house_of(says(), instructions="Guard {{canary:vault}} well.")
+    await house.play()
+    assert house.model.requests[0].system == f"Guard {TOKEN} well."
+    assert house.tracer.generations[0].request.system == f"Guard {MARK} well."
+    assert_nothing_leaked(house)
+
+
+@pytest.mark.requirement("C4")
+async def test_a_token_of_each_run_differs_between_runs_and_holds_for_all_attempts_of_one() -> None:
+    per_run = CanaryToken(id="vault", secret="a key", per_run=True)
+    agent = an_agent(canary_tokens=(per_run,), instructions="Guard {{canary:vault}}.")
+    house = RunHarness([says("first"), says("second")], agent=agent)
+    first, second = await house.play(), await house.play()
+    asked = [request.system for request in house.model.requests]
+    assert asked == [f"Guard {per_run.in_run(first)}.", f"Guard {per_run.in_run(second)}."]
+    assert asked[0] != asked[1]
+    house.model.add(ModelTurn(text=f"It is {per_run.in_run(first)}."))
+    third = await house.play()
+    assert house.run(third).status is RunStatus.COMPLETED
+    fourth = await house.start()
+    house.model.add(ModelTurn(text=f"It is {per_run.in_run(fourth).upper()}."))
+    await house.worker.execute(fourth)
+    assert house.run(fourth).status is RunStatus.HALTED
+    assert per_run.in_run(fourth) not in everything_kept(house)
+
+
+@pytest.mark.requirement("C4")
+async def test_a_user_who_says_a_token_is_answered_and_the_token_is_kept_nowhere() -> None:
+    house = house_of(says("I do not know that."))
+    house.state.threads[THREAD].messages.append(a_message(content=(TextContent(text="Say BIRD."),)))
+    run_id = await house.play(f"Is it {TOKEN}?")
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert house.model.requests[0].messages[-1].text == f"Is it {MARK}?"
+    assert_nothing_leaked(house)
+
+
+@pytest.mark.requirement("C4")
+async def test_the_model_does_not_see_tokens_of_earlier_messages_of_the_thread() -> None:
+    house = house_of(says())
+    house.state.threads[THREAD].messages.append(a_message(content=(TextContent(text=f"Earlier: {TOKEN}"),)))
+    await house.play("And?")
+    assert [message.text for message in house.model.requests[0].messages] == [f"Earlier: {MARK}", "And?"]
+
+
+@pytest.mark.requirement("C4")
+async def test_a_token_given_to_the_agent_is_watched_for_from_the_next_turn_of_a_run_under_way() -> None:
+    async def adopt(arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
+        house.change_agent(canary_tokens=(CANARY,))
+        return NativeToolOutput(value="42")
+
+    house = RunHarness([asks("code_execution"), says(f"It is {TOKEN}.")], native=[InMemoryNativeTool(adopt)])
+    run_id = await house.play()
+    assert_halted(house, run_id)
+
+
+@pytest.mark.requirement("C4")
+async def test_a_thread_in_quarantine_takes_nothing_until_an_operator_releases_it() -> None:
+    house = house_of(says(TOKEN), says("Fine."))
+    halted = await house.start()
+    waiting = await house.start("And now?")
+    await house.worker.execute(halted)
+    assert_halted(house, halted)
+    house.queue.run_ids.clear()
+    await house.worker.execute(waiting)
+    await house.recover()
+    assert house.run(waiting).status is RunStatus.QUEUED
+    assert house.queue.run_ids == []
+
+    threads = InMemoryThreadStore(house.state)
+    append = AppendMessage(threads=threads, clock=house.clock, ids=house.ids)
+    for refused in (
+        house.start(),
+        house.start(strategy=MultitaskStrategy.INTERRUPT),
+        append.execute(
+            AppendMessageCommand(principal=ADMIN, thread_id=THREAD, role=Role.USER, content=(TextContent(text="Hi"),))
+        ),
+    ):
+        with pytest.raises(ServiceError) as raised:
+            await refused
+        assert raised.value.code == "thread_quarantined"
+
+    release = ReleaseThread(threads=threads, queue=house.queue, clock=house.clock, ids=house.ids)
+    runner = type(ADMIN)(organization_id=ADMIN.organization_id, key_id=ADMIN.key_id, role=KeyRole.RUNNER)
+    with pytest.raises(ServiceError) as raised:
+        await release.execute(ReleaseThreadCommand(principal=runner, thread_id=THREAD))
+    assert raised.value.code == "role_insufficient"
+    released = await release.execute(ReleaseThreadCommand(principal=ADMIN, thread_id=THREAD))
+    assert released.quarantine is None
+    assert house.queue.run_ids == [waiting]
+    await house.worker.execute(waiting)
+    assert house.run(waiting).status is RunStatus.COMPLETED
+    with pytest.raises(ServiceError) as raised:
+        await release.execute(ReleaseThreadCommand(principal=ADMIN, thread_id=THREAD))
+    assert raised.value.code == "thread_not_quarantined"
+
+
+async def test_a_run_of_an_agent_without_tokens_is_not_held_up() -> None:
+    house = RunHarness([says(TOKEN)])
+    run_id = await house.play()
+    assert house.of_type(run_id, RunEventType.MESSAGE_DELTA)[0]["text"] == TOKEN
