@@ -76,7 +76,7 @@ def answer(message: dict[str, Any]) -> bytes | None:
     match message["method"]:
         case "initialize":
             info = {"name": "odd", "version": "1"}
-            version = "2025-11-25"
+            version = next((given[10:] for given in sys.argv if given.startswith("--version=")), "2025-11-25")
             return reply(
                 call_id,
                 {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": info},
