@@ -5,15 +5,15 @@ from pathlib import Path
 
 
 def processes_below(name: str) -> list[int]:
-    """The children of this process with `name` in their command line, and theirs in turn."""
+    """All descendants of this process with `name` in their command line."""
     found: list[int] = []
     parents = [os.getpid()]
     while parents:
         for task in Path(f"/proc/{parents.pop()}/task").glob("*/children"):
             for pid in _children(task):
+                parents.append(pid)
                 if name.encode() in _command(pid):
                     found.append(pid)
-                    parents.append(pid)
     return found
 
 
