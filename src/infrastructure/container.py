@@ -85,6 +85,7 @@ from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun
+from application.runs.daily_budget import DailyBudgets
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.prepare_prompt import PreparePrompt
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
@@ -126,6 +127,7 @@ from domain.ids import WorkerId
 from domain.mcp.server import McpServer
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from domain.tools.capabilities import ToolType
+from application.usage.get_usage import GetUsage
 from domain.tools.tool import Tool
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
@@ -195,6 +197,7 @@ from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
+from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 from infrastructure.system import RandomIds, SystemClock
@@ -493,6 +496,7 @@ class Container(containers.DeclarativeContainer):
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(
         SqlRunLeases, database=database, wakeups=wakeups, box=secret_box
+    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     )
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
@@ -641,6 +645,9 @@ class Container(containers.DeclarativeContainer):
         active_runs=active_runs,
         connections=connections,
         tracer=tracer,
+        budgets=providers.Singleton(
+            DailyBudgets, organizations=organizations, reservations=usage_store, prices=prices, clock=clock
+        ),
         clock=clock,
         ids=ids,
         log_context=providers.Object(log_context),
@@ -912,6 +919,7 @@ class Container(containers.DeclarativeContainer):
     delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
         DeleteModelProvider, providers=model_provider_store, clock=clock, ids=ids
     )
+    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=usage_store)
 
     # Secrets.
     set_secret: providers.Provider[SetSecret] = providers.Singleton(

@@ -40,6 +40,7 @@ from infrastructure.persistence.source_store import SqlSourceStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
+from infrastructure.persistence.usage_store import SqlUsageStore
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
 
@@ -78,6 +79,8 @@ def sql_stores(database: Database) -> Stores:
         timers=SqlTimerStore(database=database),
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
+        usage=(usage := SqlUsageStore(database=database)),
+        reservations=usage,
         wakeups=wakeups,
     )
 

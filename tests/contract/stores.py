@@ -18,6 +18,7 @@ from application.runs.unfinished_runs import UnfinishedRuns
 from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
+from application.usage.ports import Reservations, UsageReports
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
@@ -36,6 +37,7 @@ from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSe
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
+from infrastructure.memory.usage import InMemoryUsageStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Stores:
     unfinished_runs: UnfinishedRuns
     leases: RunLeases
     journal: RunJournal
+    usage: UsageReports
+    reservations: Reservations
     wakeups: Wakeups
 
 
@@ -106,5 +110,7 @@ class InMemoryLeg:
             unfinished_runs=InMemoryUnfinishedRuns(state),
             leases=InMemoryRunLeases(state, wakeups),
             journal=InMemoryRunJournal(state, wakeups),
+            usage=(usage := InMemoryUsageStore(state)),
+            reservations=usage,
             wakeups=wakeups,
         )

@@ -53,13 +53,17 @@ class AgentChecks:
                 canary_tokens=settings.canary_tokens,
                 enabled=settings.enabled,
             )
+                daily_budget_usd=settings.daily_budget_usd,
         except ServiceError as error:
             wrong += error.violations
         wrong += await self._model_violations(
             organization_id, settings, reported={violation.path for violation in wrong}
         )
         if not wrong:
-            wrong += cost_limit_violations(self._prices, settings.limits, (settings.model, *settings.fallback_models))
+            models = (settings.model, *settings.fallback_models)
+            wrong += cost_limit_violations(self._prices, settings.limits.max_cost_usd, models)
+            wrong += cost_limit_violations(self._prices, settings.daily_budget_usd, models, path="daily_budget_usd")
+        wrong += self._policies.violations(settings.tool_policies)
         wrong += self._tool_violations(settings)
         wrong += await self._server_violations(organization_id, settings)
         if config is None or wrong:

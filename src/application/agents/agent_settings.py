@@ -23,6 +23,7 @@ class AgentSettings:
     tool_allowlist: tuple[str, ...] | None = None
     tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
+    daily_budget_usd: Decimal | None = None
     canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True
 
@@ -39,6 +40,7 @@ class AgentSettings:
             tool_allowlist=config.tool_allowlist,
             tool_policies=config.tool_policies,
             limits=config.limits,
+            daily_budget_usd=config.daily_budget_usd,
             canary_tokens=config.canary_tokens,
             enabled=config.enabled,
         )
@@ -72,4 +74,5 @@ class AgentChanges(TypedDict, total=False):
     mcp_servers: tuple[str, ...]
     tool_allowlist: tuple[str, ...] | None
     tool_policies: ToolPolicies
+    daily_budget_usd: Decimal | None
     enabled: bool

@@ -9,6 +9,7 @@ from application.runs.call_tools import CallTools
 from application.runs.canary_guard import CanaryFound
 from application.runs.canary_halt import canary_step
 from application.runs.closing import closing_step
+from application.runs.daily_budget import DailyBudgets
 from application.runs.decide_anew import DecideAnew
 from application.runs.interruption import TimeUp
 from application.runs.ports import Step
@@ -42,6 +43,7 @@ class AgentLoop:
         record_reply: RecordReply,
         decide_anew: DecideAnew,
         call_tools: CallTools,
+        budgets: DailyBudgets,
         prices: PriceTable,
         clock: Clock,
     ) -> None:
@@ -50,6 +52,7 @@ class AgentLoop:
         self._record_reply = record_reply
         self._decide_anew = decide_anew
         self._call_tools = call_tools
+        self._budgets = budgets
         self._prices = prices
         self._clock = clock
 
@@ -71,6 +74,8 @@ class AgentLoop:
                     session.transcript, fixed_bytes=prompt.fixed_bytes, budget_tokens=session.limits.context_tokens
                 )
                 limit = limit or self._limit(session, prompt)
+                if limit is None and not await self._budgets.admit_turn(session, input_tokens=_tokens(session, prompt)):
+                    limit = IncompleteReason.DAILY_BUDGET
                 if limit is not None:
                     await self._close(session, prompt, messages, limit)
                     return
@@ -101,7 +106,8 @@ class AgentLoop:
     ) -> None:
         """The closing turn, if it fits; the work done so far is kept either way."""
         reserve = self._reserve(session, prompt)
-        if session.limits.allow_closing_turn(session.run.usage, active_s=session.active_s, reserve=reserve):
+        fits = session.limits.allow_closing_turn(session.run.usage, active_s=session.active_s, reserve=reserve)
+        if fits and await self._budgets.admit_closing(session, input_tokens=_tokens(session, prompt)):
             try:
                 answer = await self._ask_model.execute(session, prompt, messages, closing=True)
             except (ModelError, TimeUp):
@@ -152,9 +158,14 @@ class AgentLoop:
 
     def _reserve(self, session: RunSession, prompt: Prompt) -> Reserve:
         """What a model call over the present context may take."""
-        tokens = session.window.estimate(fixed_bytes=prompt.fixed_bytes)
+        tokens = _tokens(session, prompt)
         cost = None
         if session.limits.max_cost_usd is not None:
             call = ModelUsage(input_tokens=tokens, output_tokens=CLOSING_OUTPUT_TOKENS)
             cost = self._prices.cost_usd(session.model, call)
         return Reserve(tokens=tokens + CLOSING_OUTPUT_TOKENS, cost_usd=cost or Decimal(0))
+
+
+def _tokens(session: RunSession, prompt: Prompt) -> int:
+    """Of the present context, as it would be sent."""
+    return session.window.estimate(fixed_bytes=prompt.fixed_bytes)

@@ -24,11 +24,13 @@ from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.policy.canary import mark
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.usage import ModelUsage
+from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
 
 CLOSING_OUTPUT_TOKENS = 1_024
 """Most tokens the closing turn may answer with where tokens or cost are limited, and what is reserved for it."""
+BUDGETED_OUTPUT_TOKENS = 8_192
+"""Most tokens a turn may answer with under a daily budget: what is reserved for it must not be exceeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,12 @@ class Answer:
 
     reply: ModelReply
     message_id: MessageId
+
+    def spending(self, session: RunSession, *, at: datetime) -> ModelSpending:
+        """What it adds to the sums of the day."""
+        return ModelSpending(
+            model=self.reply.model, usage=self.reply.usage, at=at, still_reserved_usd=session.kept_reserve_usd
+        )
 
 
 class AskModel:
@@ -78,7 +86,9 @@ class AskModel:
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool
     ) -> ModelRequest:
         limits = session.limits
-        capped = closing and (limits.max_tokens is not None or limits.max_cost_usd is not None)
+        budgeted = session.kept_reserve_usd is not None
+        capped = closing and (budgeted or limits.max_tokens is not None or limits.max_cost_usd is not None)
+        cap = CLOSING_OUTPUT_TOKENS if capped else BUDGETED_OUTPUT_TOKENS if budgeted and not closing else None
         return ModelRequest(
             organization_id=session.run.organization_id,
             run_id=session.run.id,
@@ -88,7 +98,7 @@ class AskModel:
             messages=messages,
             tools=prompt.toolset.shown,
             tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
-            max_output_tokens=CLOSING_OUTPUT_TOKENS if capped else None,
+            max_output_tokens=cap,
         )
 
     async def _read(

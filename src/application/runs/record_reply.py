@@ -183,6 +183,7 @@ class RecordReply:
                 ),
                 *end.audit,
             ),
+            spent=(answer.spending(session, at=now),),
         )
 
 
@@ -241,4 +242,5 @@ def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: I
         events=(message_completed(message), run_ended(ended, at=at)),
         messages=(message,),
         audit=(run_ended_audit(ended, at=at),),
+        spent=(answer.spending(session, at=at),),
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 
 from application.runs.canary_guard import CanaryGuard
 from application.runs.context_window import ContextWindow
@@ -24,7 +25,8 @@ class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn under way
     that no tool message answers yet, in the model's order; `recovered` are those that a worker before may have sent; `model` is the one in force, which a change of the agent may
     replace; `organization` what the run's organization said when the turn began (None before the first), `calls_made` counts calls by
-    tool once a policy has asked for it; `promoted` is the thread's next run once this one has ended."""
+    tool once a policy has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays reserved of a daily budget once
+    the model call under way is paid for, None without a budget."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class RunSession:
         self.recovered = frozenset(call.id for call in claimed.open_calls if call.state is ToolCallState.RECORDED)
         self.stop = stop
         self.promoted: RunId | None = None
+        self.kept_reserve_usd: Decimal | None = None
         self.buffer = EventBuffer(self._append)
         self._journal = journal
         self._clock = clock

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, OrganizationId
@@ -17,7 +18,8 @@ class AgentConfig:
 
     `model` and `fallback_models` are `PROVIDER:NAME`. `tools` are native kinds and `mcp_servers` slugs; absent means
     none. `tool_allowlist` holds model-facing names or globs: None leaves it to the organization's, an empty one allows nothing.
-    `tool_policies` only tighten the organization's.
+    `tool_policies` only tighten the organization's. `daily_budget_usd` is what its runs may cost on a UTC day
+    together.
     """
 
     name: str
@@ -29,6 +31,7 @@ class AgentConfig:
     tool_allowlist: tuple[str, ...] | None = None
     tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
+    daily_budget_usd: Decimal | None = None
     canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True
 
@@ -50,6 +53,8 @@ class AgentConfig:
                 wrong.append(
                     Violation(path=f"tools.{index}", message="is not a native tool; list MCP servers in mcp_servers")
                 )
+        if self.daily_budget_usd is not None and self.daily_budget_usd < 0:
+            wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
         for path, entries in (("tools", self.tools), ("mcp_servers", self.mcp_servers)):
             if len(set(entries)) != len(entries):
                 wrong.append(Violation(path=path, message="names an entry twice"))

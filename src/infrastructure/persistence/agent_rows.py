@@ -1,5 +1,6 @@
 """Agents and their versions to rows and back."""
 
+from decimal import Decimal
 from typing import Any, cast
 
 from sqlalchemy import Connection, Select, bindparam, select
@@ -85,6 +86,7 @@ def _config_to_json(config: AgentConfig) -> JsonObject:
         "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
         "tool_policies": policies_to_json(config.tool_policies),
         "limits": limits_to_json(config.limits),
+        "daily_budget_usd": None if config.daily_budget_usd is None else str(config.daily_budget_usd),
         "enabled": config.enabled,
     }
 
@@ -103,6 +105,7 @@ def _config_from_json(stored: JsonValue, canary_tokens: tuple[CanaryToken, ...])
         # Agents stored before there were policies have none.
         tool_policies=policies_from_json(config.get("tool_policies", {})),
         limits=limits_from_json(config["limits"]),
+        daily_budget_usd=None if (budget := config.get("daily_budget_usd")) is None else Decimal(budget),
         canary_tokens=canary_tokens,
         enabled=config["enabled"],
     )

@@ -17,6 +17,7 @@ _UNSET: Mapping[str, JsonValue] = {
     "tools": [],
     "mcp_servers": [],
     "tool_allowlist": None,
+    "daily_budget_usd": None,
     "tool_policies": {},
     "canary_tokens": [],
     "enabled": True,

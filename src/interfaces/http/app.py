@@ -27,6 +27,7 @@ from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.sources.routes import sources_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
+from interfaces.http.usage.routes import usage_routes
 from interfaces.http.use_cases import Readiness, UseCases
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
@@ -65,6 +66,7 @@ def create_app(
             *api_keys_routes(),
             *secrets_routes(),
             *model_providers_routes(),
+            *usage_routes(),
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={

@@ -70,6 +70,7 @@ from application.threads.release_thread import ReleaseThread
 from application.tools.list_tools import ListTools
 
 
+from application.usage.get_usage import GetUsage
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
     """One instance each, shared by all requests. A handler asks for one by the name of its field."""
@@ -142,6 +143,7 @@ class UseCases:
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys
     revoke_api_key: RevokeApiKey
+    get_usage: GetUsage
 
     set_secret: SetSecret
     list_secrets: ListSecrets

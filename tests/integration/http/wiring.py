@@ -84,6 +84,7 @@ from domain.ids import OrganizationId
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
+from application.usage.get_usage import GetUsage
 from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import GivenSealKeys, InMemoryAuditChain
@@ -108,6 +109,7 @@ from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
+from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.secrets import SecretBox
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
@@ -154,6 +156,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
     )
 
 
+        usage=(usage := InMemoryUsageStore(state)),
+        reservations=usage,
 def use_cases(
     stores: Stores,
     queue: RunQueue,
@@ -334,6 +338,7 @@ def use_cases(
         delete_secret=DeleteSecret(secrets=stores.secrets, clock=clock, ids=ids),
         rotate_secret_key=RotateSecretKey(
             vault=vault or InMemorySecretVault(stale=300),
+        get_usage=GetUsage(reports=stores.usage),
             key_ring=GivenKeyRing(),
             audit_log=stores.audit,
             clock=clock,

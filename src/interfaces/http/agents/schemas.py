@@ -14,6 +14,9 @@ from interfaces.http.bodies import Body, Name, Patch, Strings
 _MAX_INSTRUCTIONS = 500_000
 _DAY_S = 86_400
 _EXAMPLE: JsonObject = {
+DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
+_BUDGET = "What runs of the agent may cost together on a UTC day. Needs models with a known price."
+_POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
     "name": "repository-guide",
     "model": "openai:gpt-5-mini",
     "instructions": "Answer questions about the repository. Look before you answer.",
@@ -88,6 +91,7 @@ class CreateAgentBody(Body):
     canary_tokens: CanaryTokens = Field(default=(), description=_CANARIES, repr=False)
     enabled: bool = True
 
+    daily_budget_usd: DailyBudget = Field(default=None, description=_BUDGET)
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         """The tokens as they were given."""
         return _given(self.canary_tokens)
@@ -107,11 +111,12 @@ class CreateAgentBody(Body):
         )
 
 
+            daily_budget_usd=self.daily_budget_usd,
 class UpdateAgentBody(Patch):
     """Changes to an agent; every one makes a new version. Absent fields stay, limits are merged one by one."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd"})
 
     name: Name | None = None
     model: Name | None = None
@@ -126,6 +131,7 @@ class UpdateAgentBody(Patch):
     )
     enabled: bool | None = None
 
+    daily_budget_usd: DailyBudget = Field(default=None, description="null takes the budget away.")
     def to_canaries(self) -> tuple[GivenCanary, ...] | None:
         """The tokens as they were given; None leaves the agent's."""
         return None if self.canary_tokens is None else _given(self.canary_tokens)

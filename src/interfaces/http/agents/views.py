@@ -41,6 +41,7 @@ class AgentView(TypedDict):
     limits: LimitsView
     canary_tokens: list[CanaryView]
     enabled: bool
+    daily_budget_usd: float | None
     version: int
     created_at: str
     updated_at: str
@@ -86,3 +87,4 @@ def agent_view(agent: Agent) -> AgentView:
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),
     }
+        "daily_budget_usd": None if config.daily_budget_usd is None else float(config.daily_budget_usd),

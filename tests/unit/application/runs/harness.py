@@ -17,6 +17,7 @@ from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.daily_budget import DailyBudgets
 from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.ports import RunJournal, events_topic
@@ -56,6 +57,7 @@ from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.scripted_model import ModelTurn, Script, ScriptedModel
 from infrastructure.memory.state import InMemoryState, StoredThread
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
+from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
@@ -101,6 +103,9 @@ class Worker:
                 tracer=house.tracer,
                 clock=house.clock,
                 settings=house.call_settings,
+            ),
+            budgets=DailyBudgets(
+                organizations=house.organizations, reservations=house.usage, prices=house.prices, clock=house.clock
             ),
             prices=house.prices,
             clock=house.clock,
@@ -162,6 +167,8 @@ class RunHarness:
         self.leases = InMemoryRunLeases(self.state, self.wakeups)
         self.journal = InMemoryRunJournal(self.state, self.wakeups)
         self.connections = InMemoryMcpConnections(servers)
+        self.organizations = InMemoryOrganizationStore(self.state)
+        self.usage = InMemoryUsageStore(self.state)
         self.server_catalogs = ServerCatalogs(
             catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
         )

@@ -1,0 +1,53 @@
+"""Route of the usage report."""
+
+from datetime import date
+from typing import Annotated
+
+from litestar import get
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from application.usage.get_usage import GetUsage, GetUsageCommand
+from application.usage.ports import UsageFilter
+from domain.ids import AgentId
+from domain.usage.daily_usage import UsageKey
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.usage.views import UsagePage, usage_view
+
+TAGS = ["usage"]
+
+
+@get("/usage", tags=TAGS, summary="Tokens and cost by day, agent and model", responses=documented())
+async def get_usage(
+    *,
+    request: ApiRequest,
+    get_usage: NamedDependency[GetUsage],
+    since: Annotated[date | None, QueryParameter(description="First day, UTC: `2026-07-01`.")] = None,
+    until: Annotated[date | None, QueryParameter(description="Last day, UTC.")] = None,
+    agent_id: Annotated[str | None, QueryParameter(description="Of this agent only.")] = None,
+    model: Annotated[str | None, QueryParameter(description="Of this model only: `PROVIDER:NAME`.")] = None,
+    by: Annotated[
+        list[UsageKey] | None, QueryParameter(description="What to sum by; all three if absent. May be repeated.")
+    ] = None,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> UsagePage:
+    """Newest day first, then by agent and model. Conditions must all hold."""
+    wanted = UsageFilter(
+        since=since,
+        until=until,
+        agent_id=None if agent_id is None else AgentId(agent_id),
+        model=model,
+        by=frozenset(by) if by else frozenset(UsageKey),
+    )
+    command = GetUsageCommand(principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor))
+    return page_view(await get_usage.execute(command), usage_view)
+
+
+def usage_routes() -> list[HTTPRouteHandler]:
+    """The route of the usage report."""
+    return [get_usage]

@@ -1,0 +1,182 @@
+"""Sums of usage by day, and reservations against daily budgets."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from application.runs.ports import ClaimedRun, LeaseLost
+from application.system.pages import PageRequest
+from application.usage.ports import Reservation, UsageFilter
+from domain.errors import ServiceError
+from domain.ids import AgentId
+from domain.runs.run import RunStatus
+from domain.runs.usage import ModelSpending, ModelUsage
+from domain.usage.daily_usage import UsageKey, UsageSum
+from tests.builders import AGENT, ORG, OTHER_ORG, START, a_thread, a_thread_id
+from tests.contract.run_steps import finish_step, reply_step, run_number, start_and_claim, start_and_suspend
+from tests.contract.stores import Stores
+
+TODAY = START.date()
+SPENT = ModelUsage(input_tokens=100, output_tokens=20, cached_tokens=40, cost_usd=Decimal("0.003000001"))
+
+
+def spending(model: str = "openai:a", *, days: int = 0, usage: ModelUsage = SPENT) -> ModelSpending:
+    return ModelSpending(model=model, usage=usage, at=START + timedelta(days=days))
+
+
+async def a_claimed_run(stores: Stores, number: int = 1) -> ClaimedRun:
+    """Each on a thread of its own, so that all can be in progress."""
+    thread_id = a_thread_id(10 + number)
+    await stores.threads.add(a_thread(thread_id))
+    return await start_and_claim(stores, run_number(number, thread_id=thread_id))
+
+
+async def spend(stores: Stores, claimed: ClaimedRun, *spent: ModelSpending) -> None:
+    await stores.journal.commit(claimed.lease, replace(reply_step(claimed.run), spent=spent))
+
+
+def wants(amount: str, *, organization: str | None = "1", agent: str | None = None, day: date = TODAY) -> Reservation:
+    return Reservation(
+        agent_id=AGENT,
+        day=day,
+        amount_usd=Decimal(amount),
+        organization_budget_usd=None if organization is None else Decimal(organization),
+        agent_budget_usd=None if agent is None else Decimal(agent),
+    )
+
+
+async def sums(stores: Stores, wanted: UsageFilter | None = None) -> tuple[UsageSum, ...]:
+    return (await stores.usage.page(ORG, wanted or UsageFilter(), PageRequest())).items
+
+
+@pytest.mark.requirement("A10")
+async def test_what_is_spent_is_summed_by_day_agent_and_model(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    unpriced = ModelUsage(input_tokens=1)
+    await spend(run_stores, claimed, spending(), spending(), spending("openai:b", usage=unpriced), spending(days=-1))
+    today, other, yesterday = await sums(run_stores)
+    assert today == UsageSum(
+        day=TODAY,
+        agent_id=AGENT,
+        model="openai:a",
+        model_calls=2,
+        input_tokens=200,
+        output_tokens=40,
+        cached_tokens=80,
+        cost_usd=Decimal("0.006000002"),
+        unpriced_calls=0,
+    )
+    assert (other.model, other.cost_usd, other.unpriced_calls) == ("openai:b", Decimal(0), 1)
+    assert (yesterday.day, yesterday.model_calls) == (TODAY - timedelta(days=1), 1)
+
+
+@pytest.mark.requirement("A10")
+async def test_sums_leave_out_what_is_not_asked_for(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    await spend(run_stores, claimed, spending(), spending("openai:b"), spending(days=-1))
+    [everything] = await sums(run_stores, UsageFilter(by=frozenset()))
+    assert (everything.day, everything.agent_id, everything.model, everything.model_calls) == (None, None, None, 3)
+    by_day = await sums(run_stores, UsageFilter(by=frozenset({UsageKey.DAY})))
+    assert [(entry.day, entry.model_calls) for entry in by_day] == [(TODAY, 2), (TODAY - timedelta(days=1), 1)]
+    by_model = await sums(run_stores, UsageFilter(by=frozenset({UsageKey.MODEL})))
+    assert [(entry.model, entry.model_calls) for entry in by_model] == [("openai:a", 2), ("openai:b", 1)]
+
+
+@pytest.mark.requirement("A10")
+async def test_sums_are_of_the_days_agent_and_model_asked_for(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    await spend(run_stores, claimed, *(spending(days=-days) for days in range(4)), spending("openai:b"))
+    middle = UsageFilter(since=TODAY - timedelta(days=2), until=TODAY - timedelta(days=1))
+    assert [entry.day for entry in await sums(run_stores, middle)] == [middle.until, middle.since]
+    assert [entry.model for entry in await sums(run_stores, UsageFilter(model="openai:b"))] == ["openai:b"]
+    assert len(await sums(run_stores, UsageFilter(agent_id=AGENT))) == 5
+    assert await sums(run_stores, UsageFilter(agent_id=AgentId("agt_other"))) == ()
+
+
+@pytest.mark.requirement("A10")
+async def test_without_usage_there_are_no_sums(run_stores: Stores) -> None:
+    assert await sums(run_stores) == ()
+    assert await sums(run_stores, UsageFilter(by=frozenset())) == ()
+
+
+async def test_sums_are_paged_without_gaps_or_repetition(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    spent = [spending(f"openai:{name}", days=-days) for days in range(3) for name in "abc"]
+    await spend(run_stores, claimed, *spent)
+    found: list[UsageSum] = []
+    cursor: str | None = None
+    while True:
+        page = await run_stores.usage.page(ORG, UsageFilter(), PageRequest(limit=2, cursor=cursor))
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert found == list(await sums(run_stores))
+    assert len(found) == 9
+    with pytest.raises(ServiceError) as raised:
+        await run_stores.usage.page(ORG, UsageFilter(), PageRequest(cursor="nonsense"))
+    assert raised.value.code == "cursor_invalid"
+
+
+@pytest.mark.requirement("C6")
+async def test_usage_of_another_organization_is_not_summed(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    await spend(run_stores, claimed, spending())
+    assert (await run_stores.usage.page(OTHER_ORG, UsageFilter(), PageRequest())).items == ()
+
+
+@pytest.mark.requirement("A7")
+async def test_runs_side_by_side_cannot_reserve_more_than_the_budget(run_stores: Stores) -> None:
+    first, second = await a_claimed_run(run_stores, 1), await a_claimed_run(run_stores, 2)
+    assert await run_stores.reservations.reserve(first.lease, wants("0.6"))
+    assert not await run_stores.reservations.reserve(second.lease, wants("0.6"))
+    assert await run_stores.reservations.reserve(second.lease, wants("0.4"))
+    assert await run_stores.reservations.reserve(first.lease, wants("0.5")), "its own reservation is replaced"
+
+
+@pytest.mark.requirement("A7")
+async def test_what_was_spent_today_counts_and_what_is_kept_stays_reserved(run_stores: Stores) -> None:
+    first, second = await a_claimed_run(run_stores, 1), await a_claimed_run(run_stores, 2)
+    assert await run_stores.reservations.reserve(first.lease, wants("0.9"))
+    usage = ModelUsage(cost_usd=Decimal("0.5"))
+    await spend(run_stores, first, ModelSpending(model="m:m", usage=usage, at=START, still_reserved_usd=Decimal("0.1")))
+    assert not await run_stores.reservations.reserve(second.lease, wants("0.41"))
+    assert await run_stores.reservations.reserve(second.lease, wants("0.4"))
+    assert await run_stores.reservations.reserve(second.lease, wants("0.9", day=TODAY + timedelta(days=1)))
+
+
+@pytest.mark.requirement("A7")
+async def test_the_budget_of_the_agent_holds_beside_that_of_the_organization(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    assert not await run_stores.reservations.reserve(claimed.lease, wants("0.3", agent="0.2"))
+    assert not await run_stores.reservations.reserve(claimed.lease, wants("0.3", organization="0.2", agent="5"))
+    assert await run_stores.reservations.reserve(claimed.lease, wants("0.3", organization=None, agent="0.3"))
+
+
+@pytest.mark.requirement("A7")
+async def test_ended_and_waiting_runs_hold_nothing_back(run_stores: Stores) -> None:
+    ended, waiting, third = [await a_claimed_run(run_stores, number) for number in (1, 2, 3)]
+    assert await run_stores.reservations.reserve(ended.lease, wants("0.5"))
+    assert await run_stores.reservations.reserve(waiting.lease, wants("0.5"))
+    assert not await run_stores.reservations.reserve(third.lease, wants("0.1"))
+    await run_stores.journal.commit(ended.lease, finish_step(ended.run, RunStatus.FAILED))
+    assert await run_stores.reservations.reserve(third.lease, wants("0.5"))
+    assert not await run_stores.reservations.reserve(third.lease, wants("0.6"))
+
+
+@pytest.mark.requirement("A7")
+async def test_a_run_that_waits_for_its_client_reserves_nothing(run_stores: Stores) -> None:
+    waiting, _ = await start_and_suspend(run_stores)
+    claimed = await a_claimed_run(run_stores, 2)
+    assert await run_stores.reservations.reserve(claimed.lease, wants("1"))
+    assert waiting.status is RunStatus.REQUIRES_ACTION
+
+
+@pytest.mark.requirement("E4")
+async def test_a_former_worker_reserves_nothing(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    await run_stores.leases.hand_back(claimed.lease, active_s=0, at=START)
+    with pytest.raises(LeaseLost):
+        await run_stores.reservations.reserve(claimed.lease, wants("0.1"))

@@ -1,0 +1,70 @@
+"""The usage report over HTTP."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from domain.runs.usage import ModelSpending, ModelUsage
+from tests.builders import ORG, OTHER_ORG, START, a_run
+from tests.integration.http.service import OTHER_ADMIN, Service, paths_of, problem_of
+
+USED = ModelUsage(input_tokens=100, output_tokens=20, cached_tokens=40, cost_usd=Decimal("0.0015"))
+
+
+def book(service: Service) -> None:
+    """Two calls of one model yesterday, one today; and one of another organization."""
+    run = a_run()
+    theirs = replace(run, organization_id=OTHER_ORG)
+    assert run.organization_id == ORG
+    for owner, days in ((run, 1), (run, 1), (run, 0), (theirs, 0)):
+        at = START - timedelta(days=days)
+        service.state.spent.append((owner, ModelSpending(model="openai:gpt-5-mini", usage=USED, at=at)))
+
+
+@pytest.mark.requirement("A10")
+async def test_usage_is_reported_by_day_agent_and_model(service: Service) -> None:
+    book(service)
+    answer = await service.call("GET", "/v1/usage")
+    assert answer.status_code == 200
+    today, yesterday = answer.json()["data"]
+    assert today["day"] == START.date().isoformat()
+    assert yesterday == {
+        "day": (START - timedelta(days=1)).date().isoformat(),
+        "agent_id": a_run().agent_id,
+        "model": "openai:gpt-5-mini",
+        "model_calls": 2,
+        "input_tokens": 200,
+        "output_tokens": 40,
+        "cached_tokens": 80,
+        "cost_usd": 0.003,
+        "unpriced_calls": 0,
+    }
+    theirs = (await service.call("GET", "/v1/usage", token=OTHER_ADMIN)).json()["data"]
+    assert [entry["model_calls"] for entry in theirs] == [1]
+
+
+@pytest.mark.requirement("A10")
+async def test_usage_is_summed_over_what_is_not_asked_for(service: Service) -> None:
+    book(service)
+    [by_agent] = (await service.call("GET", "/v1/usage?by=agent")).json()["data"]
+    assert (by_agent["day"], by_agent["model"], by_agent["model_calls"]) == (None, None, 3)
+    by_both = (await service.call("GET", "/v1/usage?by=agent&by=day")).json()["data"]
+    assert [entry["model_calls"] for entry in by_both] == [1, 2]
+    one_day = (await service.call("GET", f"/v1/usage?since={START.date()}&until={START.date()}")).json()["data"]
+    assert [entry["model_calls"] for entry in one_day] == [1]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("since=2026-01-02&until=2026-01-01", 422, "usage_days_invalid"),
+        ("since=yesterday", 400, "parameter_invalid"),
+        ("by=colour", 400, "parameter_invalid"),
+        ("cursor=x", 422, "cursor_invalid"),
+    ],
+)
+async def test_a_report_that_cannot_be_is_refused(service: Service, query: str, status: int, code: str) -> None:
+    problem = problem_of(await service.call("GET", f"/v1/usage?{query}"), status, code)
+    assert paths_of(problem)
