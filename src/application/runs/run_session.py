@@ -22,11 +22,12 @@ from domain.threads.message import Role
 
 
 class RunSession:
-    """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn under way
-    that no tool message answers yet, in the model's order; `recovered` are those that a worker before may have sent; `model` is the one in force, which a change of the agent may
-    replace; `organization` what the run's organization said when the turn began (None before the first), `calls_made` counts calls by
-    tool once a policy has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays reserved of a daily budget once
-    the model call under way is paid for, None without a budget."""
+    """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn
+    under way that no tool message answers yet, in the model's order; `recovered` are those that a worker before may
+    have sent; `model` is the one in force, which a change of the agent may replace; `organization` what the run's
+    organization said when the turn began (None before the first), `calls_made` counts calls by tool once a policy
+    has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
+    reserved of a daily budget once the model call under way is paid for, None without a budget."""
 
     def __init__(
         self,
