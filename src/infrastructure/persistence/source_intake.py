@@ -12,6 +12,7 @@ from domain.sources.source import MAX_SOURCES, IndexedChunk, Source
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.prepared import prepared_insert
+from infrastructure.persistence.source_removal import remove_pieces
 from infrastructure.persistence.source_rows import chunk_rows, source_row
 from infrastructure.persistence.tables import source, source_chunk, source_part
 from infrastructure.persistence.thread_queue import lock_thread
@@ -92,6 +93,7 @@ class SqlSourceIntake:
 
     async def discard(self, draft: Source) -> None:
         """Forget a draft."""
+        await remove_pieces(self._database, draft.organization_id, draft.id)
         await self._database.write(lambda connection: connection.execute(_discard, _named(draft)).close())
 
 

@@ -1,6 +1,6 @@
 """Finished sources in SQL."""
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -9,6 +9,7 @@ from domain.sources.source import MAX_SOURCES, Source
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.paging import newest_first
+from infrastructure.persistence.source_removal import remove_pieces
 from infrastructure.persistence.source_rows import source_of
 from infrastructure.persistence.tables import source, source_part
 
@@ -25,7 +26,12 @@ _part = select(source_part.c.data).where(
     source_part.c.source_id == bindparam("named"),
     source_part.c.position == bindparam("at"),
 )
-_delete = delete(source).where(*_finished, source.c.id == bindparam("named"))
+_hide = update(source).where(*_finished, source.c.id == bindparam("named")).values(finished=False)
+_delete = delete(source).where(
+    source.c.organization_id == bindparam("of_organization"),
+    source.c.id == bindparam("named"),
+    source.c.finished.is_(False),
+)
 
 
 class SqlSourceStore:
@@ -63,12 +69,17 @@ class SqlSourceStore:
         return await self._database.read(lambda connection: connection.execute(_part, wanted).scalar_one_or_none())
 
     async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
-        """Remove it; its parts and pieces go with it."""
+        """Remove it; its parts go with it, its pieces before."""
+        wanted = {"of_organization": organization_id, "named": source_id}
 
-        def unit(connection: Connection) -> bool:
-            gone = connection.execute(_delete, {"of_organization": organization_id, "named": source_id}).rowcount == 1
+        def hide(connection: Connection) -> bool:
+            gone = connection.execute(_hide, wanted).rowcount == 1
             if gone:
                 record(connection, audit)
             return gone
 
-        return await self._database.write(unit)
+        if not await self._database.write(hide):
+            return False
+        await remove_pieces(self._database, organization_id, source_id)
+        await self._database.write(lambda connection: connection.execute(_delete, wanted).close())
+        return True

@@ -13,6 +13,7 @@ from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.message_rows import add_messages, message_of
 from infrastructure.persistence.paging import decode_cursor, encode_cursor, newest_first, page_of
+from infrastructure.persistence.source_removal import hide_sources, remove_pieces_of_thread
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.thread_queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.thread_rows import add_thread, thread_of
@@ -121,13 +122,22 @@ class SqlThreadStore:
 
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
         """Remove the thread with everything in it except its audit."""
+        emptied = False
 
-        def unit(connection: Connection) -> bool:
+        def unit(connection: Connection) -> bool | None:
+            """None if the text of its sources has to go first, which may take long."""
             if not lock_thread(connection, organization_id, thread_id):
                 return False
             refuse_if_quarantined(connection, thread_id)
             refuse_if_busy(connection, thread_id)
+            if not emptied and hide_sources(connection, organization_id, thread_id):
+                return None
             connection.execute(_delete, {"thread_id": thread_id})
             return True
 
-        return await self._database.write(unit)
+        gone = await self._database.write(unit)
+        if gone is None:
+            await remove_pieces_of_thread(self._database, organization_id, thread_id)
+            emptied = True
+            gone = await self._database.write(unit)
+        return gone is True
