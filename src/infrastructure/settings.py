@@ -154,7 +154,7 @@ class Settings(BaseSettings):
     )
     key_rate_limit: Annotated[str, AfterValidator(_rate)] | None = Field(
         default=None,
-        description="requests that each API key may send, and in how many seconds: up to 1000000/86400",
+        description="REQUESTS/SECONDS, which each API key may send in that time: up to 1000000/86400",
         examples=["600/60"],
     )
     mcp_max_calls: int = Field(

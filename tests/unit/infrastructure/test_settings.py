@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.rate_limit import RateLimit
 from infrastructure.settings import SettingsError, base_process_environment, load_settings, unknown_variables
 
 
@@ -61,6 +62,21 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
         *("the newest long passphrase", "the oldest long passphrase"),
         *("dgm_key-of-the-cli", "sk-lf-2", "sk-openai"),
     }
+
+
+def test_the_rate_of_keys_is_so_many_requests_in_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().rate_limit_of_keys is None
+    monkeypatch.setenv("DRAGOMAN_KEY_RATE_LIMIT", "600/2.5")
+    assert load_settings().rate_limit_of_keys == RateLimit(calls=600, per_s=2.5)
+
+
+@pytest.mark.parametrize(
+    "value", ["600", "600/", "/60", "0/60", "60/0", "60/-1", "60/nan", "60/inf", "1e3/60", "2000000/1"]
+)
+def test_a_rate_of_keys_that_is_none_is_refused_at_start(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("DRAGOMAN_KEY_RATE_LIMIT", value)
+    with pytest.raises(SettingsError, match="DRAGOMAN_KEY_RATE_LIMIT must be REQUESTS/SECONDS"):
+        load_settings()
 
 
 @pytest.mark.parametrize("variable", ["LANGFUSE_HOST", "LANGFUSE_BASE_URL"])
