@@ -15,6 +15,7 @@ class AuditAction(StrEnum):
     RUN_COMPLETED = "run.completed"
     RUN_FAILED = "run.failed"
     RUN_CANCELLED = "run.cancelled"
+    SESSION_HALTED = "session.halted"
     THREAD_RELEASED = "thread.released"
     TOOL_EXECUTED = "tool.executed"
     TOOL_FAILED = "tool.failed"

@@ -52,10 +52,14 @@ async def test_a_list_that_was_read_can_be_written_back_without_losing_a_token(s
     before = await secrets_of(service)
     same = await service.call("PATCH", "/v1/agents/guard", json={"canary_tokens": agent["canary_tokens"]})
     assert (same.json()["version"], await secrets_of(service)) == (1, before)
-    again = await service.call("PATCH", "/v1/agents/guard", json={"canary_tokens": [TOKEN, {"id": "own", "per_run": True}]})
+    again = await service.call(
+        "PATCH", "/v1/agents/guard", json={"canary_tokens": [TOKEN, {"id": "own", "per_run": True}]}
+    )
     assert again.json()["version"] == 1
     more = await service.call(
-        "PATCH", "/v1/agents/guard", json={"canary_tokens": [*same.json()["canary_tokens"], {"id": "b", "token": OTHER}]}
+        "PATCH",
+        "/v1/agents/guard",
+        json={"canary_tokens": [*same.json()["canary_tokens"], {"id": "b", "token": OTHER}]},
     )
     assert more.json()["version"] == 2
     assert await secrets_of(service) == {**before, "b": OTHER}
@@ -82,9 +86,7 @@ async def test_a_list_that_was_read_can_be_written_back_without_losing_a_token(s
 async def test_tokens_that_cannot_be_watched_for_are_refused_without_being_repeated(
     service: Service, tokens: list[object], paths: list[str]
 ) -> None:
-    refused = await service.call(
-        "POST", "/v1/agents", json={"name": "guard", "model": MODEL, "canary_tokens": tokens}
-    )
+    refused = await service.call("POST", "/v1/agents", json={"name": "guard", "model": MODEL, "canary_tokens": tokens})
     assert paths_of(problem_of(refused, 422, "agent_invalid")) == paths
     assert TOKEN.casefold() not in refused.text.casefold().replace(f"it-is-{TOKEN}".casefold(), "")
 
