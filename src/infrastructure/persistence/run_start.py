@@ -18,7 +18,13 @@ from infrastructure.persistence.run_rows import new_run_row, run_of, run_request
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.tables import idempotency_key, run, run_request
-from infrastructure.persistence.thread_queue import lock_thread, next_run, refuse_if_quarantined, thread_busy, unfinished_runs
+from infrastructure.persistence.thread_queue import (
+    lock_thread,
+    next_run,
+    refuse_if_quarantined,
+    thread_busy,
+    unfinished_runs,
+)
 from infrastructure.persistence.thread_rows import add_thread
 
 KEY_LIFETIME = timedelta(hours=24)
