@@ -50,10 +50,10 @@ class AgentChecks:
                 tool_allowlist=settings.tool_allowlist,
                 tool_policies=settings.tool_policies,
                 limits=settings.limits,
+                daily_budget_usd=settings.daily_budget_usd,
                 canary_tokens=settings.canary_tokens,
                 enabled=settings.enabled,
             )
-                daily_budget_usd=settings.daily_budget_usd,
         except ServiceError as error:
             wrong += error.violations
         wrong += await self._model_violations(
@@ -63,7 +63,6 @@ class AgentChecks:
             models = (settings.model, *settings.fallback_models)
             wrong += cost_limit_violations(self._prices, settings.limits.max_cost_usd, models)
             wrong += cost_limit_violations(self._prices, settings.daily_budget_usd, models, path="daily_budget_usd")
-        wrong += self._policies.violations(settings.tool_policies)
         wrong += self._tool_violations(settings)
         wrong += await self._server_violations(organization_id, settings)
         if config is None or wrong:
