@@ -13,9 +13,11 @@ from domain.audit.event import AuditAction
 from domain.ids import ApiKeyId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServerConfig, McpServerKind
+from domain.policy.canary import CanaryToken
 from domain.runs.usage import Usage
 from domain.threads.message import TextContent
 from domain.tools.result import ToolResult
+from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.sqlite import SqliteDatabase
@@ -39,6 +41,23 @@ from tests.contract.stores import Stores
 from tests.databases import SqliteFiles
 
 NASTY = "NUL \0, half a pair \ud83d, whole \U0001f642, \x1b[0m"
+
+
+@pytest.mark.requirement("C4")
+async def test_canary_tokens_of_agents_are_encrypted_and_stand_nowhere_else(database: Database) -> None:
+    agents = SqlAgentStore(database=database, box=SecretBox(["a key for tests"]))
+    tokens = (CanaryToken(id="vault", secret="Nightingale-4471"), CanaryToken(id="own", secret="a-key", per_run=True))
+    agent = an_agent(canary_tokens=tokens)
+    await agents.add(agent, an_audit_event(action=AuditAction.AGENT_CREATED, resource=agent.id))
+
+    def rows(connection: Connection) -> str:
+        tables = ("agent", "agent_version", "audit_event")
+        return "".join(repr(connection.execute(text(f"SELECT * FROM {name}")).all()) for name in tables)
+
+    kept = await database.read(rows)
+    assert "Nightingale" not in kept
+    assert "a-key" not in kept
+    assert await agents.get(ORG, agent.id) == agent
 
 
 @pytest.mark.requirement("B12")
