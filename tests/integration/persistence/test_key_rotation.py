@@ -9,14 +9,16 @@ from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.ids import McpServerId
 from domain.mcp.server import McpServerConfig, McpServerKind
+from domain.policy.canary import CanaryToken
 from domain.secrets.secret import Secret
+from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import ENCRYPTED, SqlSecretVault
 from infrastructure.persistence.tables import metadata
 from infrastructure.secrets import SecretBox
-from tests.builders import ORG, START, a_server, an_audit_event, numbered
+from tests.builders import ORG, START, a_server, an_agent, an_audit_event, numbered
 
 OLD, NEW = "an old passphrase of somebody", "the new passphrase of somebody"
 FILES = McpServerConfig(slug="files", kind=McpServerKind.CUSTOM, command="run", env={"TOKEN": "env-value"})
@@ -65,6 +67,23 @@ async def test_after_the_last_step_everything_can_be_read_with_the_new_key_alone
         assert server is not None
         assert server.config.env == {"TOKEN": "env-value"}
     assert (await stored.vault.reencrypt(4)).reencrypted == 0
+
+
+@pytest.mark.requirement("C4")
+async def test_canary_tokens_of_every_version_of_an_agent_are_encrypted_anew(database: Database) -> None:
+    box = SecretBox([OLD])
+    agents = SqlAgentStore(database=database, box=box)
+    agent = an_agent(canary_tokens=(CanaryToken(id="vault", secret="Nightingale-4471"),))
+    second = replace(agent, version=2)
+    await agents.add(agent, an_audit_event(1, action=AuditAction.AGENT_CREATED))
+    await agents.save(second, expected_version=1, audit=an_audit_event(2, action=AuditAction.AGENT_UPDATED))
+    box.use([NEW, OLD])
+
+    rotated = await SqlSecretVault(database=database, box=box).reencrypt(10)
+
+    assert (rotated.reencrypted, rotated.remaining) == (2, 0)
+    box.use([NEW])
+    assert await agents.get(ORG, agent.id) == second
 
 
 @pytest.mark.requirement("B12")
