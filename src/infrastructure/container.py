@@ -77,15 +77,17 @@ from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.ports import ModelProviderStore
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.models.ports import FallbackModels, PriceTable
+from application.policy.policy_checks import PolicyChecks
+from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
+from application.runs.daily_budget import DailyBudgets
 from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun
-from application.runs.daily_budget import DailyBudgets
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.prepare_prompt import PreparePrompt
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
@@ -114,20 +116,22 @@ from application.threads.delete_thread import DeleteThread
 from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
-from application.threads.release_thread import ReleaseThread
 from application.threads.ports import ThreadStore
+from application.threads.release_thread import ReleaseThread
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
+from application.tools.explain_tool import ExplainTool
+from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import Tracer
+from application.usage.get_usage import GetUsage
 from domain.ids import WorkerId
 from domain.mcp.server import McpServer
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from domain.tools.capabilities import ToolType
-from application.usage.get_usage import GetUsage
 from domain.tools.tool import Tool
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
@@ -156,9 +160,9 @@ from infrastructure.mcp.process_limits import parse_process_limits
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
-from infrastructure.native_tools.source_query import SourceQueryTool
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.search.provider import SearchProvider
+from infrastructure.native_tools.source_query import SourceQueryTool
 from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
@@ -193,11 +197,11 @@ from infrastructure.persistence.source_store import SqlSourceStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
+from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
-from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 from infrastructure.system import RandomIds, SystemClock
@@ -492,11 +496,11 @@ class Container(containers.DeclarativeContainer):
     audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
     audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
     seal_keys: providers.Provider[SealKeys] = providers.Singleton(SqlSealKeys, database=database, box=secret_box)
+    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(
         SqlRunLeases, database=database, wakeups=wakeups, box=secret_box
-    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     )
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
@@ -610,6 +614,15 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
     )
 
+    known_tools: providers.Provider[KnownTools] = providers.Singleton(KnownTools, catalog=tool_catalog, servers=servers)
+    explain_tool: providers.Provider[ExplainTool] = providers.Singleton(
+        ExplainTool, catalog=tool_catalog, known_tools=known_tools, agents=agents, organizations=organizations
+    )
+    policy_checks: providers.Provider[PolicyChecks] = providers.Singleton(PolicyChecks, schemas=schemas)
+    review_tool_policies: providers.Provider[ReviewToolPolicies] = providers.Singleton(
+        ReviewToolPolicies, known_tools=known_tools
+    )
+
     # Executing runs.
     worker_id: providers.Provider[WorkerId] = providers.Singleton(_worker_id, ids)
     active_runs: providers.Provider[ActiveRuns] = providers.Singleton(
@@ -632,6 +645,9 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
             settings=CallToolsSettings(),
         ),
+        budgets=providers.Singleton(
+            DailyBudgets, organizations=organizations, reservations=usage_store, prices=prices, clock=clock
+        ),
         prices=prices,
         clock=clock,
     )
@@ -645,9 +661,6 @@ class Container(containers.DeclarativeContainer):
         active_runs=active_runs,
         connections=connections,
         tracer=tracer,
-        budgets=providers.Singleton(
-            DailyBudgets, organizations=organizations, reservations=usage_store, prices=prices, clock=clock
-        ),
         clock=clock,
         ids=ids,
         log_context=providers.Object(log_context),
@@ -670,6 +683,7 @@ class Container(containers.DeclarativeContainer):
         StartRun,
         runs=runs,
         agents=agents,
+        organizations=organizations,
         models=routed_models,
         prices=prices,
         queue=run_queue,
@@ -688,6 +702,7 @@ class Container(containers.DeclarativeContainer):
             catalog=tool_catalog,
             check=check_tool_call,
         ),
+        agents=agents,
         schemas=schemas,
         box=secret_box,
         clock=clock,
@@ -731,9 +746,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     # Sources.
-    add_source: providers.Provider[AddSource] = providers.Singleton(
-        AddSource, store=store_source, clock=clock, ids=ids
-    )
+    add_source: providers.Provider[AddSource] = providers.Singleton(AddSource, store=store_source, clock=clock, ids=ids)
     list_sources: providers.Provider[ListSources] = providers.Singleton(ListSources, sources=sources, threads=threads)
     get_source: providers.Provider[GetSource] = providers.Singleton(GetSource, sources=sources)
     read_source: providers.Provider[ReadSource] = providers.Singleton(ReadSource, sources=sources)
@@ -743,7 +756,12 @@ class Container(containers.DeclarativeContainer):
 
     # Agents.
     agent_checks: providers.Provider[AgentChecks] = providers.Singleton(
-        AgentChecks, models=routed_models, prices=prices, native_tools=tool_catalog, servers=servers
+        AgentChecks,
+        models=routed_models,
+        prices=prices,
+        native_tools=tool_catalog,
+        servers=servers,
+        policies=policy_checks,
     )
     create_agent: providers.Provider[CreateAgent] = providers.Singleton(
         CreateAgent, agents=agents, checks=agent_checks, clock=clock, ids=ids
@@ -859,16 +877,16 @@ class Container(containers.DeclarativeContainer):
         GetOrganization, organizations=organizations
     )
     update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(
-        UpdateOrganization, organizations=organizations, clock=clock, ids=ids
+        UpdateOrganization, organizations=organizations, policies=policy_checks, clock=clock, ids=ids
     )
-    token_cache: providers.Provider[TokenCache] = providers.Singleton(TokenCache, TOKEN_CACHE_CAPACITY)
     create_organization: providers.Provider[CreateOrganization] = providers.Singleton(
-        CreateOrganization, organizations=organizations, clock=clock, ids=ids
+        CreateOrganization, organizations=organizations, policies=policy_checks, clock=clock, ids=ids
     )
     list_organizations: providers.Provider[ListOrganizations] = providers.Singleton(
         ListOrganizations, organizations=organizations
     )
     key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=identities)
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(TokenCache, TOKEN_CACHE_CAPACITY)
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
         Authenticate,
         identities=identities,
@@ -902,6 +920,7 @@ class Container(containers.DeclarativeContainer):
     prune_audit: providers.Provider[PruneAudit] = providers.Singleton(
         PruneAudit, seals=audit_seals, keys=seal_keys, clock=clock, ids=ids
     )
+    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=usage_store)
 
     # Model providers.
     create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
@@ -919,7 +938,6 @@ class Container(containers.DeclarativeContainer):
     delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
         DeleteModelProvider, providers=model_provider_store, clock=clock, ids=ids
     )
-    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=usage_store)
 
     # Secrets.
     set_secret: providers.Provider[SetSecret] = providers.Singleton(

@@ -7,6 +7,7 @@ from application.agents.ports import ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
+from application.policy.policy_checks import PolicyChecks
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.agents.agent import AgentConfig
 from domain.errors import ServiceError, Violation, invalid
@@ -28,11 +29,13 @@ class AgentChecks:
         prices: PriceTable,
         native_tools: NativeToolDirectory,
         servers: McpServerStore,
+        policies: PolicyChecks,
     ) -> None:
         self._models = models
         self._prices = prices
         self._native_tools = native_tools
         self._servers = servers
+        self._policies = policies
 
     async def config_of(self, organization_id: OrganizationId, settings: AgentSettings) -> AgentConfig:
         """The valid configuration. Raises INVALID `agent_invalid`, one violation per fault."""
@@ -63,6 +66,7 @@ class AgentChecks:
             models = (settings.model, *settings.fallback_models)
             wrong += cost_limit_violations(self._prices, settings.limits.max_cost_usd, models)
             wrong += cost_limit_violations(self._prices, settings.daily_budget_usd, models, path="daily_budget_usd")
+        wrong += self._policies.violations(settings.tool_policies)
         wrong += self._tool_violations(settings)
         wrong += await self._server_violations(organization_id, settings)
         if config is None or wrong:

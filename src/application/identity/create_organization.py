@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from application.identity.create_api_key import CreatedApiKey
 from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
-from application.identity.update_organization import OrganizationChanges
+from application.identity.update_organization import OrganizationChanges, refuse_unusable
+from application.policy.policy_checks import PolicyChecks
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import ApiKey, Principal, hash_token
 from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, OrganizationId
+from domain.runs.limits import LimitSettings
 
 FIRST_ADMIN_KEY = "first admin"
 
@@ -23,6 +25,7 @@ class CreateOrganizationCommand:
     principal: Principal
     name: str
     settings: OrganizationChanges = field(default_factory=OrganizationChanges)
+    limits: LimitSettings = LimitSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +43,11 @@ class CreateOrganization:
     trail of both organizations.
     """
 
-    def __init__(self, *, organizations: OrganizationStore, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, *, organizations: OrganizationStore, policies: PolicyChecks, clock: Clock, ids: IdSource
+    ) -> None:
         self._organizations = organizations
+        self._policies = policies
         self._clock = clock
         self._ids = ids
 
@@ -52,7 +58,8 @@ class CreateOrganization:
         principal.require_platform()
         now = self._clock.now()
         plain = Organization(id=OrganizationId(self._ids.new("org")), name=command.name, created_at=now)
-        organization = replace(plain, **command.settings)
+        organization = replace(plain, limits=command.limits, **command.settings)
+        refuse_unusable(organization, self._policies)
         token = self._ids.new_token()
         key = ApiKey(
             id=ApiKeyId(self._ids.new("key")),

@@ -1,25 +1,34 @@
 """UpdateOrganization: change settings of the caller's organization."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from typing import TypedDict
 
+from application.agents.agent_settings import LimitChanges
 from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
+from application.policy.policy_checks import PolicyChecks
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError, not_found
+from domain.errors import ErrorKind, ServiceError, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.ids import OrganizationId
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
+from domain.policy.rules import ToolPolicies
 
 
 class OrganizationChanges(TypedDict, total=False):
-    """Fields to change; absent ones stay."""
+    """Fields to change, apart from limits; absent ones stay."""
 
     name: str
     mcp_enabled: bool
+    tool_allowlist: tuple[str, ...] | None
+    tool_policies: ToolPolicies
+    models: tuple[str, ...]
+    daily_budget_usd: Decimal | None
+    retention_days: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +39,7 @@ class UpdateOrganizationCommand:
     principal: Principal
     organization_id: OrganizationId | None = None
     changes: OrganizationChanges = field(default_factory=OrganizationChanges)
+    limits: LimitChanges = field(default_factory=LimitChanges)
     expected_version: int | None = None
 
 
@@ -41,8 +51,11 @@ class UpdateOrganization:
     was set.
     """
 
-    def __init__(self, *, organizations: OrganizationStore, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, *, organizations: OrganizationStore, policies: PolicyChecks, clock: Clock, ids: IdSource
+    ) -> None:
         self._organizations = organizations
+        self._policies = policies
         self._clock = clock
         self._ids = ids
 
@@ -63,12 +76,13 @@ class UpdateOrganization:
                 ErrorKind.PRECONDITION,
                 f"The organization is at version {organization.version}, not {command.expected_version}.",
             )
-        changed = replace(organization, **command.changes)
+        limits = replace(organization.limits, **command.limits)
+        changed = replace(organization, limits=limits, **command.changes)
         if changed == organization:
             return organization
+        refuse_unusable(changed, self._policies)
         changed = replace(changed, version=organization.version + 1)
-        fields: JsonObject = {"name": changed.name, "mcp_enabled": changed.mcp_enabled}
-        details = {name: value for name, value in fields.items() if value != getattr(organization, name)}
+        details = _details(organization, changed)
         audit = organization_entries(
             principal,
             AuditAction.ORGANIZATION_UPDATED,
@@ -79,3 +93,23 @@ class UpdateOrganization:
         )
         await self._organizations.save(changed, expected_version=organization.version, audit=audit)
         return changed
+
+
+def refuse_unusable(organization: Organization, policies: PolicyChecks) -> None:
+    """Raises INVALID `organization_invalid` for schemas in its policies that cannot be used."""
+    wrong = policies.violations(organization.tool_policies)
+    if wrong:
+        raise invalid("organization_invalid", "The organization is not valid.", *wrong)
+
+
+def _details(before: Organization, after: Organization) -> JsonObject:
+    """The names of what was changed; the value where it is short."""
+    shown: JsonObject = {"name": after.name, "mcp_enabled": after.mcp_enabled}
+    names = [
+        field.name
+        for field in fields(before)
+        if field.name != "version" and getattr(before, field.name) != getattr(after, field.name)
+    ]
+    details: JsonObject = {name: value for name, value in shown.items() if name in names}
+    others: list[JsonValue] = [name for name in names if name not in shown]
+    return {**details, "changed": others} if others else details

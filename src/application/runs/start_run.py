@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore, ModelDirectory
+from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
@@ -47,7 +48,7 @@ class StartRunCommand:
 
 
 class StartRun:
-    """Rules: needs the role runner; the model must be the agent's or one of its fallbacks; a cost limit needs models with a price; a disabled agent starts nothing;
+    """Rules: needs the role runner; the model must be the agent's, one of its fallbacks or one of the organization's; a cost limit needs models with a price; a disabled agent starts nothing;
     the same idempotency key with the same body gives the same run, whatever became of its agent since; what happens to an unfinished run of the thread is the
     strategy's word, but a run that only waits for displayed tools is completed by the new message; a canary token of the agent in the input is replaced by its mark."""
 
@@ -56,6 +57,7 @@ class StartRun:
         *,
         runs: RunStore,
         agents: AgentStore,
+        organizations: OrganizationStore,
         models: ModelDirectory,
         prices: PriceTable,
         queue: RunQueue,
@@ -65,6 +67,7 @@ class StartRun:
     ) -> None:
         self._runs = runs
         self._agents = agents
+        self._organizations = organizations
         self._models = models
         self._prices = prices
         self._queue = queue
@@ -87,10 +90,13 @@ class StartRun:
             if earlier is not None:
                 return StartedRun(run=earlier, created=False)
         agent = await self._agent(command)
-        model = await self._model(command, agent)
+        organization = await self._organizations.get(organization_id)
+        model = await self._model(command, agent, () if organization is None else organization.models)
         limits = agent.config.limits.narrowed_by(command.limits)
+        if organization is not None:
+            limits = limits.narrowed_by(organization.limits)
         unenforceable = cost_limit_violations(
-            self._prices, limits, dict.fromkeys((model, *agent.config.fallback_models))
+            self._prices, limits.max_cost_usd, dict.fromkeys((model, *agent.config.fallback_models))
         )
         if unenforceable:
             raise invalid("limits_invalid", "A limit of the run cannot be enforced.", *unenforceable)
@@ -138,13 +144,14 @@ class StartRun:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
 
-    async def _model(self, command: StartRunCommand, agent: Agent) -> str:
+    async def _model(self, command: StartRunCommand, agent: Agent, of_organization: tuple[str, ...]) -> str:
         model = command.model or agent.config.model
-        if model not in agent.config.models:
+        if model not in agent.config.models and model not in of_organization:
             raise ServiceError(
                 "model_not_allowed",
                 ErrorKind.FORBIDDEN,
-                f"The model {model!r} is neither the agent's nor one of its fallbacks: {', '.join(agent.config.models)}.",
+                f"The model {model!r} is neither the agent's nor one of its fallbacks nor one of the organization's: "
+                f"{', '.join((*agent.config.models, *of_organization))}.",
             )
         problem = await self._models.problem_with(command.principal.organization_id, model)
         if problem is not None:

@@ -114,9 +114,12 @@ class ToolCatalog:
 
         return await self._toolset(config, scope.organization_id, run_allowlist, catalog_of)
 
-    async def listed_toolset(self, config: AgentConfig, organization_id: OrganizationId) -> Toolset:
-        """The same for somebody who only looks: what servers have listed before. No server is asked or started."""
-        return await self._toolset(config, organization_id, None, self._catalogs.stored)
+    async def listed_toolset(
+        self, config: AgentConfig, organization_id: OrganizationId, *, restricted: bool = True
+    ) -> Toolset:
+        """The same for somebody who only looks: what servers have listed before. No server is asked or started. Not
+        `restricted`, the organization's allowlist and policies are left aside."""
+        return await self._toolset(config, organization_id, None, self._catalogs.stored, restricted=restricted)
 
     async def _toolset(
         self,
@@ -124,12 +127,14 @@ class ToolCatalog:
         organization_id: OrganizationId,
         run_allowlist: Allowlist,
         catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
+        *,
+        restricted: bool = True,
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
         found = tuple(task.result() for task in tasks)
-        organization = await self._organizations.get(organization_id)
+        organization = await self._organizations.get(organization_id) if restricted else None
         rules = NO_POLICIES if organization is None else organization.tool_policies
         allowlist = None if organization is None else organization.tool_allowlist
         narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, config.tool_policies)

@@ -42,6 +42,11 @@ class Organization:
             wrong.append(Violation(path="name", message=message))
         if len(self.models) > MAX_MODELS:
             wrong.append(Violation(path="models", message=f"names more than {MAX_MODELS} models"))
+        wrong += [
+            Violation(path=f"models.{index}", message="must have the form PROVIDER:NAME, such as openai:gpt-5-mini")
+            for index, model in enumerate(self.models[:MAX_MODELS])
+            if not all(model.partition(":"))
+        ]
         if len(set(self.models)) != len(self.models):
             wrong.append(Violation(path="models", message="names a model twice"))
         if self.daily_budget_usd is not None and not self.daily_budget_usd >= 0:

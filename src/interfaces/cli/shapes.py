@@ -30,7 +30,8 @@ class Elicitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a message, of any kind: text, image, tool_use (perhaps with a question) or tool_result."""
+    """A part of a message, of any kind: text, image, tool_use (perhaps with a question, or waiting for an approval) or
+    tool_result."""
 
     type: str
     text: str = ""
@@ -39,6 +40,9 @@ class Part:
     params: dict[str, object] = field(default_factory=dict)
     malformed: str | None = None
     elicitation: Elicitation | None = None
+    approval_id: str | None = None
+    expires_at: str = ""
+    reason: str = ""
     tool_id: str = ""
     tool_name: str = ""
     result: str = ""
@@ -174,6 +178,8 @@ class Agent:
     tools: list[str] = field(default_factory=list)
     mcp_servers: list[str] = field(default_factory=list)
     tool_allowlist: list[str] | None = None
+    tool_policies: dict[str, dict[str, object]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     canary_tokens: list[Canary] = field(default_factory=list)
     limits: dict[str, int | float | None] = field(default_factory=dict)
     enabled: bool = True
@@ -333,23 +339,6 @@ class Source:
     searchable: bool = False
     problem: str | None = None
     created_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
-    """A named secret without its value."""
-
-    name: str
-    created_at: str = ""
-    updated_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rotation:
-    """A step of a key rotation."""
-
-    reencrypted: int
-    remaining: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

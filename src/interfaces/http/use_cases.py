@@ -45,6 +45,7 @@ from application.model_providers.delete_model_provider import DeleteModelProvide
 from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
+from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
@@ -67,10 +68,11 @@ from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.threads.release_thread import ReleaseThread
+from application.tools.explain_tool import ExplainTool
 from application.tools.list_tools import ListTools
-
-
 from application.usage.get_usage import GetUsage
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
     """One instance each, shared by all requests. A handler asks for one by the name of its field."""
@@ -104,6 +106,8 @@ class UseCases:
     get_mcp_server_logs: GetMcpServerLogs
 
     list_tools: ListTools
+    explain_tool: ExplainTool
+    review_tool_policies: ReviewToolPolicies
 
     create_thread: CreateThread
     get_thread: GetThread
@@ -111,13 +115,13 @@ class UseCases:
     list_messages: ListMessages
     append_message: AppendMessage
     delete_thread: DeleteThread
-    release_thread: ReleaseThread
 
     add_source: AddSource
     list_sources: ListSources
     get_source: GetSource
     read_source: ReadSource
     delete_source: DeleteSource
+    release_thread: ReleaseThread
 
     start_run: StartRun
     resume_run: ResumeRun
@@ -139,11 +143,11 @@ class UseCases:
     list_audit_events: ListAuditEvents
     export_audit_events: ExportAuditEvents
     verify_audit_chain: VerifyAuditChain
+    get_usage: GetUsage
 
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys
     revoke_api_key: RevokeApiKey
-    get_usage: GetUsage
 
     set_secret: SetSecret
     list_secrets: ListSecrets

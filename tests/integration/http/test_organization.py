@@ -16,8 +16,8 @@ async def test_an_organization_is_read_and_changed(service: Service) -> None:
     )
 
     assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
-    assert changed.json() == {**read.json(), "name": "Acme", "mcp_enabled": False, "version": 2}
-    assert (await service.call("GET", "/v1/organization")).json() == changed.json()
+    assert changed.json() == {**read.json(), "name": "Acme", "mcp_enabled": False, "version": 2, "warnings": []}
+    assert {**(await service.call("GET", "/v1/organization")).json(), "warnings": []} == changed.json()
     theirs = (await service.call("GET", "/v1/organization", token=OTHER_ADMIN)).json()
     assert (theirs["id"] == ORG, theirs["mcp_enabled"], theirs["name"] == "Acme") == (False, True, False)
     stale = await service.call("PATCH", "/v1/organization", json={"name": "x"}, headers={"If-Match": '"1"'})
@@ -34,7 +34,24 @@ async def test_what_was_set_is_audited_and_a_change_of_nothing_is_not(service: S
 @pytest.mark.parametrize(
     ("body", "code", "paths"),
     [
-        ({"limits": {}}, "body_invalid", ["limits"]),
+        ({"limit": {}}, "body_invalid", ["limit"]),
+        ({"limits": {"max_turns": 0}}, "body_invalid", ["limits.max_turns"]),
+        ({"limits": None}, "body_invalid", ["limits"]),
+        ({"models": ["gpt"]}, "organization_invalid", ["models.0"]),
+        ({"retention_days": 0}, "body_invalid", ["retention_days"]),
+        ({"tool_policies": {"a b": {}}}, "tool_policy_invalid", ["tool_policies.a b"]),
+        ({"tool_policies": {"x": {"decision": "maybe"}}}, "body_invalid", ["tool_policies.x.decision"]),
+        ({"tool_policies": {"x": {"max_calls": -1}}}, "body_invalid", ["tool_policies.x.max_calls"]),
+        (
+            {"tool_policies": {"x": {"allowed_params": ["a"], "denied_params": ["a"]}}},
+            "tool_policy_invalid",
+            ["tool_policies.x.denied_params"],
+        ),
+        (
+            {"tool_policies": {"x": {"arguments_schema": {"type": "objekt"}}}},
+            "organization_invalid",
+            ["tool_policies.x.arguments_schema"],
+        ),
         ({"mcp_enabled": "no"}, "body_invalid", ["mcp_enabled"]),
         ({"mcp_enabled": None}, "body_invalid", ["mcp_enabled"]),
         ({"name": "  "}, "organization_invalid", ["name"]),

@@ -7,10 +7,10 @@ from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
 from application.agents.update_agent import UpdateAgent
-from application.audit.export_audit_events import ExportAuditEvents
 from application.approvals.check_decisions import CheckDecisions
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.list_approvals import ListApprovals
+from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
@@ -53,6 +53,8 @@ from application.model_providers.delete_model_provider import DeleteModelProvide
 from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
+from application.policy.policy_checks import PolicyChecks
+from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.ports import RunQueue
@@ -78,13 +80,15 @@ from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.threads.release_thread import ReleaseThread
 from application.tools.check_tool_call import CheckToolCall
+from application.tools.explain_tool import ExplainTool
+from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.tool_catalog import ToolCatalog
+from application.usage.get_usage import GetUsage
 from domain.ids import OrganizationId
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
-from application.usage.get_usage import GetUsage
 from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import GivenSealKeys, InMemoryAuditChain
@@ -97,19 +101,19 @@ from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.model_providers import InMemoryModelProviderStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
+from infrastructure.memory.plain_text_extractor import PlainTextExtractor
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
 from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
+from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
-from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.secrets import SecretBox
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
@@ -147,17 +151,17 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         source_search=InMemorySourceSearch(state),
         model_providers=InMemoryModelProviderStore(state),
         runs=InMemoryRunStore(state, wakeups),
+        unfinished_runs=InMemoryUnfinishedRuns(state),
         approvals=InMemoryApprovalStore(state),
         timers=InMemoryTimerStore(state),
-        unfinished_runs=InMemoryUnfinishedRuns(state),
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
+        usage=(usage := InMemoryUsageStore(state)),
+        reservations=usage,
         wakeups=wakeups,
     )
 
 
-        usage=(usage := InMemoryUsageStore(state)),
-        reservations=usage,
 def use_cases(
     stores: Stores,
     queue: RunQueue,
@@ -184,7 +188,11 @@ def use_cases(
         switch=switch,
         organizations=stores.organizations,
     )
-    checks = AgentChecks(models=known_models, prices=prices, native_tools=catalog, servers=stores.servers)
+    policies = PolicyChecks(schemas=JsonSchemaValidator())
+    known_tools = KnownTools(catalog=catalog, servers=stores.servers)
+    checks = AgentChecks(
+        models=known_models, prices=prices, native_tools=catalog, servers=stores.servers, policies=policies
+    )
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
     cancel_run = CancelRun(
         runs=runs, agents=agents, queue=queue, connections=connections, tracer=RecordingTracer(), clock=clock
@@ -208,6 +216,7 @@ def use_cases(
             catalog=catalog,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
         ),
+        agents=agents,
         schemas=JsonSchemaValidator(),
         box=SecretBox([BOX_KEY]),
         clock=clock,
@@ -260,6 +269,10 @@ def use_cases(
         get_mcp_server_tools=GetMcpServerTools(servers=servers, catalogs=stores.catalogs),
         get_mcp_server_status=GetMcpServerStatus(servers=servers, statuses=statuses),
         get_mcp_server_logs=GetMcpServerLogs(servers=servers, connections=connections, installer=installer),
+        explain_tool=ExplainTool(
+            catalog=catalog, known_tools=known_tools, agents=agents, organizations=stores.organizations
+        ),
+        review_tool_policies=ReviewToolPolicies(known_tools=known_tools),
         list_tools=ListTools(
             catalog=catalog,
             agents=agents,
@@ -274,15 +287,16 @@ def use_cases(
         list_messages=ListMessages(threads=threads),
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
         delete_thread=DeleteThread(threads=threads),
-        release_thread=ReleaseThread(threads=threads, queue=queue, clock=clock, ids=ids),
         add_source=AddSource(store=store_source, clock=clock, ids=ids),
         list_sources=ListSources(sources=stores.sources, threads=threads),
         get_source=GetSource(sources=stores.sources),
         read_source=ReadSource(sources=stores.sources),
         delete_source=DeleteSource(sources=stores.sources, clock=clock, ids=ids),
+        release_thread=ReleaseThread(threads=threads, queue=queue, clock=clock, ids=ids),
         start_run=StartRun(
             runs=runs,
             agents=agents,
+            organizations=stores.organizations,
             models=known_models,
             prices=prices,
             queue=queue,
@@ -309,8 +323,12 @@ def use_cases(
         get_run_messages=GetRunMessages(runs=runs),
         get_run_events=GetRunEvents(runs=runs),
         get_organization=GetOrganization(organizations=stores.organizations),
-        update_organization=UpdateOrganization(organizations=stores.organizations, clock=clock, ids=ids),
-        create_organization=CreateOrganization(organizations=stores.organizations, clock=clock, ids=ids),
+        update_organization=UpdateOrganization(
+            organizations=stores.organizations, policies=policies, clock=clock, ids=ids
+        ),
+        create_organization=CreateOrganization(
+            organizations=stores.organizations, policies=policies, clock=clock, ids=ids
+        ),
         list_organizations=ListOrganizations(organizations=stores.organizations),
         list_audit_events=ListAuditEvents(audit_log=stores.audit),
         export_audit_events=ExportAuditEvents(chain=stores.audit_chain),
@@ -321,6 +339,7 @@ def use_cases(
             keys=GivenSealKeys(SEAL_KEY),
             clock=clock,
         ),
+        get_usage=GetUsage(reports=stores.usage),
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
         list_api_keys=ListApiKeys(identities=stores.identity, uses=uses),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),
@@ -338,7 +357,6 @@ def use_cases(
         delete_secret=DeleteSecret(secrets=stores.secrets, clock=clock, ids=ids),
         rotate_secret_key=RotateSecretKey(
             vault=vault or InMemorySecretVault(stale=300),
-        get_usage=GetUsage(reports=stores.usage),
             key_ring=GivenKeyRing(),
             audit_log=stores.audit,
             clock=clock,

@@ -28,6 +28,8 @@ def apply(
         result = await apply_agent(api, wanted)
         agent = read_as(Agent, result.agent)
         session.terminal.note(f"{agent.name} ({agent.id}): {_said(result.done, agent.version)}.")
+        for warning in agent.warnings:
+            session.terminal.note(f"Warning: {warning}.")
         if as_json:
             session.terminal.json(result.agent)
 
@@ -106,6 +108,7 @@ def _show(terminal: Terminal, agent: Agent) -> None:
             "servers": ", ".join(agent.mcp_servers),
             "canaries": ", ".join(token.id for token in agent.canary_tokens),
             "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",
+            "policies": short_json(dict(agent.tool_policies), 1_000) if agent.tool_policies else "",
             "limits": short_json(limits, 200) if limits else "",
         }
     )

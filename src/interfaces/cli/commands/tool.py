@@ -1,4 +1,4 @@
-"""`dragoman tool`: what tools there are."""
+"""`dragoman tool`: what tools there are, and why their calls are allowed or not."""
 
 from typing import Annotated
 
@@ -6,17 +6,21 @@ import typer
 
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import ListedTool, entries_of
-from interfaces.cli.terminal import one_line
+from interfaces.cli.shapes import ListedTool, entries_of, read_as
+from interfaces.cli.terminal import Terminal, one_line, short_json
+from interfaces.cli.tool_shapes import ExplainedLayer, ExplainedTool
 
 _DESCRIPTION_LIMIT = 80
+_RULE_LIMIT = 200
 
-tool_app = typer.Typer(help="List tools.", no_args_is_help=True, epilog="Example: dragoman tool list --agent guide")
+tool_app = typer.Typer(
+    help="List and explain tools.", no_args_is_help=True, epilog="Example: dragoman tool list --agent guide"
+)
 
 
 @tool_app.callback()
 def _tools() -> None:
-    """List tools."""
+    """List and explain tools."""
 
 
 @tool_app.command("list", epilog="Example: dragoman tool list --agent guide")
@@ -51,3 +55,40 @@ def list_tools(
         )
 
     session.perform(show)
+
+
+@tool_app.command("explain", epilog="Example: dragoman tool explain mcp__git__git_commit --agent guide")
+def explain_tool(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool, as models call it.")],
+    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="Whose calls, by id or name.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Say why an agent's tool is allowed, asked for, blocked or hidden."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("tools", name, "explain"), {"agent": agent})
+        if as_json:
+            session.terminal.json(document)
+            return
+        _show(session.terminal, read_as(ExplainedTool, document))
+
+    session.perform(show)
+
+
+def _show(terminal: Terminal, tool: ExplainedTool) -> None:
+    terminal.line(f"{tool.name}: {tool.standing.replace('_', ' ')} for {tool.agent} (version {tool.agent_version})")
+    for reason in tool.reasons:
+        terminal.line(f"  {reason}")
+    terminal.table(
+        ("layer", "allowlist", "rule", "says"),
+        [row for layer in tool.layers for row in _rows(layer)],
+        empty="No layer says anything.",
+    )
+
+
+def _rows(layer: ExplainedLayer) -> list[tuple[str, str, str, str]]:
+    allowlist = {None: "none", True: "has it", False: "lacks it"}[layer.in_allowlist]
+    rules = [(pattern, short_json(rule, _RULE_LIMIT)) for pattern, rule in layer.rules.items()] or [("none", "")]
+    return [(layer.layer, allowlist, pattern, said) for pattern, said in rules]

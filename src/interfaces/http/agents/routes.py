@@ -11,9 +11,10 @@ from application.agents.get_agent import GetAgent, GetAgentCommand
 from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
 from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
+from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
-from interfaces.http.agents.views import AgentPage, AgentView, agent_view
+from interfaces.http.agents.views import AgentPage, AgentView, SavedAgentView, agent_view
 from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.paths import AgentPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
@@ -25,14 +26,18 @@ TAGS = ["agents"]
 
 @post("/agents", tags=TAGS, summary="Create an agent", responses=documented(403, 409, 413))
 async def create_agent(
-    request: ApiRequest, data: JSONBody[CreateAgentBody], create_agent: NamedDependency[CreateAgent]
-) -> Response[AgentView]:
+    request: ApiRequest,
+    data: JSONBody[CreateAgentBody],
+    create_agent: NamedDependency[CreateAgent],
+    review_tool_policies: NamedDependency[ReviewToolPolicies],
+) -> Response[SavedAgentView]:
     """Needs the role admin. Models, native tools and MCP servers named must exist."""
-    agent = await create_agent.execute(CreateAgentCommand(
-        principal=request.principal, settings=data.to_settings(), canary_tokens=data.to_canaries()
-    ))
+    agent = await create_agent.execute(
+        CreateAgentCommand(principal=request.principal, settings=data.to_settings(), canary_tokens=data.to_canaries())
+    )
     headers = {"Location": f"/v1/agents/{agent.id}", **etag(agent.version)}
-    return Response(agent_view(agent), headers=headers)
+    warnings = await review_tool_policies.execute(ReviewToolPoliciesCommand(principal=request.principal, saved=agent))
+    return Response({**agent_view(agent), "warnings": list(warnings)}, headers=headers)
 
 
 @get("/agents", tags=TAGS, summary="List agents", responses=documented())
@@ -61,12 +66,14 @@ async def get_agent(request: ApiRequest, agent: AgentPath, get_agent: NamedDepen
 
 @patch("/agents/{agent:str}", tags=TAGS, summary="Change an agent", responses=documented(403, 404, 409, 412, 413))
 async def update_agent(
+    *,
     request: ApiRequest,
     agent: AgentPath,
     data: JSONBody[UpdateAgentBody],
     update_agent: NamedDependency[UpdateAgent],
+    review_tool_policies: NamedDependency[ReviewToolPolicies],
     if_match: IfMatch = None,
-) -> Response[AgentView]:
+) -> Response[SavedAgentView]:
     """Needs the role admin. Makes a new version, which the next run uses."""
     changed = await update_agent.execute(
         UpdateAgentCommand(
@@ -78,7 +85,8 @@ async def update_agent(
             expected_version=expected_version(if_match),
         )
     )
-    return Response(agent_view(changed), headers=etag(changed.version))
+    warnings = await review_tool_policies.execute(ReviewToolPoliciesCommand(principal=request.principal, saved=changed))
+    return Response({**agent_view(changed), "warnings": list(warnings)}, headers=etag(changed.version))
 
 
 @delete("/agents/{agent:str}", tags=TAGS, summary="Delete an agent", responses=documented(403, 404, 409))

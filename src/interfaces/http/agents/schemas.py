@@ -10,13 +10,14 @@ from application.agents.canary_settings import GivenCanary
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from interfaces.http.bodies import Body, Name, Patch, Strings
+from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 _MAX_INSTRUCTIONS = 500_000
 _DAY_S = 86_400
-_EXAMPLE: JsonObject = {
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
 _BUDGET = "What runs of the agent may cost together on a UTC day. Needs models with a known price."
 _POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
+_EXAMPLE: JsonObject = {
     "name": "repository-guide",
     "model": "openai:gpt-5-mini",
     "instructions": "Answer questions about the repository. Look before you answer.",
@@ -76,7 +77,8 @@ def _given(tokens: tuple[str | CanaryTokenBody, ...]) -> tuple[GivenCanary, ...]
 
 
 class CreateAgentBody(Body):
-    """An agent. `tool_allowlist` holds tool names or globs: absent allows all that is listed, `[]` nothing."""
+    """An agent. `tool_allowlist` holds tool names or globs: absent leaves it to the organization's, `[]`
+    allows nothing."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
@@ -87,11 +89,12 @@ class CreateAgentBody(Body):
     tools: Strings = Field(default=(), description="Native tools, by type.")
     mcp_servers: Strings = Field(default=(), description="MCP servers, by slug.")
     tool_allowlist: Strings | None = Field(default=None, examples=[["code_execution", "mcp__git__*"]])
+    tool_policies: PoliciesBody = Field(default={}, description="Rules by tool name or glob.", examples=[_POLICIES])
     limits: LimitsBody = LimitsBody()
+    daily_budget_usd: DailyBudget = Field(default=None, description=_BUDGET)
     canary_tokens: CanaryTokens = Field(default=(), description=_CANARIES, repr=False)
     enabled: bool = True
 
-    daily_budget_usd: DailyBudget = Field(default=None, description=_BUDGET)
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         """The tokens as they were given."""
         return _given(self.canary_tokens)
@@ -106,12 +109,13 @@ class CreateAgentBody(Body):
             tools=self.tools,
             mcp_servers=self.mcp_servers,
             tool_allowlist=self.tool_allowlist,
+            tool_policies=policies_of(self.tool_policies),
             limits=self.limits.to_settings(),
+            daily_budget_usd=self.daily_budget_usd,
             enabled=self.enabled,
         )
 
 
-            daily_budget_usd=self.daily_budget_usd,
 class UpdateAgentBody(Patch):
     """Changes to an agent; every one makes a new version. Absent fields stay, limits are merged one by one."""
 
@@ -125,20 +129,24 @@ class UpdateAgentBody(Patch):
     tools: Strings | None = None
     mcp_servers: Strings | None = None
     tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
+    tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
     limits: LimitsBody | None = None
+    daily_budget_usd: DailyBudget = Field(default=None, description="null takes the budget away.")
     canary_tokens: CanaryTokens | None = Field(
         default=None, description=_CANARIES + " Replaces all of them.", repr=False
     )
     enabled: bool | None = None
 
-    daily_budget_usd: DailyBudget = Field(default=None, description="null takes the budget away.")
     def to_canaries(self) -> tuple[GivenCanary, ...] | None:
         """The tokens as they were given; None leaves the agent's."""
         return None if self.canary_tokens is None else _given(self.canary_tokens)
 
     def to_changes(self) -> AgentChanges:
         """The fields named, apart from limits. Raises INVALID."""
-        return cast(AgentChanges, self.changes(without=frozenset({"canary_tokens", "limits"})))
+        changes = cast(AgentChanges, self.changes(without=frozenset({"canary_tokens", "limits", "tool_policies"})))
+        if self.tool_policies is not None:
+            changes["tool_policies"] = policies_of(self.tool_policies)
+        return changes
 
     def to_limit_changes(self) -> LimitChanges:
         """The limits named."""

@@ -5,6 +5,7 @@ from typing import TypedDict
 from domain.agents.agent import Agent
 from domain.runs.limits import LimitSettings
 from domain.threads.message_json import timestamp
+from interfaces.http.tool_policies import ToolRuleView, policies_view
 
 
 class LimitsView(TypedDict):
@@ -38,13 +39,20 @@ class AgentView(TypedDict):
     tools: list[str]
     mcp_servers: list[str]
     tool_allowlist: list[str] | None
+    tool_policies: dict[str, ToolRuleView]
     limits: LimitsView
+    daily_budget_usd: float | None
     canary_tokens: list[CanaryView]
     enabled: bool
-    daily_budget_usd: float | None
     version: int
     created_at: str
     updated_at: str
+
+
+class SavedAgentView(AgentView):
+    """An agent as it was saved; `warnings` say which of its policies fit no tool."""
+
+    warnings: list[str]
 
 
 class AgentPage(TypedDict):
@@ -80,11 +88,12 @@ def agent_view(agent: Agent) -> AgentView:
         "tools": [kind.value for kind in config.tools],
         "mcp_servers": list(config.mcp_servers),
         "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
+        "tool_policies": policies_view(config.tool_policies),
         "limits": limits_view(config.limits),
+        "daily_budget_usd": None if config.daily_budget_usd is None else float(config.daily_budget_usd),
         "canary_tokens": [{"id": token.id, "per_run": token.per_run} for token in config.canary_tokens],
         "enabled": config.enabled,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),
     }
-        "daily_budget_usd": None if config.daily_budget_usd is None else float(config.daily_budget_usd),

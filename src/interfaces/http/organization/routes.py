@@ -7,8 +7,9 @@ from litestar.params import JSONBody
 
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
+from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from interfaces.http.organization.schemas import UpdateOrganizationBody
-from interfaces.http.organization.views import OrganizationView, organization_view
+from interfaces.http.organization.views import OrganizationView, SavedOrganizationView, organization_view
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -30,15 +31,21 @@ async def update_organization(
     request: ApiRequest,
     data: JSONBody[UpdateOrganizationBody],
     update_organization: NamedDependency[UpdateOrganization],
+    review_tool_policies: NamedDependency[ReviewToolPolicies],
     if_match: IfMatch = None,
-) -> Response[OrganizationView]:
+) -> Response[SavedOrganizationView]:
     """Needs the role admin. What is set holds at once, in runs under way too."""
     changed = await update_organization.execute(
         UpdateOrganizationCommand(
-            principal=request.principal, changes=data.to_changes(), expected_version=expected_version(if_match)
+            principal=request.principal,
+            changes=data.to_changes(),
+            limits=data.to_limit_changes(),
+            expected_version=expected_version(if_match),
         )
     )
-    return Response(organization_view(changed), headers=etag(changed.version))
+    command = ReviewToolPoliciesCommand(principal=request.principal, saved=changed)
+    warnings = await review_tool_policies.execute(command)
+    return Response({**organization_view(changed), "warnings": list(warnings)}, headers=etag(changed.version))
 
 
 def organization_routes() -> list[HTTPRouteHandler]:

@@ -1,23 +1,55 @@
 """Body of the organization route."""
 
-from typing import ClassVar, cast
+from decimal import Decimal
+from typing import Annotated, ClassVar, cast
 
+from pydantic import Field
+
+from application.agents.agent_settings import LimitChanges
 from application.identity.update_organization import OrganizationChanges
+from domain.identity.organization import MAX_RETENTION_DAYS
 from domain.json_value import JsonObject
-from interfaces.http.bodies import Patch
+from domain.runs.limits import LimitSettings
+from interfaces.http.agents.schemas import LimitsBody
+from interfaces.http.bodies import Patch, Strings
+from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 
 class UpdateOrganizationBody(Patch):
-    """Changes to the organization; absent fields stay. `mcp_enabled` switches every MCP server off or on, at once."""
+    """Changes to the organization; absent fields stay, limits are merged one by one. `mcp_enabled` switches every MCP
+    server off or on, at once. Allowlist, policies and limits hold for all agents, whatever those say."""
 
-    examples: ClassVar[tuple[JsonObject, ...]] = ({"mcp_enabled": False},)
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"mcp_enabled": False},
+        {"tool_policies": {"mcp__*__delete_*": {"decision": "deny"}}, "limits": {"max_cost_usd": 2}},
+    )
+    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd", "retention_days"})
 
     name: str | None = None
     mcp_enabled: bool | None = None
+    tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
+    tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
+    models: Strings | None = Field(default=None, description="Runs may ask for these besides their agent's.")
+    limits: LimitsBody | None = None
+    daily_budget_usd: Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None = Field(
+        default=None, description="What all runs may cost together on a UTC day. null takes the budget away."
+    )
+    retention_days: int | None = Field(default=None, gt=0, le=MAX_RETENTION_DAYS, description="null keeps everything.")
 
     def to_changes(self) -> OrganizationChanges:
-        """The fields named. Raises INVALID."""
-        return cast(OrganizationChanges, self.changes())
+        """The fields named, apart from limits. Raises INVALID."""
+        changes = cast(OrganizationChanges, self.changes(without=frozenset({"limits", "tool_policies"})))
+        if self.tool_policies is not None:
+            changes["tool_policies"] = policies_of(self.tool_policies)
+        return changes
+
+    def to_limit_changes(self) -> LimitChanges:
+        """The limits named."""
+        return cast(LimitChanges, {} if self.limits is None else self.limits.model_dump(exclude_unset=True))
+
+    def to_limits(self) -> LimitSettings:
+        """The limits of something new."""
+        return LimitSettings() if self.limits is None else self.limits.to_settings()
 
 
 class CreateOrganizationBody(UpdateOrganizationBody):

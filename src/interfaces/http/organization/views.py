@@ -5,7 +5,9 @@ from typing import TypedDict
 from application.identity.create_organization import CreatedOrganization
 from domain.identity.organization import Organization
 from domain.threads.message_json import timestamp
+from interfaces.http.agents.views import LimitsView, limits_view
 from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
+from interfaces.http.tool_policies import ToolRuleView, policies_view
 
 
 class OrganizationView(TypedDict):
@@ -14,8 +16,20 @@ class OrganizationView(TypedDict):
     id: str
     name: str
     mcp_enabled: bool
+    tool_allowlist: list[str] | None
+    tool_policies: dict[str, ToolRuleView]
+    models: list[str]
+    limits: LimitsView
+    daily_budget_usd: float | None
+    retention_days: int | None
     version: int
     created_at: str
+
+
+class SavedOrganizationView(OrganizationView):
+    """An organization as it was saved; `warnings` say which of its policies fit no tool."""
+
+    warnings: list[str]
 
 
 class CreatedOrganizationView(OrganizationView):
@@ -37,6 +51,12 @@ def organization_view(organization: Organization) -> OrganizationView:
         "id": organization.id,
         "name": organization.name,
         "mcp_enabled": organization.mcp_enabled,
+        "tool_allowlist": None if organization.tool_allowlist is None else list(organization.tool_allowlist),
+        "tool_policies": policies_view(organization.tool_policies),
+        "models": list(organization.models),
+        "limits": limits_view(organization.limits),
+        "daily_budget_usd": None if organization.daily_budget_usd is None else float(organization.daily_budget_usd),
+        "retention_days": organization.retention_days,
         "version": organization.version,
         "created_at": timestamp(organization.created_at),
     }

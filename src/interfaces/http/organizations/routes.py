@@ -9,6 +9,7 @@ from application.identity.create_organization import CreateOrganization, CreateO
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
+from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import OrganizationId
 from interfaces.http.organization.schemas import CreateOrganizationBody, UpdateOrganizationBody
@@ -16,6 +17,7 @@ from interfaces.http.organization.views import (
     CreatedOrganizationView,
     OrganizationPage,
     OrganizationView,
+    SavedOrganizationView,
     created_organization_view,
     organization_view,
 )
@@ -36,7 +38,9 @@ async def create_organization(
 ) -> CreatedOrganizationView:
     """Needs a platform key. The token of its first admin key is shown this once."""
     settings = data.to_changes()
-    command = CreateOrganizationCommand(principal=request.principal, name=data.name, settings=settings)
+    command = CreateOrganizationCommand(
+        principal=request.principal, name=data.name, settings=settings, limits=data.to_limits()
+    )
     return created_organization_view(await create_organization.execute(command))
 
 
@@ -75,22 +79,27 @@ async def get_any_organization(
     responses=documented(403, 404, 412, 413),
 )
 async def update_any_organization(
+    *,
     request: ApiRequest,
     organization_id: OrganizationPath,
     data: JSONBody[UpdateOrganizationBody],
     update_organization: NamedDependency[UpdateOrganization],
+    review_tool_policies: NamedDependency[ReviewToolPolicies],
     if_match: IfMatch = None,
-) -> Response[OrganizationView]:
+) -> Response[SavedOrganizationView]:
     """Needs a platform key. What is set holds at once, in runs under way too."""
     changed = await update_organization.execute(
         UpdateOrganizationCommand(
             principal=request.principal,
             organization_id=OrganizationId(organization_id),
             changes=data.to_changes(),
+            limits=data.to_limit_changes(),
             expected_version=expected_version(if_match),
         )
     )
-    return Response(organization_view(changed), headers=etag(changed.version))
+    command = ReviewToolPoliciesCommand(principal=request.principal, saved=changed)
+    warnings = await review_tool_policies.execute(command)
+    return Response({**organization_view(changed), "warnings": list(warnings)}, headers=etag(changed.version))
 
 
 def organizations_routes() -> list[HTTPRouteHandler]:

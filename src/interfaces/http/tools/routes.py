@@ -1,4 +1,4 @@
-"""Route of tools."""
+"""Routes of tools."""
 
 from typing import Annotated
 
@@ -7,10 +7,12 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
+from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from application.tools.list_tools import ListTools, ListToolsCommand
+from interfaces.http.paths import ToolNamePath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
-from interfaces.http.tools.views import ToolsView, tool_view
+from interfaces.http.tools.views import ExplanationView, ToolsView, explanation_view, tool_view
 
 TAGS = ["tools"]
 
@@ -26,6 +28,20 @@ async def list_tools(
     return {"data": [tool_view(listing) for listing in listings], "next_cursor": None}
 
 
+@get(
+    "/tools/{name:str}/explain", tags=TAGS, summary="Explain what becomes of a tool's calls", responses=documented(404)
+)
+async def explain_tool(
+    request: ApiRequest,
+    name: ToolNamePath,
+    explain_tool: NamedDependency[ExplainTool],
+    agent: Annotated[str, QueryParameter(description="The agent that would call it, by id or name.")],
+) -> ExplanationView:
+    """Why it is allowed, asked for, blocked or hidden: what each layer says, and what holds in the end."""
+    command = ExplainToolCommand(principal=request.principal, name=name, agent=agent)
+    return explanation_view(await explain_tool.execute(command))
+
+
 def tools_routes() -> list[HTTPRouteHandler]:
-    """The route of tools."""
-    return [list_tools]
+    """The routes of tools."""
+    return [list_tools, explain_tool]

@@ -14,6 +14,7 @@ from application.agents.get_agent import GetAgent, GetAgentCommand
 from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
 from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
+from application.policy.policy_checks import PolicyChecks
 from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
@@ -28,6 +29,7 @@ from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
+from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import OTHER_ORG, RUN, a_new_run, a_run, a_server, a_thread, an_audit_event
 from tests.unit.application.actors import a_principal, a_stranger
 
@@ -74,6 +76,7 @@ class Agents:
             prices=self.prices,
             native_tools=SomeNativeTools(),
             servers=InMemoryMcpServerStore(self.state),
+            policies=PolicyChecks(schemas=JsonSchemaValidator()),
         )
         clock, ids = StepClock(), SequentialIds()
         self.create = CreateAgent(agents=store, checks=checks, clock=clock, ids=ids)

@@ -8,6 +8,7 @@ from application.identity.create_organization import CreateOrganization, CreateO
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
+from application.policy.policy_checks import PolicyChecks
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import hash_token
@@ -15,6 +16,7 @@ from domain.identity.role import Role
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
+from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, an_organization
 from tests.unit.application.actors import a_principal
 
@@ -30,10 +32,14 @@ class House:
         store, clock, ids = InMemoryOrganizationStore(self.state), StepClock(), SequentialIds()
         for _ in range(9):
             ids.new("past_the_ids_of_the_builders")
-        self.create = CreateOrganization(organizations=store, clock=clock, ids=ids)
+        self.create = CreateOrganization(
+            organizations=store, policies=PolicyChecks(schemas=JsonSchemaValidator()), clock=clock, ids=ids
+        )
         self.list = ListOrganizations(organizations=store)
         self.get = GetOrganization(organizations=store)
-        self.update = UpdateOrganization(organizations=store, clock=clock, ids=ids)
+        self.update = UpdateOrganization(
+            organizations=store, policies=PolicyChecks(schemas=JsonSchemaValidator()), clock=clock, ids=ids
+        )
 
     def trail_of(self, organization_id: str) -> list[tuple[str, str]]:
         """Actions and actors."""

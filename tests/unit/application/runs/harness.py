@@ -158,6 +158,7 @@ class RunHarness:
         self.prices = FlatPrices()
         self.tracer = RecordingTracer()
         self.schemas = JsonSchemaValidator()
+        self.check = CheckToolCall(schemas=self.schemas)
         self.box = SecretBox(["a key of the tests"])
         self.call_settings = call_settings or CallToolsSettings()
         self.agents = InMemoryAgentStore(self.state)
@@ -166,9 +167,9 @@ class RunHarness:
         self.runs = InMemoryRunStore(self.state, self.wakeups)
         self.leases = InMemoryRunLeases(self.state, self.wakeups)
         self.journal = InMemoryRunJournal(self.state, self.wakeups)
-        self.connections = InMemoryMcpConnections(servers)
         self.organizations = InMemoryOrganizationStore(self.state)
         self.usage = InMemoryUsageStore(self.state)
+        self.connections = InMemoryMcpConnections(servers)
         self.server_catalogs = ServerCatalogs(
             catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
         )
@@ -209,6 +210,7 @@ class RunHarness:
             decisions=CheckDecisions(
                 approvals=self.approvals, agents=self.agents, catalog=self.catalog, check=self.check
             ),
+            agents=self.agents,
             schemas=self.schemas,
             box=self.box,
             clock=self.clock,
@@ -281,6 +283,7 @@ class RunHarness:
         use_case = StartRun(
             runs=self.runs,
             agents=self.agents,
+            organizations=self.organizations,
             models=AllModels(),
             prices=self.prices,
             queue=self.queue,

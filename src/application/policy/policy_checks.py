@@ -1,0 +1,29 @@
+"""Checking what policies refer to: the JSON Schemas they hold arguments against."""
+
+from application.tools.ports import SchemaValidator
+from domain.errors import ServiceError, Violation
+from domain.json_value import JsonObject
+from domain.policy.rules import ToolPolicies
+
+
+class PolicyChecks:
+    """A schema that cannot be used would block every call, so that it is refused when it is saved."""
+
+    def __init__(self, *, schemas: SchemaValidator) -> None:
+        self._schemas = schemas
+
+    def violations(self, policies: ToolPolicies) -> list[Violation]:
+        """One for each schema that cannot be used."""
+        wrong = []
+        for pattern, rule in policies.rules:
+            problem = None if rule.arguments_schema is None else self._problem(rule.arguments_schema)
+            if problem is not None:
+                wrong.append(Violation(path=f"tool_policies.{pattern}.arguments_schema", message=problem))
+        return wrong
+
+    def _problem(self, schema: JsonObject) -> str | None:
+        try:
+            self._schemas.violations(schema, {})
+        except ServiceError as error:
+            return error.detail
+        return None

@@ -1,0 +1,67 @@
+"""ReviewToolPolicies: what a saved policy names that is not there, with the nearest match."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from application.tools.known_tools import KnownTools
+from domain.agents.agent import Agent
+from domain.identity.api_key import Principal
+from domain.identity.organization import Organization
+from domain.identity.role import Role
+from domain.policy.selection import literal_prefix
+
+MAX_WARNINGS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewToolPoliciesCommand:
+    """The agent or organization as it was saved."""
+
+    principal: Principal
+    saved: Agent | Organization
+
+
+class ReviewToolPolicies:
+    """An entry of `tool_policies` or `tool_allowlist` that fits no tool is kept, since the tool may come, and warned
+    about; not where tools of a server that it may mean are not known yet. No server is asked."""
+
+    def __init__(self, *, known_tools: KnownTools) -> None:
+        self._known_tools = known_tools
+
+    async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
+        """One sentence for each entry that fits nothing, at most fifty. Another organization's tools are not looked at."""
+        principal, saved = command.principal, command.saved
+        principal.require(Role.ADMIN)
+        of = saved.organization_id if isinstance(saved, Agent) else saved.id
+        if of != principal.organization_id:
+            return ()
+        if isinstance(saved, Agent):
+            whose, policies, allowlist = "of this agent", saved.config.tool_policies, saved.config.tool_allowlist
+        else:
+            whose, policies, allowlist = "of this organization", saved.tool_policies, saved.tool_allowlist
+        named = [("tool_policies", pattern) for pattern, _ in policies.rules]
+        named += [("tool_allowlist", entry) for entry in allowlist or ()]
+        if not named:
+            return ()
+        if isinstance(saved, Agent):
+            known = await self._known_tools.of_agent(saved.organization_id, saved.config)
+        else:
+            known = await self._known_tools.of_organization(saved.id)
+        unknown = tuple(f"mcp__{server.slug}__" for server in known.servers if server.unavailable is not None)
+        names = sorted(tool.name for tool in known.tools)
+        return tuple(
+            f"{field}.{pattern}: no tool {whose} has that name{_nearest(pattern, names)}"
+            for field, pattern in named
+            if not _may_mean(pattern, unknown) and not any(fnmatchcase(name, pattern) for name in names)
+        )[:MAX_WARNINGS]
+
+
+def _may_mean(pattern: str, prefixes: tuple[str, ...]) -> bool:
+    literal = literal_prefix(pattern)
+    return any(literal.startswith(prefix) or prefix.startswith(literal) for prefix in prefixes)
+
+
+def _nearest(pattern: str, names: list[str]) -> str:
+    near = get_close_matches(pattern, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

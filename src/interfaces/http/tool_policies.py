@@ -1,0 +1,99 @@
+"""Tool policies in bodies and answers; agents and organizations share them."""
+
+from typing import Annotated, TypedDict, cast
+
+from pydantic import Field
+
+from domain.errors import ServiceError, Violation, invalid
+from domain.policy.rule_json import policies_to_json
+from domain.policy.rules import (
+    MAX_APPROVAL_TTL_S,
+    MAX_COUNT,
+    MAX_PARAMS,
+    MAX_RESULT_BYTES,
+    MAX_RULES,
+    MAX_TIMEOUT_S,
+    OnBlock,
+    ToolPolicies,
+    ToolRule,
+    Verdict,
+)
+from interfaces.http.bodies import Body
+
+_Decision = Annotated[Verdict, Field(strict=False)]
+_OnBlock = Annotated[OnBlock, Field(strict=False)]
+_Params = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(strict=False, max_length=MAX_PARAMS)]
+
+
+class ToolRuleBody(Body):
+    """A rule for tools; what is absent or null is left to the other layers."""
+
+    decision: _Decision | None = None
+    on_block: _OnBlock | None = Field(default=None, description="What a blocked call does to its run.")
+    allowed_params: _Params | None = Field(default=None, description="Absent: any; `[]`: none.")
+    denied_params: _Params | None = Field(default=None, description="Goes before `allowed_params`.")
+    arguments_schema: dict[str, object] | None = Field(default=None, description="A JSON Schema arguments have to fit.")
+    max_results: int | None = Field(default=None, gt=0, le=MAX_COUNT)
+    max_calls: int | None = Field(default=None, gt=0, le=MAX_COUNT, description="Of one tool in one run.")
+    max_result_bytes: int | None = Field(default=None, gt=0, le=MAX_RESULT_BYTES, description="65536 by default.")
+    idempotent: bool | None = Field(default=None, description="Whether a call may be sent again after a crash.")
+    timeout_s: float | None = Field(default=None, gt=0, le=MAX_TIMEOUT_S)
+    approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S, description="A day by default.")
+    allow_self_approval: bool | None = None
+    overridable: bool = Field(default=False, description="In rules of organizations: agents may replace what it says.")
+
+    def to_rule(self) -> ToolRule:
+        """The rule. Raises INVALID."""
+        return ToolRule(**{name: getattr(self, name) for name in type(self).model_fields})
+
+
+PoliciesBody = Annotated[dict[str, ToolRuleBody], Field(max_length=MAX_RULES)]
+"""Rules by tool name or glob."""
+
+
+class ToolRuleView(TypedDict, total=False):
+    """What a rule states."""
+
+    decision: str
+    on_block: str
+    allowed_params: list[str]
+    denied_params: list[str]
+    arguments_schema: dict[str, object]
+    max_results: int
+    max_calls: int
+    max_result_bytes: int
+    idempotent: bool
+    timeout_s: float
+    approval_ttl_s: float
+    allow_self_approval: bool
+    overridable: bool
+
+
+def policies_of(bodies: dict[str, ToolRuleBody]) -> ToolPolicies:
+    """The policies. Raises INVALID `tool_policy_invalid` with everything that is wrong, by path in the body."""
+    rules: list[tuple[str, ToolRule]] = []
+    wrong: list[Violation] = []
+    for pattern, body in bodies.items():
+        try:
+            rules.append((pattern, body.to_rule()))
+        except ServiceError as error:
+            wrong += _under(f"tool_policies.{pattern}", error)
+    try:
+        policies = ToolPolicies(rules=tuple(rules))
+    except ServiceError as error:
+        raise invalid(error.code, error.detail, *wrong, *_under("tool_policies", error)) from error
+    if wrong:
+        raise invalid("tool_policy_invalid", "The tool policies are not valid.", *wrong)
+    return policies
+
+
+def policies_view(policies: ToolPolicies) -> dict[str, ToolRuleView]:
+    """Policies as JSON."""
+    return cast("dict[str, ToolRuleView]", policies_to_json(policies))
+
+
+def _under(path: str, error: ServiceError) -> list[Violation]:
+    return [
+        Violation(path=f"{path}.{fault.path}" if fault.path else path, message=fault.message)
+        for fault in error.violations
+    ]
