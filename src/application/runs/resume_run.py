@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from application.agents.ports import AgentStore
 from application.approvals.check_decisions import CallDecision, CheckDecisions
 from application.approvals.refusals import approval_stale
+from application.runs.canary_guard import CanaryGuard
 from application.runs.elicitation_answers import read_answer
 from application.runs.ports import RunQueue, RunStore
 from application.runs.sealed_input import sealed, unsealed
@@ -52,12 +54,14 @@ class ResumeRun:
         runs: RunStore,
         queue: RunQueue,
         decisions: CheckDecisions,
+        agents: AgentStore,
         schemas: SchemaValidator,
         box: Box,
         clock: Clock,
     ) -> None:
         self._runs = runs
         self._decisions = decisions
+        self._agents = agents
         self._queue = queue
         self._schemas = schemas
         self._box = box
@@ -81,9 +85,10 @@ class ResumeRun:
         decided = await self._decided(command, run)
         _refuse_strangers(run, command.tool_results)
         asking = await self._asking(run)
+        guard = await self._guard(run)
         now = self._clock.now()
         settlements = tuple(
-            Settlement(tool_call_id=given.tool_call_id, result=_result(given), duration_ms=0, at=now)
+            Settlement(tool_call_id=given.tool_call_id, result=guard.result(_result(given))[0], duration_ms=0, at=now)
             for given in command.tool_results
             if given.tool_call_id not in asking
         )
@@ -115,6 +120,11 @@ class ResumeRun:
         )
         await self._queue.submit(resumed.id)
         raise approval_stale(checked.stale)
+
+    async def _guard(self, run: Run) -> CanaryGuard:
+        """Results are people's words: a canary token in them is taken out, and nothing is made of it."""
+        agent = await self._agents.get(run.organization_id, run.agent_id)
+        return CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
 
     async def _asking(self, run: Run) -> dict[ToolCallId, ToolCall]:
         """The run's calls whose server waits for an answer."""

@@ -26,7 +26,7 @@ from infrastructure.memory.scripted_model import ModelTurn
 from infrastructure.memory.threads import InMemoryThreadStore
 from tests.builders import THREAD, a_message, an_agent
 from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, NativeAnswer, asks, call, says
-from tests.unit.application.runs.harness import ADMIN, RunHarness, assert_consistent
+from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent
 
 TOKEN = "Nightingale-4471"
 CANARY = CanaryToken(id="vault", secret=TOKEN)
@@ -255,6 +255,18 @@ async def test_a_user_who_says_a_token_is_answered_and_the_token_is_kept_nowhere
     run_id = await house.play(f"Is it {TOKEN}?")
     assert house.run(run_id).status is RunStatus.COMPLETED
     assert house.model.requests[0].messages[-1].text == f"Is it {MARK}?"
+    assert_nothing_leaked(house)
+
+
+@pytest.mark.requirement("C4")
+async def test_a_clients_result_that_holds_a_token_is_stored_and_shown_without_it() -> None:
+    agent = an_agent(canary_tokens=(CANARY,), tools=(ToolType.SEND_EMAIL,))
+    house = RunHarness([ModelTurn(calls=(call("send_email", EMAIL),)), says("Sent.")], agent=agent)
+    run_id = await house.play()
+    await house.resume(run_id, {house.ledger(run_id)[0].id: f"They answered {TOKEN}."})
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert house.results() == [f"They answered {MARK}."]
     assert_nothing_leaked(house)
 
 
