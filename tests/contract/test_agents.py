@@ -12,6 +12,7 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import AgentId
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.limits import LimitSettings
 from domain.tools.capabilities import ToolType
 from tests.builders import AGENT, ORG, OTHER_ORG, RUN, after, an_agent, an_audit_event, numbered
@@ -222,3 +223,12 @@ async def test_another_organizations_agent_does_not_exist_and_its_name_is_free(s
     assert refused.value.kind is ErrorKind.NOT_FOUND
     await stores.agents.add(an_agent(AgentId(numbered("agt", 2)), organization_id=OTHER_ORG), created(4))
     assert await stores.agents.get(ORG, AGENT) == an_agent()
+
+
+@pytest.mark.requirement("C1")
+async def test_policies_of_an_agent_are_read_as_they_were_stored(stores: Stores) -> None:
+    rules = (("mcp__git__*", ToolRule(decision=Verdict.REQUIRE_APPROVAL, denied_params=("force",), max_calls=2)),)
+    agent = an_agent()
+    agent = replace(agent, config=replace(agent.config, tool_policies=ToolPolicies(rules=rules)))
+    await stores.agents.add(agent, created())
+    assert await stores.agents.get(ORG, agent.id) == agent

@@ -1,6 +1,7 @@
 """The contract of `OrganizationStore`."""
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 import pytest
@@ -9,6 +10,8 @@ from application.audit.ports import AuditFilter
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import ApiKeyId, OrganizationId
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
+from domain.runs.limits import LimitSettings
 from tests.builders import ORG, OTHER_ORG, a_key, after, an_audit_event, an_organization, numbered
 from tests.contract.paging import all_of
 from tests.contract.stores import Stores
@@ -69,3 +72,23 @@ async def test_organizations_are_listed_newest_first_and_the_first_one_stays_it(
 
 async def test_before_the_first_start_there_is_no_first_organization(empty_stores: Stores) -> None:
     assert await empty_stores.organizations.first() is None
+
+
+@pytest.mark.requirement("C1")
+async def test_settings_of_an_organization_are_read_as_they_were_stored(stores: Stores) -> None:
+    rule = ToolRule(decision=Verdict.DENY, arguments_schema={"maxProperties": 1}, timeout_s=1.5, overridable=True)
+    changed = replace(
+        an_organization(ORG),
+        version=2,
+        tool_allowlist=("mcp__git__*",),
+        tool_policies=ToolPolicies(rules=(("mcp__git__push", rule), ("*", ToolRule(allowed_params=())))),
+        models=("openai:gpt-5-mini",),
+        limits=LimitSettings(max_turns=3, max_cost_usd=Decimal("0.25")),
+        daily_budget_usd=Decimal("12.50"),
+        retention_days=30,
+    )
+    await stores.organizations.save(changed, expected_version=1, audit=(updated(),))
+    assert await stores.organizations.get(ORG) == changed
+    nothing = replace(changed, version=3, tool_allowlist=())
+    await stores.organizations.save(nothing, expected_version=2, audit=(updated(2),))
+    assert await stores.organizations.get(ORG) == nothing

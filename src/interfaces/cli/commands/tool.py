@@ -78,7 +78,7 @@ def explain_tool(
 
 
 def _show(terminal: Terminal, tool: ExplainedTool) -> None:
-    terminal.line(f"{tool.name}: {tool.standing.replace('_', ' ')} for {tool.agent} (version {tool.agent_version})")
+    terminal.line(f"{tool.name}, for {tool.agent} (version {tool.agent_version}): {tool.standing.replace('_', ' ')}")
     for reason in tool.reasons:
         terminal.line(f"  {reason}")
     terminal.table(

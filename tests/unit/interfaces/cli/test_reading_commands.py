@@ -130,3 +130,24 @@ def test_keys_are_listed_and_revoked() -> None:
     ]
     assert service.run("key", "revoke", "key_1").exit_code == 0
     assert service.run("key", "revoke", "key_2").exit_code == 1
+
+
+def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_says() -> None:
+    explained: JsonObject = {
+        "name": "mcp__t__now",
+        "agent": "guide",
+        "agent_version": 3,
+        "standing": "asked_for",
+        "reasons": ["Asked for: each call needs the approval of a person, by the organization's rule mcp__t__*."],
+        "layers": [
+            {"layer": "organization", "in_allowlist": True, "rules": {"mcp__t__*": {"decision": "require_approval"}}},
+            {"layer": "agent", "in_allowlist": None, "rules": {}},
+        ],
+    }
+    service = FakeService().on("GET", "/v1/tools/mcp__t__now/explain", explained)
+    shown = service.run("tool", "explain", "mcp__t__now", "--agent", "guide").out.splitlines()
+    assert shown[0] == "mcp__t__now, for guide (version 3): asked for"
+    assert shown[1].strip().startswith("Asked for: each call needs the approval")
+    assert shown[3].split() == ["organization", "has", "it", "mcp__t__*", '{"decision":', '"require_approval"}']
+    assert shown[4].split() == ["agent", "none", "none"]
+    assert service.run("tool", "explain", "mcp__t__now", "--agent", "guide", "--json").json == explained
