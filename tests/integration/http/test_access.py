@@ -117,6 +117,8 @@ CASES = [
     Case(method="GET", path="/v1/organization", role=Role.VIEWER),
     Case(method="PATCH", path="/v1/organization", role=Role.ADMIN, body={"name": "renamed"}),
     Case(method="GET", path="/v1/audit-events", role=Role.VIEWER),
+    Case(method="GET", path="/v1/audit-events/export", role=Role.VIEWER),
+    Case(method="GET", path="/v1/audit-events/verify", role=Role.VIEWER),
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
     Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, status=204, foreign=True),

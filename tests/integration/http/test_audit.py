@@ -15,6 +15,8 @@ from tests.builders import ORG, OTHER_ORG, RUN, SERVER, after, an_audit_event
 from tests.integration.http.service import Service, token_of
 from tests.integration.http.wiring import SEAL_KEY
 
+LATER = after(10**7)
+"""What happens then has not waited too long by the clock of any test."""
 ENTRIES = (
     an_audit_event(1, action=AuditAction.AGENT_CREATED, resource="agt_1"),
     an_audit_event(2, action=AuditAction.TOOL_EXECUTED, run_id=RUN, tool="mcp__files__read", server_id=SERVER),
@@ -28,7 +30,7 @@ async def trail(service: Service) -> Service:
     for entry in ENTRIES:
         await service.stores.audit.record(entry)
     await seal(service)
-    await service.stores.audit.record(an_audit_event(4, action=AuditAction.RUN_COMPLETED, run_id=RUN))
+    await service.stores.audit.record(an_audit_event(4, action=AuditAction.RUN_COMPLETED, run_id=RUN, at=LATER))
     await service.stores.audit.record(an_audit_event(9, organization_id=OTHER_ORG))
     return service
 
