@@ -5,6 +5,7 @@ from typing import Annotated
 
 from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import QueryParameter
 
 from application.mcp.authorization import AuthorizationAnswer
@@ -24,10 +25,16 @@ _PAGE = """<!doctype html>
 <body><h1>{title}</h1><p>{text}</p></body></html>
 """
 
+_REFUSED = ResponseSpec(data_container=str, media_type=MediaType.HTML, description="Why not, as a page.")
 Parameter = Annotated[str | None, QueryParameter()]
 
 
-@get("/oauth/callback", summary="Finish an authorization", media_type=MediaType.HTML)
+@get(
+    "/oauth/callback",
+    summary="Finish an authorization",
+    media_type=MediaType.HTML,
+    responses=dict.fromkeys(sorted(set(STATUS_OF_KIND.values())), _REFUSED),
+)
 async def finish_authorization(
     *,
     finish_mcp_authorization: NamedDependency[FinishMcpAuthorization],
