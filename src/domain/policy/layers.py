@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from domain.json_value import JsonObject
 from domain.policy.allowlist import Allowlist, allows
@@ -85,6 +85,7 @@ class ToolPolicy:
 
 
 UNRESTRICTED = ToolPolicy()
+_Key: TypeAlias = tuple[PolicyLayer | None, tuple[tuple[PolicyLayer, tuple[str, ...]], ...]]
 
 
 class PolicyLayers:
@@ -112,6 +113,7 @@ class PolicyLayers:
             )
             if allowlist is not None
         )
+        self._resolved: dict[_Key, ToolPolicy] = {}
 
     def hidden_by(self, name: str) -> PolicyLayer | None:
         """The layer whose allowlist leaves the tool out, if any does."""
@@ -125,9 +127,14 @@ class PolicyLayers:
         """What holds for the tool `name`."""
         hidden_by = self.hidden_by(name)
         said = tuple((layer, selected) for layer, selected in self.said(name) if selected)
-        if not said:
-            return UNRESTRICTED if hidden_by is None else ToolPolicy(hidden_by=hidden_by)
-        return _resolved(said, hidden_by)
+        if not said and hidden_by is None:
+            return UNRESTRICTED
+        # What holds depends on the rules alone, and most tools of a server have the same.
+        key = (hidden_by, tuple((layer, tuple(pattern for pattern, _ in selected)) for layer, selected in said))
+        known = self._resolved.get(key)
+        if known is None:
+            known = self._resolved[key] = _resolved(said, hidden_by)
+        return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
