@@ -101,7 +101,7 @@ class CallTools:
         if call.state in (ToolCallState.INPUT_GIVEN, ToolCallState.APPROVED):
             began_now = (tool_started(call, at=self._clock.now()),) if call.state is ToolCallState.APPROVED else ()
             call = replace(call, state=ToolCallState.RECORDED)
-            await session.advance(lambda: Step(run=session.run, changed=(call,)))
+            await session.advance(lambda: Step(run=session.run, events=began_now, changed=(call,)))
         began = self._clock.monotonic()
         try:
             result = await self._outcome(session, toolset, call, deadline)

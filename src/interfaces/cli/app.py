@@ -11,6 +11,7 @@ import typer
 from domain.errors import ErrorKind, ServiceError
 from interfaces.cli.api import ServiceApi
 from interfaces.cli.commands.agent import agent_app
+from interfaces.cli.commands.approval import approval_app
 from interfaces.cli.commands.audit import audit_app
 from interfaces.cli.commands.doctor import doctor
 from interfaces.cli.commands.key import key_app
@@ -72,6 +73,7 @@ def build_app() -> typer.Typer:
     app.add_typer(tool_app, name="tool")
     app.add_typer(thread_app, name="thread")
     app.add_typer(source_app, name="source")
+    app.add_typer(approval_app, name="approval")
     app.add_typer(audit_app, name="audit")
     app.add_typer(org_app, name="org")
     app.add_typer(key_app, name="key")

@@ -67,15 +67,22 @@ def show_run(terminal: Terminal, run: Run) -> None:
 
 def show_pending(terminal: Terminal, run: Run) -> None:
     """What a waiting run waits for, and the command that settles it. On stderr."""
-    terminal.note(f"The run {run.id} waits for the result of:")
+    terminal.note(f"The run {run.id} waits for:")
     for call in run.pending:
         terminal.note(f"{_INDENT}{call_text(call)}  [{call.id}]")
         if call.elicitation is not None:
             terminal.note(f"{_INDENT}{_INDENT}{_question(call.elicitation)}")
-    results = " ".join(
-        f"{'--result' if call.elicitation is None else '--answer'} {call.id}={_given(call)}" for call in run.pending
-    )
-    terminal.note(f"Go on with: dragoman run-resume {run.id} {results}")
+        if call.approval_id is not None:
+            terminal.note(f"{_INDENT}{_INDENT}needs an approval until {call.expires_at}: {one_line(call.reason, 300)}")
+            terminal.note(f"{_INDENT}{_INDENT}dragoman approval decide {call.approval_id} --approve (or --deny)")
+    terminal.note(f"Go on with: dragoman run-resume {run.id} {' '.join(map(_settling, run.pending))}")
+
+
+def _settling(call: Part) -> str:
+    """The option that settles a pending call."""
+    if call.approval_id is not None:
+        return f"--approve {call.id}"
+    return f"{'--result' if call.elicitation is None else '--answer'} {call.id}={_given(call)}"
 
 
 def _question(asked: Elicitation) -> str:

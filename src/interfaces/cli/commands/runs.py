@@ -122,6 +122,7 @@ def _cancel_one(context: typer.Context, run_id: str, *, as_json: bool) -> None:
 def run_resume(
     context: typer.Context,
     run_id: RunId,
+    *,
     result: Annotated[
         list[str] | None,
         typer.Option("--result", metavar="CALL_ID=TEXT", help="What a pending call came to. Repeatable."),
@@ -134,13 +135,30 @@ def run_resume(
             help="To what a call's server asks: the form's fields as a JSON object, accept, decline or cancel. Repeatable.",
         ),
     ] = None,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option("--approve", metavar="CALL_ID", help="A pending call may be made. Repeatable."),
+    ] = None,
+    deny: Annotated[
+        list[str] | None,
+        typer.Option("--deny", metavar="CALL_ID", help="A pending call may not be made. Repeatable."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give a waiting run its results and follow it on. Exit codes are those of `dragoman run`."""
+    """Give a waiting run its results, answers and approvals, and follow it on. Exit codes are those of `dragoman run`."""
     session = session_of(context)
     tool_results = [*map(_tool_result, result or ()), *map(_answer, answer or ())]
-    if not tool_results:
-        raise BadUsage("Say what pending calls came to: --result CALL_ID=TEXT, or --answer CALL_ID=ANSWER.")
+    decisions = [*_decisions(approve, "approve"), *_decisions(deny, "deny")]
+    if not tool_results and not decisions:
+        raise BadUsage(
+            "Say what becomes of pending calls: --result CALL_ID=TEXT, --answer CALL_ID=ANSWER, --approve CALL_ID or "
+            "--deny CALL_ID."
+        )
+    body: JsonObject = {}
+    if tool_results:
+        body["tool_results"] = [*tool_results]
+    if decisions:
+        body["approvals"] = [*decisions]
 
     async def resume(api: ServiceApi) -> int:
         from interfaces.cli.following import follow_to_rest, stopped_by_signals
@@ -148,7 +166,7 @@ def run_resume(
         view = view_for(session.terminal, as_json=as_json)
         so_far = entries_of(EventNumber, await listed(api, path_to("runs", run_id, "events")))
         with stopped_by_signals() as interruption:
-            await api.post(path_to("runs", run_id, "resume"), {"tool_results": [*tool_results]})
+            await api.post(path_to("runs", run_id, "resume"), body)
             after = str(so_far[-1].seq) if so_far else None
             ending = await follow_to_rest(api, run_id, view=view, interruption=interruption, after=after)
         view.finish(ending.run)
@@ -157,6 +175,10 @@ def run_resume(
         return ending.exit_code
 
     session.perform(resume, worker=True)
+
+
+def _decisions(call_ids: list[str] | None, word: str) -> list[JsonValue]:
+    return [{"tool_call_id": call_id, "decision": word} for call_id in call_ids or ()]
 
 
 def _tool_result(entry: str) -> JsonValue:

@@ -1,5 +1,6 @@
 """`dragoman secret`: named secrets, and the key they are encrypted with."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Rotation, Secret, entries_of, read_as
+from interfaces.cli.shapes import entries_of, read_as
 
 secret_app = typer.Typer(
     help="Manage named secrets.",
@@ -16,6 +17,23 @@ secret_app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help='The secret\'s name; {"secret": NAME} refers to it.')]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A named secret without its value."""
+
+    name: str
+    created_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """A step of a key rotation."""
+
+    reencrypted: int
+    remaining: int
 
 
 @secret_app.command(

@@ -1,0 +1,135 @@
+"""`dragoman approval`: tool calls that wait for a person."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import entries_of, read_as
+from interfaces.cli.terminal import short_json
+
+approval_app = typer.Typer(
+    help="Approve or deny tool calls that wait for it.",
+    no_args_is_help=True,
+    epilog="Example: dragoman approval list --state pending",
+)
+
+_ARGUMENTS_LIMIT = 100
+_STATES = ("pending", "approved", "denied", "expired", "stale", "cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A tool call that waits, or waited, for a person's word."""
+
+    id: str
+    state: str
+    tool: str
+    arguments: dict[str, object]
+    expires_at: str
+    edited_arguments: dict[str, object] | None = None
+    run_id: str | None = None
+
+    @property
+    def sent(self) -> dict[str, object]:
+        """The arguments that are sent if it is approved."""
+        return self.arguments if self.edited_arguments is None else self.edited_arguments
+
+
+@approval_app.command("list", epilog="Example: dragoman approval list --state pending --json")
+def list_approvals(
+    context: typer.Context,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help=f"Only these: {', '.join(_STATES)}.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--run", metavar="ID", help="Of this run only.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List approvals, the newest first."""
+    session = session_of(context)
+    if state is not None and state not in _STATES:
+        raise BadUsage(f"--state takes one of {', '.join(_STATES)}.")
+    wanted: dict[str, str] = {
+        name: value for name, value in (("state", state), ("run_id", run_id)) if value is not None
+    }
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("approvals"), wanted)
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("id", "state", "tool", "arguments", "run", "expires"),
+            [
+                (
+                    entry.id,
+                    entry.state,
+                    entry.tool,
+                    short_json(entry.sent, _ARGUMENTS_LIMIT),
+                    entry.run_id or "",
+                    entry.expires_at,
+                )
+                for entry in entries_of(Approval, page)
+            ],
+            empty="There are no such approvals." if wanted else "There are no approvals.",
+        )
+
+    session.perform(show)
+
+
+@approval_app.command(
+    "decide",
+    epilog='Examples: dragoman approval decide apr_0123 --approve; dragoman approval decide apr_0123 --deny --reason "Not today."',
+)
+def decide_approval(
+    context: typer.Context,
+    approval_id: Annotated[str, typer.Argument(metavar="ID", help="The approval's id, apr_….")],
+    *,
+    approve: Annotated[bool, typer.Option("--approve", help="The call may be made.")] = False,
+    deny: Annotated[bool, typer.Option("--deny", help="The call may not be made; the model is told.")] = False,
+    arguments: Annotated[
+        str | None,
+        typer.Option("--arguments", metavar="JSON", help="With --approve: arguments in place of the model's."),
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why. Of a denial the model is told.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Approve or deny a tool call, once. Its run goes on when it waits for nothing else."""
+    session = session_of(context)
+    if approve == deny:
+        raise BadUsage("Say either --approve or --deny.")
+    body: JsonObject = {"decision": "approve" if approve else "deny"}
+    if arguments is not None:
+        if deny:
+            raise BadUsage("--arguments goes with --approve.")
+        body["arguments"] = _object(arguments)
+    if reason is not None:
+        body["reason"] = reason
+
+    async def decide(api: ServiceApi) -> None:
+        document = await api.post(path_to("approvals", approval_id), body)
+        approval = read_as(Approval, document)
+        session.terminal.note(f"{approval.id} is {approval.state}: {approval.tool} {short_json(approval.sent)}")
+        if approval.run_id:
+            session.terminal.note(f"See how its run goes on with: dragoman run-show {approval.run_id}")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(decide)
+
+
+def _object(text: str) -> JsonObject:
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise BadUsage("--arguments takes a JSON object.")
+    return given
