@@ -151,3 +151,19 @@ def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_s
     assert shown[3].split() == ["organization", "has", "it", "mcp__t__*", '{"decision":', '"require_approval"}']
     assert shown[4].split() == ["agent", "none", "none"]
     assert service.run("tool", "explain", "mcp__t__now", "--agent", "guide", "--json").json == explained
+
+
+@pytest.mark.requirement("C4")
+def test_a_thread_in_quarantine_says_why_and_is_released() -> None:
+    quarantine: JsonObject = {"run_id": "run_1", "canary_id": "vault", "at": "2026-01-01T12:00:00Z"}
+    released: JsonObject = {"id": "thr_1", "quarantine": None}
+    service = (
+        FakeService()
+        .on("GET", "/v1/threads/thr_1", {"id": "thr_1", "quarantine": quarantine})
+        .on("GET", "/v1/threads/thr_1/messages", {"data": [], "next_cursor": None})
+        .on("POST", "/v1/threads/thr_1/release", released)
+    )
+    shown = service.run("thread", "show", "thr_1")
+    assert "run_1 was halted by the canary token vault" in " ".join((shown.out + shown.err).split())
+    assert "is released" in service.run("thread", "release", "thr_1").err
+    assert service.run("thread", "release", "thr_1", "--json").json == released
