@@ -89,7 +89,7 @@ def test_two_hundred_megabytes_are_refused_on_the_way(tmp_path: Path) -> None:
             status = None  # the service has answered and closed before all was sent
         assert status in {413, None}
         assert service.call("GET", f"/threads/{thread}/sources")["data"] == []
-        assert _resident(service) - before < 120_000
+        assert _resident(service) - before < 60_000
 
 
 def _resident(service: Service) -> int:

@@ -8,13 +8,18 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, select, upd
 
 from domain.ids import OrganizationId, SourceId, ThreadId
 from infrastructure.persistence.database import Database
-from infrastructure.persistence.tables import source, source_chunk
+from infrastructure.persistence.tables import source, source_chunk, source_part
 
 PIECES_IN_A_STEP = 100
+PARTS_IN_A_STEP = 4
+"""A few MiB: what is deleted at a time is kept in memory until it is committed."""
 
 _in_thread = (source.c.organization_id == bindparam("of_organization"), source.c.thread_id == bindparam("of_thread"))
 _hide_in_thread = update(source).where(*_in_thread).values(finished=False)
 _has_sources = select(source.c.id).where(*_in_thread).limit(1)
+_remove_part = delete(source_part).where(
+    source_part.c.source_id == bindparam("of_source"), source_part.c.position == bindparam("at_position")
+)
 _this = (source.c.organization_id == bindparam("of_organization"), source.c.id == bindparam("named"))
 
 
@@ -39,11 +44,23 @@ async def remove_pieces(database: Database, organization_id: OrganizationId, sou
 
 async def _remove(database: Database, which: tuple[ColumnElement[bool], ...], wanted: dict[str, str]) -> None:
     hidden = select(source.c.id).where(*which, source.c.finished.is_(False))
-    some = select(source_chunk.c.id).where(source_chunk.c.source_id.in_(hidden)).limit(PIECES_IN_A_STEP)
-    statement = delete(source_chunk).where(source_chunk.c.id.in_(some))
+    pieces = select(source_chunk.c.id).where(source_chunk.c.source_id.in_(hidden)).limit(PIECES_IN_A_STEP)
+    parts = (
+        select(source_part.c.source_id, source_part.c.position)
+        .where(source_part.c.source_id.in_(hidden))
+        .limit(PARTS_IN_A_STEP)
+    )
 
-    def unit(connection: Connection) -> int:
-        return connection.execute(statement, wanted).rowcount
+    def without_pieces(connection: Connection) -> bool:
+        statement = delete(source_chunk).where(source_chunk.c.id.in_(pieces))
+        return connection.execute(statement, wanted).rowcount < PIECES_IN_A_STEP
 
-    while await database.write(unit) == PIECES_IN_A_STEP:
-        pass
+    def without_parts(connection: Connection) -> bool:
+        found = connection.execute(parts, wanted).all()
+        for source_id, position in found:
+            connection.execute(_remove_part, {"of_source": source_id, "at_position": position})
+        return len(found) < PARTS_IN_A_STEP
+
+    for step in (without_pieces, without_parts):
+        while not await database.write(step):
+            pass
