@@ -153,8 +153,6 @@ class SqlAgentStore:
         return None if row is None else self._of(row)
 
 
-
-
 def _translated(error: IntegrityError, refused: Agent) -> Exception:
     if is_duplicate(error):
         return conflict("agent_name_taken", f"There is an agent {refused.config.name!r} already.")
