@@ -1,11 +1,9 @@
 """Builders of domain values with sensible defaults: name what the test is about, leave the rest. Times are fixed."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from application.approvals.run_approvals import approval_request
 from application.runs.ports import IdempotencyKey, NewRun
 from domain.agents.agent import Agent, AgentConfig
 from domain.audit.event import AuditAction, AuditEvent
@@ -362,25 +360,6 @@ def a_displayable_call(index: int = 0, *, run_id: RunId = RUN, turn: int = 1) ->
         params={"to": "ada@example.org", "subject": "Hi", "body": "Hello."},
         state=ToolCallState.AWAITING_CLIENT,
     )
-
-
-def awaiting_approval_call(
-    call: ToolCall | None = None,
-    *,
-    agent_version: int = 1,
-    ttl_s: float = 3600.0,
-    allow_self_approval: bool = True,
-) -> ToolCall:
-    """The call as it waits for a person's approval."""
-    call = call or a_tool_call()
-    asked = approval_request(
-        call,
-        agent_version=agent_version,
-        reason="The policy of the agent requires an approval.",
-        ttl_s=ttl_s,
-        allow_self_approval=allow_self_approval,
-    )
-    return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
 
 
 def a_tool_use(call: ToolCall | None = None) -> ToolUse:

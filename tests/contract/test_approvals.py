@@ -15,6 +15,7 @@ from domain.errors import ServiceError
 from domain.ids import ApprovalId
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     KEY,
     ORG,
@@ -27,7 +28,6 @@ from tests.builders import (
     a_thread_id,
     a_tool_call,
     after,
-    awaiting_approval_call,
 )
 from tests.contract.paging import all_of
 from tests.contract.run_steps import claim, reply_step, run_number, start_and_claim, stored

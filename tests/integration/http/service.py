@@ -24,6 +24,7 @@ from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.secrets import SecretBox
 from interfaces.http.app import create_app
+from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     ORG,
     OTHER_ORG,
@@ -32,7 +33,6 @@ from tests.builders import (
     a_key,
     a_tool_call,
     an_organization,
-    awaiting_approval_call,
 )
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores

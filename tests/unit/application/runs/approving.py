@@ -1,14 +1,20 @@
 """A house whose agent needs a person's word for some tools."""
 
+from application.approvals.check_decisions import CallDecision
+from application.approvals.fire_timers import FireTimers
 from application.mcp.ports import McpReply
+from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from domain.approvals.approval import Approval, ApprovalState
+from domain.identity.api_key import Principal
 from domain.ids import RunId
 from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
+from domain.runs.run import Run
+from infrastructure.memory.approvals import InMemoryTimerStore
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import ECHO_SCHEMA
 from tests.unit.application.runs.doubles import call, says
-from tests.unit.application.runs.harness import EMAIL, RunHarness
+from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness
 
 SEND = "mcp__s__send"
 READ = "mcp__s__read"
@@ -62,3 +68,27 @@ def approvals(house: RunHarness, run_id: RunId) -> list[Approval]:
 
 def states(house: RunHarness, run_id: RunId) -> list[ApprovalState]:
     return [approval.state for approval in approvals(house, run_id)]
+
+
+async def decide(
+    house: RunHarness,
+    run_id: RunId,
+    *decisions: CallDecision,
+    principal: Principal = ADMIN,
+    results: tuple[ClientToolResult, ...] = (),
+) -> Run:
+    """Resume the run with these."""
+    command = ResumeRunCommand(principal=principal, run_id=run_id, approvals=decisions, tool_results=results)
+    return await house.resume_run.execute(command)
+
+
+def fire_timers(house: RunHarness) -> FireTimers:
+    """What sees to the house's timers."""
+    return FireTimers(
+        timers=InMemoryTimerStore(house.state),
+        approvals=house.approvals,
+        runs=house.runs,
+        queue=house.queue,
+        wakeups=house.wakeups,
+        clock=house.clock,
+    )

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from application.approvals.check_decisions import CallDecision, CheckDecisions
-from application.approvals.fire_timers import FireTimers
+from application.approvals.check_decisions import CheckDecisions
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
@@ -47,7 +46,7 @@ from domain.threads.message import Message, Role, TextContent, UserContent
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.logs import log_context
 from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
+from infrastructure.memory.approvals import InMemoryApprovalStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
@@ -174,7 +173,6 @@ class RunHarness:
             catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
         )
         self.state.organizations[ORG] = an_organization()
-        self.organizations = InMemoryOrganizationStore(self.state)
         switch = McpSwitch(enabled=mcp_enabled, organizations=self.organizations)
         native_tools = {tool.tool.type: tool for tool in native}
         self.catalog = ToolCatalog(
@@ -314,30 +312,9 @@ class RunHarness:
 
     async def resume(self, run_id: RunId, results: Mapping[ToolCallId, JsonValue], *, is_error: bool = False) -> Run:
         given = tuple(
-            ClientToolResult(tool_call_id=call_id, result=result, is_error=is_error)
-            for call_id, result in results.items()
+            ClientToolResult(tool_call_id=id_, result=result, is_error=is_error) for id_, result in results.items()
         )
         return await self.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
-
-    async def decide(
-        self,
-        run_id: RunId,
-        *decisions: CallDecision,
-        principal: Principal = ADMIN,
-        results: tuple[ClientToolResult, ...] = (),
-    ) -> Run:
-        command = ResumeRunCommand(principal=principal, run_id=run_id, approvals=decisions, tool_results=results)
-        return await self.resume_run.execute(command)
-
-    def fire_timers(self) -> FireTimers:
-        return FireTimers(
-            timers=InMemoryTimerStore(self.state),
-            approvals=self.approvals,
-            runs=self.runs,
-            queue=self.queue,
-            wakeups=self.wakeups,
-            clock=self.clock,
-        )
 
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
         use_case = CancelRun(

@@ -24,6 +24,7 @@ from tests.unit.application.runs.approving import (
     a_house,
     approvals,
     asks_first,
+    decide,
     denies,
     sends,
     states,
@@ -52,7 +53,7 @@ async def refusal_of(house: RunHarness, run_id: RunId, *decisions: CallDecision)
     """The refusal, which must change nothing of the run."""
     before = (house.run(run_id), house.ledger(run_id), approvals(house, run_id), house.audit(run_id))
     with pytest.raises(ServiceError) as refused:
-        await house.decide(run_id, *decisions, principal=OPERATOR)
+        await decide(house, run_id, *decisions, principal=OPERATOR)
     assert (house.run(run_id), house.ledger(run_id), approvals(house, run_id), house.audit(run_id)) == before
     return refused.value
 
@@ -88,7 +89,7 @@ async def test_a_run_waits_with_what_is_to_be_approved_and_nothing_was_sent() ->
 async def test_an_approved_call_is_made_by_another_worker_and_the_model_gets_its_result() -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
-    resumed = await house.decide(run_id, approve(approval, reason="Fine."), principal=OPERATOR)
+    resumed = await decide(house, run_id, approve(approval, reason="Fine."), principal=OPERATOR)
     assert (resumed.status, resumed.pending, house.queue.run_ids[-1]) == (RunStatus.QUEUED, (), run_id)
     await house.new_worker().execute(run_id)
     assert house.run(run_id).status is RunStatus.COMPLETED
@@ -106,7 +107,7 @@ async def test_an_approved_call_is_made_by_another_worker_and_the_model_gets_its
 async def test_a_denied_call_is_blocked_and_the_model_is_told_why() -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
-    await house.decide(run_id, deny(approval, reason="Not to\x00 customers."), principal=OPERATOR)
+    await decide(house, run_id, deny(approval, reason="Not to\x00 customers."), principal=OPERATOR)
     await house.worker.execute(run_id)
     assert house.run(run_id).status is RunStatus.COMPLETED
     assert house.connections.calls == []
@@ -131,7 +132,7 @@ async def test_siblings_that_need_no_approval_run_before_the_wait_and_displayed_
     assert [entry.state.value for entry in house.ledger(run_id)] == ["awaiting_approval", "settled", "awaiting_client"]
     email = house.ledger(run_id)[2].id
     assert [use.id for use in house.run(run_id).pending] == [approval.tool_call_id, email]
-    waiting = await house.decide(run_id, approve(approval), principal=OPERATOR)
+    waiting = await decide(house, run_id, approve(approval), principal=OPERATOR)
     assert [use.id for use in waiting.pending] == [email]
     assert (await house.resume(run_id, {email: "shown"})).status is RunStatus.QUEUED
     await house.worker.execute(run_id)
@@ -149,7 +150,7 @@ async def test_several_calls_are_settled_in_one_go_or_none_of_them() -> None:
     assert (refused.code, refused.violations[0].path) == ("tool_call_not_pending", "approvals.1.tool_call_id")
     assert (await refusal_of(house, run_id, approve(first), deny(first))).kind is ErrorKind.INVALID
     shown = ClientToolResult(tool_call_id=house.ledger(run_id)[2].id, result="shown")
-    resumed = await house.decide(run_id, approve(first), deny(second), results=(shown,), principal=OPERATOR)
+    resumed = await decide(house, run_id, approve(first), deny(second), results=(shown,), principal=OPERATOR)
     assert resumed.status is RunStatus.QUEUED
     await house.worker.execute(run_id)
     assert house.results()[0] == "sent a"
@@ -162,10 +163,10 @@ async def test_several_calls_are_settled_in_one_go_or_none_of_them() -> None:
 async def test_an_approval_is_used_once() -> None:
     house = a_house(sends("a", "b"), says())
     run_id, first = await a_waiting_run(house)
-    await house.decide(run_id, deny(first), principal=OPERATOR)
+    await decide(house, run_id, deny(first), principal=OPERATOR)
     for again in (approve(first), deny(first)):
         assert (await refusal_of(house, run_id, again)).code == "approval_decided"
-    await house.decide(run_id, approve(approvals(house, run_id)[1]), principal=OPERATOR)
+    await decide(house, run_id, approve(approvals(house, run_id)[1]), principal=OPERATOR)
     assert (await refusal_of(house, run_id, approve(first))).code == "approval_decided", "after the run went on as well"
     await house.worker.execute(run_id)
     assert (await refusal_of(house, run_id, approve(first))).code == "approval_decided"
@@ -188,7 +189,7 @@ async def test_deciding_needs_an_operator_also_of_ones_own_run() -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
     with pytest.raises(ServiceError) as refused:
-        await house.decide(run_id, approve(approval), principal=a_principal(Role.RUNNER))
+        await decide(house, run_id, approve(approval), principal=a_principal(Role.RUNNER))
     assert refused.value.kind is ErrorKind.FORBIDDEN
     assert states(house, run_id) == [ApprovalState.PENDING]
 
@@ -198,17 +199,17 @@ async def test_the_requester_does_not_approve_where_policy_wants_somebody_else()
     house = a_house(policies=asks_first(allow_self=False))
     run_id, approval = await a_waiting_run(house)
     with pytest.raises(ServiceError) as refused:
-        await house.decide(run_id, approve(approval))
+        await decide(house, run_id, approve(approval))
     assert (refused.value.code, refused.value.kind) == ("self_approval_forbidden", ErrorKind.FORBIDDEN)
     assert states(house, run_id) == [ApprovalState.PENDING]
-    assert (await house.decide(run_id, approve(approval), principal=OPERATOR)).status is RunStatus.QUEUED
+    assert (await decide(house, run_id, approve(approval), principal=OPERATOR)).status is RunStatus.QUEUED
 
 
 @pytest.mark.requirement("C3")
 async def test_edited_arguments_are_what_is_sent_and_audited() -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
-    await house.decide(run_id, approve(approval, arguments={"text": "better"}), principal=OPERATOR)
+    await decide(house, run_id, approve(approval, arguments={"text": "better"}), principal=OPERATOR)
     await house.worker.execute(run_id)
     assert house.results() == ["sent better"]
     [decided] = approvals(house, run_id)
@@ -247,7 +248,7 @@ async def test_a_changed_agent_makes_the_approval_stale_and_a_new_one_is_asked_f
     run_id, first = await a_waiting_run(house)
     house.change_agent(instructions="Be careful.")
     with pytest.raises(ServiceError) as refused:
-        await house.decide(run_id, approve(first), principal=OPERATOR)
+        await decide(house, run_id, approve(first), principal=OPERATOR)
     assert (refused.value.code, refused.value.kind) == ("approval_stale", ErrorKind.CONFLICT)
     assert (house.run(run_id).status, house.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
     await house.worker.execute(run_id)
@@ -256,7 +257,7 @@ async def test_a_changed_agent_makes_the_approval_stale_and_a_new_one_is_asked_f
     assert house.connections.calls == []
     asked = [approval for approval in approvals(house, run_id) if approval.state is ApprovalState.PENDING]
     assert {approval.agent_version for approval in asked} == {house.agent.version}
-    await house.decide(run_id, *map(approve, asked), principal=OPERATOR)
+    await decide(house, run_id, *map(approve, asked), principal=OPERATOR)
     await house.worker.execute(run_id)
     assert house.results() == ["sent a", "sent b"]
     assert_consistent(house, run_id)
@@ -269,7 +270,7 @@ async def test_a_stale_call_is_made_if_the_changed_agent_may_and_blocked_if_it_m
         run_id, approval = await a_waiting_run(house)
         house.change_agent(tool_policies=policies)
         with pytest.raises(ServiceError):
-            await house.decide(run_id, deny(approval), principal=OPERATOR)
+            await decide(house, run_id, deny(approval), principal=OPERATOR)
         await house.worker.execute(run_id)
         assert house.run(run_id).status is RunStatus.COMPLETED
         assert outcome in house.results()[0]
@@ -281,12 +282,12 @@ async def test_a_stale_call_is_made_if_the_changed_agent_may_and_blocked_if_it_m
 async def test_an_agent_that_changes_between_approval_and_execution_has_the_call_decided_anew() -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
-    await house.decide(run_id, approve(approval), principal=OPERATOR)
+    await decide(house, run_id, approve(approval), principal=OPERATOR)
     house.change_agent(instructions="Be careful.")
     await house.worker.execute(run_id)
     assert house.connections.calls == []
     assert states(house, run_id) == [ApprovalState.APPROVED, ApprovalState.PENDING]
-    await house.decide(run_id, approve(approvals(house, run_id)[1]), principal=OPERATOR)
+    await decide(house, run_id, approve(approvals(house, run_id)[1]), principal=OPERATOR)
     await house.worker.execute(run_id)
     assert house.results() == ["sent hello"]
     assert_consistent(house, run_id)
@@ -298,7 +299,7 @@ async def test_a_call_that_is_decided_anew_halts_its_run_where_policy_says_so() 
     run_id, approval = await a_waiting_run(house)
     house.change_agent(tool_policies=denies(on_block=OnBlock.HALT))
     with pytest.raises(ServiceError):
-        await house.decide(run_id, approve(approval), principal=OPERATOR)
+        await decide(house, run_id, approve(approval), principal=OPERATOR)
     await house.worker.execute(run_id)
     assert house.run(run_id).status is RunStatus.HALTED
     assert house.connections.calls == []
@@ -312,7 +313,7 @@ async def test_what_is_displayed_waits_for_its_approval_and_then_for_its_client(
     with pytest.raises(ServiceError) as refused:
         await house.resume(run_id, {approval.tool_call_id: "sent"})
     assert refused.value.code == "tool_call_not_pending", "a client's result is no approval"
-    waiting = await house.decide(run_id, approve(approval), principal=OPERATOR)
+    waiting = await decide(house, run_id, approve(approval), principal=OPERATOR)
     assert waiting.status is RunStatus.REQUIRES_ACTION
     assert [use.approval for use in waiting.pending] == [None]
     await house.resume(run_id, {approval.tool_call_id: "sent"})
@@ -344,7 +345,7 @@ async def test_cancelling_a_run_closes_its_approvals() -> None:
 async def test_a_crash_around_an_approved_call_never_makes_it_twice(sent: bool) -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
-    await house.decide(run_id, approve(approval), principal=OPERATOR)
+    await decide(house, run_id, approve(approval), principal=OPERATOR)
     if sent:
         await house.leases.claim(run_id, house.worker.active_runs.worker_id, lease_s=1, at=house.clock.now())
         [entry] = house.state.runs[run_id].calls.values()
@@ -360,6 +361,6 @@ async def test_a_crash_around_an_approved_call_never_makes_it_twice(sent: bool) 
 async def test_an_unapproved_call_counts_as_one_of_its_turn_only() -> None:
     house = a_house(sends("a"), asks(READ), says())
     run_id, approval = await a_waiting_run(house)
-    await house.decide(run_id, approve(approval), principal=OPERATOR)
+    await decide(house, run_id, approve(approval), principal=OPERATOR)
     await house.worker.execute(run_id)
     assert house.run(run_id).usage.tool_calls == 2

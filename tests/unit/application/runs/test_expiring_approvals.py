@@ -11,7 +11,7 @@ from domain.errors import ServiceError
 from domain.identity.role import Role
 from domain.runs.run import RunStatus
 from tests.unit.application.actors import a_principal
-from tests.unit.application.runs.approving import a_house, approvals, asks_first, sends, states
+from tests.unit.application.runs.approving import a_house, approvals, asks_first, decide, fire_timers, sends, states
 from tests.unit.application.runs.doubles import says
 from tests.unit.application.runs.harness import assert_consistent
 
@@ -25,9 +25,9 @@ async def test_an_approval_that_nobody_gives_in_time_is_a_denial_that_the_model_
     [approval] = approvals(house, run_id)
     assert approval.expires_at - approval.created_at == timedelta(seconds=60)
     house.clock.advance(59)
-    assert await house.fire_timers().execute() == 0
+    assert await fire_timers(house).execute() == 0
     house.clock.advance(1)
-    assert await house.fire_timers().execute() == 1
+    assert await fire_timers(house).execute() == 1
     assert (house.run(run_id).status, house.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
     await house.worker.execute(run_id)
     assert house.run(run_id).status is RunStatus.COMPLETED
@@ -45,9 +45,9 @@ async def test_a_timer_is_fired_once_and_one_that_was_not_needed_never() -> None
     house = a_house(sends("a", "b"), says(), policies=asks_first(ttl_s=60))
     run_id = await house.play()
     first = approvals(house, run_id)[0]
-    await house.decide(run_id, CallDecision(tool_call_id=first.tool_call_id, approve=True), principal=OPERATOR)
+    await decide(house, run_id, CallDecision(tool_call_id=first.tool_call_id, approve=True), principal=OPERATOR)
     house.clock.advance(61)
-    timers = house.fire_timers()
+    timers = fire_timers(house)
     assert await timers.execute() == 1
     assert await timers.execute() == 0
     assert states(house, run_id) == [ApprovalState.APPROVED, ApprovalState.EXPIRED]
@@ -60,7 +60,7 @@ async def test_two_that_fire_at_once_do_it_once() -> None:
     house = a_house(policies=asks_first(ttl_s=60))
     run_id = await house.play()
     house.clock.advance(61)
-    await asyncio.gather(house.fire_timers().execute(), house.fire_timers().execute())
+    await asyncio.gather(fire_timers(house).execute(), fire_timers(house).execute())
     assert house.types(run_id).count("tool.blocked") == 1
 
 
@@ -73,9 +73,9 @@ async def test_it_is_too_late_from_the_moment_of_expiry_on_whether_the_timer_fir
     house.clock.advance(60)
     for fired in (False, True):
         if fired:
-            await house.fire_timers().execute()
+            await fire_timers(house).execute()
         with pytest.raises(ServiceError) as refused:
-            await house.decide(run_id, late, principal=OPERATOR)
+            await decide(house, run_id, late, principal=OPERATOR)
         assert refused.value.code == "approval_expired"
     assert states(house, run_id) == [ApprovalState.EXPIRED]
 
@@ -83,7 +83,7 @@ async def test_it_is_too_late_from_the_moment_of_expiry_on_whether_the_timer_fir
 @pytest.mark.requirement("C3")
 async def test_the_keeper_wakes_for_a_timer_that_is_added() -> None:
     house = a_house(policies=asks_first(ttl_s=0.000001))
-    keeping = asyncio.create_task(house.fire_timers().keep())
+    keeping = asyncio.create_task(fire_timers(house).keep())
     await asyncio.sleep(0)
     try:
         run_id = await house.start()

@@ -1,0 +1,26 @@
+"""Builders of tool calls that wait for approvals."""
+
+from dataclasses import replace
+
+from application.approvals.run_approvals import approval_request
+from domain.runs.ledger import ToolCall, ToolCallState
+from tests.builders import a_tool_call
+
+
+def awaiting_approval_call(
+    call: ToolCall | None = None,
+    *,
+    agent_version: int = 1,
+    ttl_s: float = 3600.0,
+    allow_self_approval: bool = True,
+) -> ToolCall:
+    """The call as it waits for a person's approval."""
+    call = call or a_tool_call()
+    asked = approval_request(
+        call,
+        agent_version=agent_version,
+        reason="The policy of the agent requires an approval.",
+        ttl_s=ttl_s,
+        allow_self_approval=allow_self_approval,
+    )
+    return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
