@@ -4,6 +4,7 @@ The only file that knows aiohttp and httpx-aiohttp. Above it the model adapters 
 """
 
 import ssl
+from collections.abc import AsyncIterator
 from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
@@ -64,10 +65,53 @@ class HttpClients:
 
 
 class _Transport(AiohttpTransport):
-    """Maps what httpx-aiohttp lets through (an answer that is not HTTP), so that callers need to know httpx alone."""
+    """Says in httpx's words what went wrong, so that callers need to know httpx alone.
+
+    httpx-aiohttp lets some errors through (an answer that is not HTTP), and calls every lost or refused connection a
+    ConnectTimeout. aiohttp's own error stays the cause, for what is behind it (a certificate, the egress guard).
+    """
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """As httpx says. ConnectTimeout is only what took too long."""
         try:
-            return await super().handle_async_request(request)
+            response = await super().handle_async_request(request)
+        except httpx.ConnectTimeout as exc:
+            raise _in_httpx_words(exc) from exc.__cause__
+        except aiohttp.InvalidURL as exc:
+            raise httpx.UnsupportedProtocol("the URL cannot be requested", request=request) from exc
         except aiohttp.ClientError as exc:
             raise httpx.RemoteProtocolError("the server's answer is not HTTP", request=request) from exc
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        response.stream = _Body(response.stream)
+        return response
+
+
+class _Body(httpx.AsyncByteStream):
+    """An answer's body, with the transport's words for how it may end."""
+
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._stream:
+                yield chunk
+        except httpx.ConnectTimeout as exc:
+            raise _in_httpx_words(exc) from exc.__cause__
+
+    async def aclose(self) -> None:
+        """Close the connection, or give it back."""
+        await self._stream.aclose()
+
+
+def _in_httpx_words(error: httpx.ConnectTimeout) -> httpx.TransportError:
+    """What httpx-aiohttp's ConnectTimeout stands for."""
+    match error.__cause__:
+        case TimeoutError():
+            return error
+        case aiohttp.ClientConnectorError():
+            return httpx.ConnectError(str(error))
+        case aiohttp.ServerDisconnectedError():
+            return httpx.RemoteProtocolError(str(error))
+        case _:
+            return httpx.ReadError(str(error))

@@ -76,7 +76,7 @@ def error_in_stream(error: ProviderError | str) -> ModelError:
 
 def error_of_transport(exc: httpx.HTTPError, *, streaming: bool) -> ModelError:
     """The error a failed connection means; `streaming` once the answer has begun."""
-    # The transport reports every lost connection as ConnectTimeout, so only the other timeouts are silence.
+    # A provider to which no connection comes about in time is out of reach; the other timeouts are its silence.
     if isinstance(exc, httpx.TimeoutException) and not isinstance(exc, httpx.ConnectTimeout):
         return stalled() if streaming else timed_out()
     if streaming:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 import httpx
-from aiohttp import ClientConnectorError, DefaultResolver, InvalidURL
+from aiohttp import DefaultResolver
 from aiohttp.abc import AbstractResolver
 
 from application.tools.ports import NativeToolError
@@ -200,10 +200,9 @@ def _failure(host: str, error: httpx.HTTPError) -> NativeToolError:
         return NativeToolError(
             "website_unreachable", f"The connection to {host} is not secure; its certificate may be wrong."
         )
-    if any(isinstance(cause, TimeoutError) for cause in causes):
+    if isinstance(error, httpx.TimeoutException):
         return NativeToolError("website_timeout", f"{host} did not answer in time.")
-    # By aiohttp's own error: the adapter between it and httpx calls some of these timeouts.
-    if any(isinstance(cause, ClientConnectorError | InvalidURL) for cause in causes):
+    if isinstance(error, httpx.ConnectError | httpx.UnsupportedProtocol):
         return NativeToolError("website_unreachable", f"There is no host {host}, or it does not accept connections.")
     return NativeToolError("website_broken", f"{host} broke off its answer, or does not speak HTTP.")
 

@@ -43,10 +43,9 @@ async def exchanged(
         if not timeout.expired():
             raise
         raise SearchError(SearchFault.TIMEOUT) from error
+    except httpx.TimeoutException as error:
+        raise SearchError(SearchFault.TIMEOUT) from error
     except httpx.HTTPError as error:
-        # By its cause: the adapter between httpx and aiohttp takes refused connections for timeouts too.
-        if isinstance(error.__cause__, TimeoutError):
-            raise SearchError(SearchFault.TIMEOUT) from error
         raise SearchError(SearchFault.UNAVAILABLE, "no HTTP answer") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SearchError(SearchFault.UNAVAILABLE, "the answer is not JSON") from error
