@@ -106,7 +106,7 @@ class AgentLoop:
     ) -> None:
         """The closing turn, if it fits; the work done so far is kept either way."""
         reserve = self._reserve(session, prompt)
-        fits = session.limits.allow_closing_turn(session.run.usage, active_s=session.active_s, reserve=reserve)
+        fits = session.limits.allow_closing_turn(session.usage, active_s=session.active_s, reserve=reserve)
         if fits and await self._budgets.admit_closing(session, input_tokens=_tokens(session, prompt)):
             try:
                 answer = await self._ask_model.execute(session, prompt, messages, closing=True)
@@ -152,7 +152,7 @@ class AgentLoop:
     def _limit(
         self, session: RunSession, prompt: Prompt, *, spent: ModelUsage | None = None
     ) -> IncompleteReason | None:
-        usage = session.run.usage if spent is None else session.run.usage.after_turn(spent)
+        usage = session.usage if spent is None else session.usage.after_turn(spent)
         reserve = self._reserve(session, prompt)
         return session.limits.reached_by(usage, active_s=session.active_s, reserve=reserve)
 

@@ -49,7 +49,8 @@ class Answer:
 
 class AskModel:
     """Rules: no transaction is open while the model works; text of an attempt that fails is taken back with
-    `message.discarded`; a wait on the model ends at once when the run is stopped or its time is up."""
+    `message.discarded`; a wait on the model ends at once when the run is stopped or its time is up; an attempt that was cut
+    off after its reply had begun is paid for, and counted by an estimate: providers count at the end of a reply only."""
 
     def __init__(self, *, models: FallbackModels, prices: PriceTable, tracer: Tracer, clock: Clock) -> None:
         self._models = models
@@ -63,13 +64,14 @@ class AskModel:
         """Raises ModelError, Interrupted, CanaryFound, and TimeUp when the run's time is up."""
         request = self._request(session, prompt, messages, closing=closing)
         timeout_s = session.time_left_s if closing else session.work_time_left_s
-        publishing = _Publishing(session, self._clock, turn=request.turn, part="closing" if closing else "reply")
+        publishing = _Publishing(session, self._clock, request, part="closing" if closing else "reply")
         began = self._clock.now()
         try:
             async with session.stop.interruptible(max(timeout_s, 0)):
                 checked = await self._read(session, request, prompt, publishing)
         except (ModelError, Interrupted, TimeUp) as error:
             code = _error_code(error)
+            self._abandon(session, prompt, publishing)
             publishing.discard(code)
             self._trace(session, request, None, code, began)
             raise
@@ -117,6 +119,7 @@ class AskModel:
                             await stream.aclose()  # ends the request: nobody is to hear the rest
                         return _cut_short(session, request, prompt, publishing.said, found)
                 case ModelRetrying():
+                    self._abandon(session, prompt, publishing)
                     publishing.retrying(event)
                 case ModelReply():
                     reply = event
@@ -124,6 +127,18 @@ class AskModel:
             raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
         publishing.finish()
         return session.guard.reply(reply)
+
+    def _abandon(self, session: RunSession, prompt: Prompt, publishing: "_Publishing") -> None:
+        """Count the attempt that was cut off, if its reply had begun."""
+        if not publishing.streamed_bytes:
+            return
+        usage = ModelUsage(
+            input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
+            output_tokens=session.window.tokens_of(publishing.streamed_bytes),
+        )
+        usage = replace(usage, cost_usd=self._prices.cost_usd(publishing.model, usage))
+        spending = ModelSpending(model=publishing.model, usage=usage, at=self._clock.now())
+        session.abandoned = (*session.abandoned, spending)
 
     def _priced(self, reply: ModelReply) -> ModelUsage:
         if reply.usage.cost_usd is not None:
@@ -174,12 +189,15 @@ def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said:
 
 class _Publishing:
     """The events of one model call. Each attempt at a reply has a message id of its own. Text that could begin a canary
-    token is held back until it is known to be none; what was said is kept where tokens are watched for."""
+    token is held back until it is known to be none; what was said is kept where tokens are watched for. `model` is who
+    makes the attempt, `streamed_bytes` what came of its reply so far."""
 
-    def __init__(self, session: RunSession, clock: Clock, *, turn: int, part: str) -> None:
+    def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
+        self.model = request.model
+        self.streamed_bytes = 0
         self._session = session
         self._clock = clock
-        self._turn = turn
+        self._turn = request.turn
         self._part = f"{part}.{session.run.attempt}"
         self._attempt = 0
         self._begun = False
@@ -198,6 +216,7 @@ class _Publishing:
 
     def delta(self, text: str) -> str | None:
         """Publish a piece of text. Gives the id of the canary token that ended it, its mark being the last of it."""
+        self.streamed_bytes += len(text.encode(errors="replace"))
         if self._watched is None:
             self._publish(text)
             return None
@@ -221,6 +240,7 @@ class _Publishing:
     def retrying(self, event: ModelRetrying) -> None:
         """Take back what was published and tell of the new attempt."""
         self.discard(event.reason)
+        self.model = event.model
         self._add(RunEventType.MODEL_RETRYING, {"model": event.model, "attempt": event.attempt})
 
     def discard(self, reason: str) -> None:
@@ -228,6 +248,7 @@ class _Publishing:
         if self._begun:
             self._add(RunEventType.MESSAGE_DISCARDED, {"message_id": self.message_id, "reason": reason})
         self._begun = False
+        self.streamed_bytes = 0
         self._watched = self._session.guard.stream()
         self._said.clear()
         self._attempt += 1

@@ -41,6 +41,10 @@ class ContextWindow:
         """Tokens of the next request as things stand."""
         return self._tokens(self._kept_bytes + fixed_bytes)
 
+    def tokens_of(self, size: int) -> int:
+        """Tokens of so many bytes, as this thread's provider counts."""
+        return self._tokens(size)
+
     def correct(self, *, fixed_bytes: int, reported_tokens: int) -> None:
         """Learn from what the provider counted for the last request."""
         sent = self._kept_bytes + fixed_bytes

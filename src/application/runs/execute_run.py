@@ -145,6 +145,8 @@ class ExecuteRun:
                 )
                 logger.info("run cancelled", extra=ids)
             elif reason is StopReason.SHUTDOWN:
+                if session.abandoned:
+                    await session.advance(lambda: Step(run=session.run))
                 await session.flush()
                 await self._leases.hand_back(session.lease, active_s=session.active_s, at=self._clock.now())
                 logger.info("run handed back", extra=ids)

@@ -18,6 +18,7 @@ from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import Limits
+from domain.runs.usage import ModelSpending, Usage
 from domain.threads.message import Role
 
 
@@ -27,7 +28,8 @@ class RunSession:
     have sent; `model` is the one in force, which a change of the agent may replace; `organization` what the run's
     organization said when the turn began (None before the first), `calls_made` counts calls by tool once a policy
     has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
-    reserved of a daily budget once the model call under way is paid for, None without a budget."""
+    reserved of a daily budget once the model call under way is paid for, None without a budget; `abandoned` are model
+    calls that were cut off and are not stored yet: the next step stores them, whatever it is."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class RunSession:
         self.stop = stop
         self.promoted: RunId | None = None
         self.kept_reserve_usd: Decimal | None = None
+        self.abandoned: tuple[ModelSpending, ...] = ()
         self.buffer = EventBuffer(self._append)
         self._journal = journal
         self._clock = clock
@@ -65,6 +68,11 @@ class RunSession:
         """The limits in force: the agent's, narrowed by the run's and the organization's."""
         settings = self.agent.config.limits.narrowed_by(self.run.limits)
         return Limits.of(settings if self.organization is None else settings.narrowed_by(self.organization.limits))
+
+    @property
+    def usage(self) -> Usage:
+        """The run's totals, with what is not stored yet."""
+        return _with_abandoned(self.run.usage, self.abandoned)
 
     @property
     def active_s(self) -> float:
@@ -122,8 +130,12 @@ class RunSession:
         async with self._writing:
             waiting = await self.buffer.take()
             step = build()
-            step = replace(step, run=replace(step.run, active_s=self.active_s), events=(*waiting, *step.events))
+            abandoned = self.abandoned
+            run = replace(step.run, active_s=self.active_s, usage=_with_abandoned(step.run.usage, abandoned))
+            spent = (*(replace(call, still_reserved_usd=self.kept_reserve_usd) for call in abandoned), *step.spent)
+            step = replace(step, run=run, spent=spent, events=(*waiting, *step.events))
             outcome = await self._journal.commit(self.lease, step)
+            self.abandoned = self.abandoned[len(abandoned) :]
             self._mirror(step, outcome)
             return outcome
 
@@ -147,6 +159,12 @@ class RunSession:
         of_organization = () if self.organization is None else self.organization.models
         config = self.agent.config
         return model if model in config.models or model in of_organization else config.model
+
+
+def _with_abandoned(usage: Usage, abandoned: tuple[ModelSpending, ...]) -> Usage:
+    for call in abandoned:
+        usage = usage.after_abandoned(call.usage)
+    return usage
 
 
 def settled_call(call: ToolCall, settlement: Settlement) -> ToolCall:

@@ -1,6 +1,6 @@
 """What a run has consumed, in the units it is limited by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -54,6 +54,10 @@ class Usage:
             turns=self.turns + 1,
             tool_calls=self.tool_calls,
         )
+
+    def after_abandoned(self, spent: ModelUsage) -> "Usage":
+        """The totals after a model call that was cut off: it is paid for, but was no turn."""
+        return replace(self.after_turn(spent), turns=self.turns)
 
     def after_tool_calls(self, count: int) -> "Usage":
         """The totals after `count` more executed tool calls."""
