@@ -12,6 +12,7 @@ from application.approvals.refusals import (
     self_approval_forbidden,
 )
 from application.mcp.ports import ConnectionScope
+from application.runs.canary_guard import CanaryGuard
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
 from application.tools.tool_catalog import ToolCatalog
@@ -52,7 +53,7 @@ class CheckedDecisions:
 class CheckDecisions:
     """Rules: a pending approval only, in time, and once; whoever started the run does not approve its calls where policy wants
     somebody else; arguments are edited within the tool's schema and within policy, whose wish for an approval this one
-    fulfils; an approval for another version of the agent is stale."""
+    fulfils, and hold no canary token; an approval for another version of the agent is stale."""
 
     def __init__(
         self, *, approvals: ApprovalStore, agents: AgentStore, catalog: ToolCatalog, check: CheckToolCall
@@ -121,18 +122,24 @@ class CheckDecisions:
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
         toolset = await self._catalog.toolset(agent.config, scope, run_allowlist=run.tool_allowlist)
         names = {use.id: use.name for use in run.pending}
+        guard = CanaryGuard.of(agent, run.id)
         return {
             decision.tool_call_id: self._checked(
                 toolset,
                 ToolUse(id=decision.tool_call_id, name=names[decision.tool_call_id], params=decision.arguments),
+                guard,
                 path=f"approvals.{index}.arguments",
             )
             for index, decision in enumerate(decisions)
             if decision.arguments is not None
         }
 
-    def _checked(self, toolset: Toolset, use: ToolUse, *, path: str) -> JsonObject:
+    def _checked(self, toolset: Toolset, use: ToolUse, guard: CanaryGuard, *, path: str) -> JsonObject:
         """The arguments as they would be sent."""
+        canary_id = guard.arguments(use.params)
+        if canary_id is not None:
+            holds = Violation(path=path, message=f"holds the canary token {canary_id}")
+            raise invalid("arguments_denied", "The arguments hold a canary token; nothing was decided.", holds)
         checked = self._check.check(use, toolset)
         refusal = checked.answer
         if refusal is None:

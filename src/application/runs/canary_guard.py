@@ -110,6 +110,10 @@ class CanaryGuard:
             return CleanReply(reply=reply)
         return CleanReply(reply=replace(reply, text=text.text, calls=tuple(calls)), found=found, call_index=call_index)
 
+    def arguments(self, arguments: JsonObject) -> str | None:
+        """The id of a token in what somebody wants a tool to be sent."""
+        return None if self._scanner is None else self._scanner.clean_json(arguments).found
+
     def result(self, result: ToolResult) -> tuple[ToolResult, str | None]:
         """An outcome without tokens, and the id of the first one; an image that holds one is left out."""
         if self._scanner is None:

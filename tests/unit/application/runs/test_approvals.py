@@ -11,6 +11,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject
+from domain.policy.canary import CanaryToken
 from domain.policy.rules import OnBlock
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
@@ -234,6 +235,19 @@ async def test_edited_arguments_stay_within_schema_and_policy(arguments: JsonObj
     refused = await refusal_of(house, run_id, approve(approval, arguments=arguments))
     assert (refused.code, refused.kind) == (code, ErrorKind.INVALID)
     assert [violation.path for violation in refused.violations] == ["approvals.0.arguments"]
+
+
+@pytest.mark.requirement("C4")
+async def test_edited_arguments_hold_no_canary_token() -> None:
+    house = a_house()
+    house.change_agent(canary_tokens=(CanaryToken(id="one", secret="CANARY-0123456789"),))
+    run_id, approval = await a_waiting_run(house)
+    hidden = b"CANARY-0123456789".hex()
+    refused = await refusal_of(house, run_id, approve(approval, arguments={"text": f"say {hidden}"}))
+    assert refused.code == "arguments_denied"
+    assert hidden not in str(refused.violations)
+    await decide(house, run_id, approve(approval, arguments={"text": "harmless"}))
+    assert house.run(run_id).status is RunStatus.QUEUED
 
 
 async def test_a_denial_takes_no_arguments() -> None:
