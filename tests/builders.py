@@ -96,6 +96,11 @@ def a_key(
     )
 
 
+def a_deletion(thread_id: ThreadId = THREAD) -> AuditEvent:
+    """What deleting the thread leaves in the trail."""
+    return an_audit_event(91, action=AuditAction.THREAD_DELETED, resource=thread_id)
+
+
 def an_audit_event(
     number: int = 1,
     *,

@@ -371,7 +371,9 @@ def _connections(
         await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
     owned = LazyMcpConnections(load)
-    limits = CallLimits(calls_per_organization=settings.mcp_max_calls)
+    limits = CallLimits(
+        calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
+    )
     supervised = SupervisedConnections(
         guarded(owned, clock=clock, limits=limits), owned=owned, relist=relist, clock=clock
     )
@@ -740,7 +742,9 @@ class Container(containers.DeclarativeContainer):
     append_message: providers.Provider[AppendMessage] = providers.Singleton(
         AppendMessage, threads=threads, clock=clock, ids=ids
     )
-    delete_thread: providers.Provider[DeleteThread] = providers.Singleton(DeleteThread, threads=threads)
+    delete_thread: providers.Provider[DeleteThread] = providers.Singleton(
+        DeleteThread, threads=threads, clock=clock, ids=ids
+    )
     release_thread: providers.Provider[ReleaseThread] = providers.Singleton(
         ReleaseThread, threads=threads, queue=run_queue, clock=clock, ids=ids
     )

@@ -22,6 +22,7 @@ from tests.builders import (
     OTHER_ORG,
     RUN,
     START,
+    a_deletion,
     a_displayable_call,
     a_run_id,
     a_thread,
@@ -185,7 +186,7 @@ async def test_deleting_a_thread_removes_its_approvals(run_stores: Stores) -> No
     _, approval = await a_waiting_run(run_stores)
     await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
     run = await stored(run_stores, RUN)
-    assert await run_stores.threads.delete(ORG, run.thread_id)
+    assert await run_stores.threads.delete(ORG, run.thread_id, a_deletion(run.thread_id))
     assert await run_stores.approvals.get(ORG, approval.id) is None
 
 

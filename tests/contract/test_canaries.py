@@ -17,6 +17,7 @@ from tests.builders import (
     RUN,
     THREAD,
     WORKER,
+    a_deletion,
     a_message,
     a_new_run,
     a_run,
@@ -79,7 +80,7 @@ async def test_a_thread_in_quarantine_takes_no_run_no_message_and_no_deletion(ru
     for refused in (
         run_stores.runs.start(a_new_run(a_run(a_run_id(2), created_at=after(2)))),
         run_stores.threads.append(ORG, a_message(run_id=None)),
-        run_stores.threads.delete(ORG, THREAD),
+        run_stores.threads.delete(ORG, THREAD, a_deletion()),
     ):
         with pytest.raises(ServiceError) as raised:
             await refused

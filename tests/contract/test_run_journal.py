@@ -29,6 +29,7 @@ from tests.builders import (
     SERVER,
     START,
     THREAD,
+    a_deletion,
     a_displayable_call,
     a_run_id,
     a_settlement,
@@ -277,7 +278,7 @@ async def test_a_lease_ends_with_the_step_that_ends_or_suspends_the_run(run_stor
     last = suspend_step(claimed.run, call) if how == "suspended" else finish_step(claimed.run)
     await run_stores.journal.commit(claimed.lease, last)
     if how == "deleted":
-        await run_stores.threads.delete(ORG, THREAD)
+        await run_stores.threads.delete(ORG, THREAD, a_deletion())
     with pytest.raises(LeaseLost):
         await run_stores.journal.append(claimed.lease, (a_delta(),))
     with pytest.raises(LeaseLost):

@@ -21,6 +21,7 @@ from tests.builders import (
     OTHER_ORG,
     RUN,
     THREAD,
+    a_deletion,
     a_thread,
     a_thread_id,
     after,
@@ -244,7 +245,7 @@ async def test_sources_go_with_their_thread(thread_stores: Stores) -> None:
     await put(thread_stores, a_source(2, thread_id=OTHER_THREAD), "walrus")
     await thread_stores.source_intake.begin(a_source(3), stale_before=LONG_AGO)
 
-    assert await thread_stores.threads.delete(ORG, THREAD)
+    assert await thread_stores.threads.delete(ORG, THREAD, a_deletion())
 
     assert await thread_stores.sources.get(ORG, a_source_id(1)) is None
     assert await thread_stores.sources.part(ORG, a_source_id(1), 0) is None

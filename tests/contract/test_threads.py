@@ -14,6 +14,7 @@ from tests.builders import (
     OTHER_ORG,
     RUN,
     THREAD,
+    a_deletion,
     a_displayable_call,
     a_message,
     a_new_run,
@@ -143,7 +144,7 @@ async def test_a_thread_with_an_unfinished_run_refuses_messages_and_deletion_nam
     with pytest.raises(ServiceError) as append:
         await run_stores.threads.append(ORG, a_message())
     with pytest.raises(ServiceError) as delete:
-        await run_stores.threads.delete(ORG, THREAD)
+        await run_stores.threads.delete(ORG, THREAD, a_deletion())
 
     for refused in (append, delete):
         assert (refused.value.code, refused.value.kind) == ("thread_busy", ErrorKind.CONFLICT)
@@ -168,7 +169,7 @@ async def test_another_organizations_thread_does_not_exist(stores: Stores) -> No
     assert await stores.threads.get(OTHER_ORG, THREAD) is None
     assert await all_of(partial(stores.threads.page, OTHER_ORG)) == ()
     assert await all_of(partial(stores.threads.messages, OTHER_ORG, THREAD)) == ()
-    assert not await stores.threads.delete(OTHER_ORG, THREAD)
+    assert not await stores.threads.delete(OTHER_ORG, THREAD, a_deletion())
     with pytest.raises(ServiceError) as refused:
         await stores.threads.append(OTHER_ORG, a_message(2))
     assert refused.value.kind is ErrorKind.NOT_FOUND
@@ -185,7 +186,7 @@ async def test_deleting_a_thread_removes_everything_in_it_but_its_audit(run_stor
     await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     await run_stores.threads.add(a_thread(a_thread_id(2)))
 
-    assert await run_stores.threads.delete(ORG, THREAD)
+    assert await run_stores.threads.delete(ORG, THREAD, a_deletion())
 
     assert await run_stores.threads.get(ORG, THREAD) is None
     assert await all_of(partial(run_stores.threads.messages, ORG, THREAD)) == ()
@@ -194,6 +195,8 @@ async def test_deleting_a_thread_removes_everything_in_it_but_its_audit(run_stor
     assert await run_stores.runs.events(ORG, RUN, after_seq=0, limit=100) == ()
     assert await run_stores.runs.tool_calls(ORG, RUN) == ()
     assert await run_stores.threads.get(ORG, a_thread_id(2)) is not None
+    [gone] = (await run_stores.audit.page(ORG, AuditFilter(resource=THREAD), PageRequest())).items
+    assert gone == a_deletion()
     audit = await run_stores.audit.page(ORG, AuditFilter(run_id=RUN), PageRequest())
     assert sorted(entry.action for entry in audit.items) == ["run.completed", "run.started"]
     again = a_new_run(a_run(a_run_id(2), thread_id=a_thread_id(2)), idempotency=key)
@@ -202,5 +205,5 @@ async def test_deleting_a_thread_removes_everything_in_it_but_its_audit(run_stor
 
 async def test_deleting_twice_says_that_there_is_none(stores: Stores) -> None:
     await stores.threads.add(a_thread())
-    assert await stores.threads.delete(ORG, THREAD)
-    assert not await stores.threads.delete(ORG, THREAD)
+    assert await stores.threads.delete(ORG, THREAD, a_deletion())
+    assert not await stores.threads.delete(ORG, THREAD, a_deletion())

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from application.audit.entries import audit_entry
+from application.system.ports import Clock, IdSource
 from application.threads.ports import ThreadStore
+from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -18,16 +21,23 @@ class DeleteThreadCommand:
 
 
 class DeleteThread:
-    """Runners and above delete threads; messages, runs, events and calls go with it, audit entries stay.
+    """Runners and above delete threads, audited `thread.deleted`; messages, runs, events and calls go with it, audit
+    entries stay.
 
     A thread with an unfinished run is not deleted.
     """
 
-    def __init__(self, *, threads: ThreadStore) -> None:
+    def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
         self._threads = threads
+        self._clock = clock
+        self._ids = ids
 
     async def execute(self, command: DeleteThreadCommand) -> None:
         """Delete. Raises FORBIDDEN, NOT_FOUND, CONFLICT `thread_busy`."""
-        command.principal.require(Role.RUNNER)
-        if not await self._threads.delete(command.principal.organization_id, command.thread_id):
+        principal = command.principal
+        principal.require(Role.RUNNER)
+        audit = audit_entry(
+            principal, AuditAction.THREAD_DELETED, command.thread_id, ids=self._ids, at=self._clock.now()
+        )
+        if not await self._threads.delete(principal.organization_id, command.thread_id, audit):
             raise not_found("thread", command.thread_id)

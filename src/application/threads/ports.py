@@ -52,7 +52,7 @@ class ThreadStore(Protocol):
         `thread_not_quarantined`."""
         ...
 
-    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
-        """Remove the thread with its messages, runs, events and calls; audit stays. False if there is none.
-        Raises CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined` while the thread is."""
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
+        """Remove the thread with its messages, runs, events and calls, and store the audit entry; entries of its runs
+        stay. False, and no entry, if there is none. Raises CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined` while the thread is."""
         ...

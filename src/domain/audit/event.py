@@ -17,6 +17,7 @@ class AuditAction(StrEnum):
     RUN_CANCELLED = "run.cancelled"
     SESSION_HALTED = "session.halted"
     THREAD_RELEASED = "thread.released"
+    THREAD_DELETED = "thread.deleted"
     TOOL_EXECUTED = "tool.executed"
     TOOL_FAILED = "tool.failed"
     TOOL_BLOCKED = "tool.blocked"

@@ -67,7 +67,7 @@ class InMemoryThreadStore:
         self._state.record(audit)
         return ReleasedThread(thread=stored.thread, promoted=self._state.next_run(thread_id))
 
-    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
         """Remove the thread with everything in it except its audit."""
         state = self._state
         if state.thread_of(organization_id, thread_id) is None:
@@ -79,6 +79,7 @@ class InMemoryThreadStore:
         state.runs = {id_: stored for id_, stored in state.runs.items() if stored.run.thread_id != thread_id}
         state.approvals = {id_: known for id_, known in state.approvals.items() if known.run_id in state.runs}
         state.used_keys = {key: used for key, used in state.used_keys.items() if used.run_id in state.runs}
+        state.record(audit)
         return True
 
     def _refuse_if_busy(self, thread_id: ThreadId) -> None:

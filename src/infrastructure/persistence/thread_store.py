@@ -120,7 +120,7 @@ class SqlThreadStore:
 
         return await self._database.write(unit)
 
-    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
         """Remove the thread with everything in it except its audit."""
         emptied = False
 
@@ -133,6 +133,7 @@ class SqlThreadStore:
             if not emptied and hide_sources(connection, organization_id, thread_id):
                 return None
             connection.execute(_delete, {"thread_id": thread_id})
+            record(connection, audit)
             return True
 
         gone = await self._database.write(unit)

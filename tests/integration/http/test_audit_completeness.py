@@ -9,7 +9,6 @@ __all__ = ["names"]
 
 UNAUDITED = {
     "POST /v1/threads": "an empty thread does nothing; its runs are audited",
-    "DELETE /v1/threads/{thread_id}": "yet to be audited",
     "POST /v1/threads/{thread_id}/messages": "text for a later run, which is audited",
     "POST /v1/mcp-servers/{server}/refresh": "reads; a tool that changed is audited when it is put in quarantine",
     "POST /v1/mcp-servers/{server}/connect": "changes no record; what is called is audited",

@@ -286,7 +286,7 @@ def use_cases(
         list_threads=ListThreads(threads=threads),
         list_messages=ListMessages(threads=threads),
         append_message=AppendMessage(threads=threads, clock=clock, ids=ids),
-        delete_thread=DeleteThread(threads=threads),
+        delete_thread=DeleteThread(threads=threads, clock=clock, ids=ids),
         add_source=AddSource(store=store_source, clock=clock, ids=ids),
         list_sources=ListSources(sources=stores.sources, threads=threads),
         get_source=GetSource(sources=stores.sources),

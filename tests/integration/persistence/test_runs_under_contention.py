@@ -22,6 +22,7 @@ from tests.builders import (
     RUN,
     THREAD,
     WORKER,
+    a_deletion,
     a_key,
     a_new_run,
     a_run,
@@ -212,7 +213,7 @@ async def test_of_many_first_starts_one_makes_the_first_organization(database: D
 
 async def test_a_thread_deleted_while_a_run_starts_takes_the_run_along_or_stays_whole(stores: Stores) -> None:
     deleted, started = await asyncio.gather(
-        stores.threads.delete(ORG, THREAD), start(stores, a_run()), return_exceptions=True
+        stores.threads.delete(ORG, THREAD, a_deletion()), start(stores, a_run()), return_exceptions=True
     )
     thread = await stores.threads.get(ORG, THREAD)
     run = await stores.runs.get(ORG, RUN)

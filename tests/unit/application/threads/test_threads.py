@@ -42,7 +42,7 @@ class Threads:
         self.list = ListThreads(threads=store)
         self.messages = ListMessages(threads=store)
         self.append = AppendMessage(threads=store, clock=clock, ids=ids)
-        self.delete = DeleteThread(threads=store)
+        self.delete = DeleteThread(threads=store, clock=clock, ids=ids)
 
     async def begin(self) -> Thread:
         return await self.create.execute(CreateThreadCommand(principal=a_principal(), metadata={"ticket": 7}))
@@ -128,6 +128,8 @@ async def test_a_deleted_thread_is_gone(threads: Threads) -> None:
     with pytest.raises(ServiceError) as refused:
         await threads.messages.execute(ListMessagesCommand(principal=a_principal(), thread_id=thread.id))
     assert refused.value.code == "thread_not_found"
+    [entry] = threads.state.audit.values()
+    assert (entry.action, entry.actor, entry.resource) == ("thread.deleted", a_principal().key_id, thread.id)
 
 
 @pytest.mark.requirement("C6")
@@ -147,6 +149,7 @@ async def test_a_thread_of_another_organization_does_not_exist(threads: Threads)
         assert refused.value.code == "thread_not_found"
     assert (await threads.list.execute(ListThreadsCommand(principal=stranger))).items == ()
     assert len(threads.state.threads[thread.id].messages) == 1
+    assert threads.state.audit == {}
 
 
 @pytest.mark.requirement("C6")
