@@ -164,6 +164,11 @@ class Settings(BaseSettings):
         description="a number from 1 to 100000: MCP calls of one organization at one time",
         examples=["256"],
     )
+    mcp_rate_limit: Annotated[str, AfterValidator(_rate)] | None = Field(
+        default=None,
+        description="CALLS/SECONDS, which each organization's MCP servers together may be called: up to 1000000/86400",
+        examples=["6000/60"],
+    )
     mcp_max_processes: int = Field(
         default=100,
         ge=1,
@@ -261,6 +266,11 @@ class Settings(BaseSettings):
     def secret_keys(self) -> tuple[str, ...]:
         """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
         return () if self.secret_key is None else tuple(_split(self.secret_key))
+
+    @property
+    def rate_limit_of_mcp_calls(self) -> RateLimit | None:
+        """How often the MCP servers of each organization may be called, if there is a limit."""
+        return None if self.mcp_rate_limit is None else parse_rate(self.mcp_rate_limit)
 
     @property
     def rate_limit_of_keys(self) -> RateLimit | None:

@@ -70,6 +70,16 @@ def test_the_rate_of_keys_is_so_many_requests_in_so_many_seconds(monkeypatch: py
     assert load_settings().rate_limit_of_keys == RateLimit(calls=600, per_s=2.5)
 
 
+@pytest.mark.requirement("B10")
+def test_the_rate_of_mcp_calls_is_that_of_every_organization(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().rate_limit_of_mcp_calls is None
+    monkeypatch.setenv("DRAGOMAN_MCP_RATE_LIMIT", "6000/60")
+    assert load_settings().rate_limit_of_mcp_calls == RateLimit(calls=6000, per_s=60)
+    monkeypatch.setenv("DRAGOMAN_MCP_RATE_LIMIT", "6000")
+    with pytest.raises(SettingsError, match=r"DRAGOMAN_MCP_RATE_LIMIT must be CALLS/SECONDS.* Example: .*=6000/60"):
+        load_settings()
+
+
 @pytest.mark.parametrize(
     "value", ["600", "600/", "/60", "0/60", "60/0", "60/-1", "60/nan", "60/inf", "1e3/60", "2000000/1"]
 )
