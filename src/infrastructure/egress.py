@@ -19,11 +19,13 @@ _MAX_URL = 8_192
 
 
 class EgressBlockedError(OSError):
-    """The request may not leave. `reason` is a sentence that is safe to show to whoever named the address."""
+    """The request may not leave. `reason` is a sentence for whoever named the address, a model too; `advice` is the same with
+    what a name resolved to and what an operator can do about it, for who configures addresses and for logs."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, remedy: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.advice = f"{reason} {remedy}" if remedy else reason
 
 
 class EgressPolicy:
@@ -43,11 +45,12 @@ class EgressPolicy:
                 self._hosts.add(entry.lower().rstrip("."))
 
     def refusal(self, url: str) -> str | None:
-        """Why a URL may not be requested, as far as that can be told without resolving its name; else None."""
+        """Why a URL may not be requested and what helps, as far as that can be told without resolving its name; else None.
+        For who configures addresses."""
         try:
             self.check(url)
         except EgressBlockedError as blocked:
-            return blocked.reason
+            return blocked.advice
         return None
 
     def check(self, url: str) -> None:
@@ -74,7 +77,8 @@ class EgressPolicy:
         """Look at an address that `host` stands for. Raises EgressBlockedError."""
         if not self._permits(host, address):
             raise EgressBlockedError(
-                f"The address of {host} ({address}) is not public. An operator can allow it with DRAGOMAN_EGRESS_ALLOW."
+                f"The address of {host} is not public, so it is not requested.",
+                remedy=f"It is {address}; an operator can allow it with DRAGOMAN_EGRESS_ALLOW.",
             )
 
     def _permits(self, host: str, address: Address) -> bool:

@@ -76,4 +76,5 @@ def test_an_agent_searches_and_reads_what_it_found_and_is_kept_from_private_addr
     assert "Title: Herons" in transcript
     assert f"URL: {web}/herons" in transcript
     assert "they strike in the fraction of a second." in transcript
-    assert "The address of 192.168.0.1 (192.168.0.1) is not public." in transcript
+    assert "The address of 192.168.0.1 is not public, so it is not requested." in transcript
+    assert "EGRESS_ALLOW" not in transcript

@@ -150,7 +150,7 @@ class McpFailure(Exception):
     """A call, a discovery or a connection that failed.
 
     `detail` is safe to show: the server's own words for SERVER_ERROR (cleaned, capped by the use case), else a fixed
-    sentence of ours. `stderr` is the tail of a started server's error output, for the operator only. `retry_after_s` is
+    sentence of ours; where that speaks to the operator, `for_model` is what models are told in its place. `stderr` is the tail of a started server's error output, for the operator only. `retry_after_s` is
     set where it is known that nothing will be sent to the server before.
     """
 
@@ -162,6 +162,7 @@ class McpFailure(Exception):
         rpc_code: int | None = None,
         stderr: str = "",
         retry_after_s: float | None = None,
+        for_model: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
@@ -169,6 +170,7 @@ class McpFailure(Exception):
         self.rpc_code = rpc_code
         self.stderr = stderr
         self.retry_after_s = retry_after_s
+        self.for_model = for_model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

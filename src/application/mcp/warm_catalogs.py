@@ -71,7 +71,13 @@ class WarmCatalogs:
             return outcome
         if stored is not None:
             return stored
-        raise McpFailure(outcome.kind, outcome.detail, rpc_code=outcome.rpc_code, stderr=outcome.stderr)
+        raise McpFailure(
+            outcome.kind,
+            outcome.detail,
+            rpc_code=outcome.rpc_code,
+            stderr=outcome.stderr,
+            for_model=outcome.for_model,
+        )
 
     async def stored(self, server: McpServer) -> McpCatalog:
         """What the server listed last, whatever its version was then; it is not asked. Raises McpFailure if there is

@@ -283,7 +283,7 @@ def _for_prompt(failure: McpFailure) -> str:
     """Our own words: what a server says of an error has no place in the system prompt."""
     if failure.kind is McpFailureKind.SERVER_ERROR:
         return "the MCP server answered with an error"
-    return failure.detail
+    return failure.for_model or failure.detail
 
 
 def _capped(instructions: str) -> str:

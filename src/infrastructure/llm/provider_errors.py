@@ -83,7 +83,7 @@ def error_of_transport(exc: httpx.HTTPError, *, streaming: bool) -> ModelError:
         return ModelError("model_unavailable", "The connection to the model broke off.", retryable=True)
     blocked = _blocked(exc)
     if blocked is not None:
-        return address_refused(blocked.reason)
+        return address_refused(blocked.advice)
     return ModelError("model_unavailable", "The model provider could not be reached.", retryable=True)
 
 

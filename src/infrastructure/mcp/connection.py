@@ -148,7 +148,7 @@ class McpConnection:
                 raise self._unanswered() from None
         if self._session is None:
             failure = self._failure or connect_failure("The connection was closed.")
-            raise McpFailure(failure.kind, failure.detail, stderr=failure.stderr)
+            raise McpFailure(failure.kind, failure.detail, stderr=failure.stderr, for_model=failure.for_model)
         return self._session
 
     def retire(self) -> None:
@@ -312,6 +312,8 @@ class McpConnection:
         if isinstance(error, TransportFailedError):
             fault = error.fault
         self._failure = self._failure_of(error, fault.detail if fault else None)
+        if fault is not None and self._failure.detail == fault.detail:
+            self._failure.for_model = fault.for_model
         if fault is not None and fault.needs_auth:
             self._failure.kind = McpFailureKind.NEEDS_AUTH
         self._settled.set()

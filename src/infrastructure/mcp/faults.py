@@ -23,13 +23,14 @@ _NOT_RUNNABLE_STATUS = 126
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportFault:
     """A fault of ours or of the network. `not_executed`: the server certainly did nothing; `over`: the connection is of
-    no more use; `needs_auth`: it wants (other) credentials."""
+    no more use; `needs_auth`: it wants (other) credentials; `for_model`: what models are told in place of `detail`."""
 
     kind: McpFailureKind
     detail: str
     not_executed: bool = False
     over: bool = False
     needs_auth: bool = False
+    for_model: str | None = None
 
 
 class TransportFailedError(Exception):
@@ -68,9 +69,11 @@ REDIRECTED = TransportFault(
 )
 
 
-def blocked_fault(reason: str) -> TransportFault:
-    """The egress guard keeps the request in; `reason` is its sentence."""
-    return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=reason, not_executed=True, over=True)
+def blocked_fault(advice: str, reason: str) -> TransportFault:
+    """The egress guard keeps the request in; these are its sentences for the operator and for models."""
+    return TransportFault(
+        kind=McpFailureKind.NOT_CONNECTED, detail=advice, not_executed=True, over=True, for_model=reason
+    )
 
 
 def needs_auth_fault(detail: str) -> TransportFault:
@@ -135,7 +138,7 @@ def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailu
     """What a failed call means. `is_over`: the connection has ended; `end`: how, in a sentence, if known."""
     fault = fault_in(error)
     if fault is not None:
-        return McpFailure(fault.kind, fault.detail)
+        return McpFailure(fault.kind, fault.detail, for_model=fault.for_model)
     if is_over or is_closed(error):
         return McpFailure(McpFailureKind.CONNECTION_LOST, end or BROKEN.detail)
     return McpFailure(McpFailureKind.SERVER_ERROR, clean(error.message), rpc_code=error.code)

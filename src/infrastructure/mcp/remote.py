@@ -83,7 +83,7 @@ class RemoteClient:
         try:
             self._egress.check(str(url))
         except EgressBlockedError as blocked:
-            raise TransportFailedError(blocked_fault(blocked.reason)) from blocked
+            raise TransportFailedError(blocked_fault(blocked.advice, blocked.reason)) from blocked
         return self.session.request(method, url, headers=headers, data=body, allow_redirects=False)
 
     async def close(self) -> None:
@@ -230,7 +230,7 @@ class Endpoint:
 def unreachable_fault(error: Exception) -> TransportFault:
     """Why there is no connection: nobody answers, or none of the addresses of a name may be reached."""
     inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
-    return blocked_fault(inner.reason) if isinstance(inner, EgressBlockedError) else UNREACHABLE
+    return blocked_fault(inner.advice, inner.reason) if isinstance(inner, EgressBlockedError) else UNREACHABLE
 
 
 def _refuse_encoding(response: aiohttp.ClientResponse) -> None:

@@ -194,8 +194,9 @@ def _no_text(kind: str) -> NativeToolError:
 def _failure(host: str, error: httpx.HTTPError) -> NativeToolError:
     """Why there is no answer, in our own words. What a name resolved to stays with us."""
     causes = list(_causes(error))
-    if any(isinstance(cause, EgressBlockedError) for cause in causes):
-        return NativeToolError("website_blocked", f"The address of {host} is not public, so it is not requested.")
+    for blocked in causes:
+        if isinstance(blocked, EgressBlockedError):
+            return NativeToolError("website_blocked", blocked.reason)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return NativeToolError(
             "website_unreachable", f"The connection to {host} is not secure; its certificate may be wrong."

@@ -67,8 +67,10 @@ async def test_a_private_address_is_not_requested_and_the_failure_says_how_to_al
         failure = await failure_at(f"{url}/mcp", kind, PUBLIC_ONLY)
     assert failure.kind is McpFailureKind.NOT_CONNECTED
     assert failure.detail == (
-        "The address of 127.0.0.1 (127.0.0.1) is not public. An operator can allow it with DRAGOMAN_EGRESS_ALLOW."
+        "The address of 127.0.0.1 is not public, so it is not requested."
+        " It is 127.0.0.1; an operator can allow it with DRAGOMAN_EGRESS_ALLOW."
     )
+    assert failure.for_model == "The address of 127.0.0.1 is not public, so it is not requested."
     assert requests.seen == []
 
 
@@ -79,7 +81,8 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_requested(kind: 
         port = url.rpartition(":")[2]
         failure = await failure_at(f"http://mcp.example.org:{port}/mcp", kind, PUBLIC_ONLY, names)
     assert failure.kind is McpFailureKind.NOT_CONNECTED
-    assert "The address of mcp.example.org (127.0.0.1) is not public." in failure.detail
+    assert "The address of mcp.example.org is not public, so it is not requested. It is 127.0.0.1;" in failure.detail
+    assert failure.for_model == "The address of mcp.example.org is not public, so it is not requested."
     assert requests.seen == []
     assert set(names.asked) == {"mcp.example.org"}
 
@@ -100,7 +103,7 @@ async def test_an_answer_that_changes_is_looked_at_again() -> None:
             details.append(failed.value.fault.detail)
             await client.close()  # what was resolved is remembered for ten seconds; a new client resolves anew
     assert details[0] == "The server cannot be reached."
-    assert "The address of mcp.example.org (127.0.0.1) is not public." in details[1]
+    assert "The address of mcp.example.org is not public, so it is not requested. It is 127.0.0.1;" in details[1]
     assert requests.seen == []
 
 

@@ -166,6 +166,17 @@ async def test_servers_that_do_not_answer_are_reported_and_the_others_stand() ->
     }
 
 
+@pytest.mark.requirement("B5", "B16")
+async def test_advice_for_the_operator_is_not_given_to_models() -> None:
+    house = House()
+    house.add("inside", listed=False)
+    house.connections.servers["inside"].unreachable = McpFailure(
+        McpFailureKind.NOT_CONNECTED, "Not public. It is 10.0.0.1; set this.", for_model="Not public."
+    )
+    for _ in range(2):  # asked, and remembered
+        assert [server.unavailable for server in (await house.tools("inside")).servers] == ["Not public."]
+
+
 @pytest.mark.requirement("B5")
 async def test_a_connection_that_breaks_its_own_rules_makes_one_server_unavailable(
     caplog: pytest.LogCaptureFixture,
