@@ -20,6 +20,7 @@ REPLY_UNREADABLE: Final = -32011
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _SHOWN_CHARACTERS = 200
+_HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 
 # JSON tokens without nesting: enough to read an envelope around a value that is not looked at.
 _STRING = rb'"(?:[^"\\]|\\.)*"'
@@ -134,7 +135,7 @@ def _read_odd_line(line: bytes) -> list[SessionMessage | Exception]:
 
 
 def _read_object(part: object) -> SessionMessage | Exception:
-    text = json.dumps(part, ensure_ascii=False).encode(errors="replace")
+    text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(part, ensure_ascii=False)).encode()
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
     except ValueError:
