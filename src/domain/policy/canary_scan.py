@@ -17,6 +17,8 @@ _BASE64_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WINDOW_FACTOR = 8
 """Of a text that comes in pieces, at most this many times the longest form is held back (escapes take up to six
 characters for one)."""
+_CLEANED_DEPTH = 100
+"""How deep into a value that holds a token single texts are cleaned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +90,33 @@ class CanaryScanner:
         return CleanText(text, found)
 
     def clean_json(self, value: JsonValue) -> CleanJson:
-        """The value with `[canary:ID]` in the place of each token, in strings, keys and numbers."""
+        """The value with `[canary:ID]` in the place of each token, in strings, keys and numbers; of what is nested more
+        than a hundred levels deep and holds one, in the place of all of it."""
+        found = self._first_in(value)
+        return CleanJson(value, None) if found is None else CleanJson(self._cleaned(value, 0), found)
+
+    def _first_in(self, value: JsonValue) -> str | None:
+        """The id of the first token in a value of any depth."""
+        texts = (text for text in _texts_in(value) if self.found_in(text))
+        first = next(texts, None)
+        return None if first is None else self.clean(first).found
+
+    def _cleaned(self, value: JsonValue, depth: int) -> JsonValue:
         match value:
             case str():
-                text = self.clean(value)
-                return CleanJson(text.text, text.found)
+                return self.clean(value).text
             case bool() | None:
-                return CleanJson(value, None)
+                return value
             case int() | float():
                 text = self.clean(str(value))
-                return CleanJson(value if text.found is None else text.text, text.found)
+                return value if text.found is None else text.text
+            case _ if depth == _CLEANED_DEPTH:
+                found = self._first_in(value)
+                return value if found is None else mark(found)
             case list():
-                items = [self.clean_json(item) for item in value]
-                return CleanJson([item.value for item in items], _first(item.found for item in items))
+                return [self._cleaned(item, depth + 1) for item in value]
             case dict():
-                keys = [self.clean(key) for key in value]
-                inner = [self.clean_json(item) for item in value.values()]
-                found = _first(part for key, item in zip(keys, inner, strict=True) for part in (key.found, item.found))
-                return CleanJson(
-                    {key.text: item.value for key, item in zip(keys, inner, strict=True)},
-                    found,
-                )
+                return {self.clean(key).text: self._cleaned(item, depth + 1) for key, item in value.items()}
 
     def held_from(self, text: str) -> int:
         """Where the end of the text begins that could be the beginning of a token; the text's length if there is none."""
@@ -216,5 +224,20 @@ def _widened(text: str, form: _Form, place: int) -> tuple[int, int]:
     return start, end
 
 
-def _first(found: Iterator[str | None]) -> str | None:
-    return next((token_id for token_id in found if token_id is not None), None)
+def _texts_in(value: JsonValue) -> Iterator[str]:
+    """Strings, keys and numbers of a value, in order and without recursion: models nest arguments as deep as they like."""
+    left: list[JsonValue] = [value]
+    while left:
+        part = left.pop()
+        match part:
+            case str():
+                yield part
+            case bool() | None:
+                pass
+            case int() | float():
+                yield str(part)
+            case list():
+                left.extend(reversed(part))
+            case dict():
+                for key, item in reversed(part.items()):
+                    left += [item, key]

@@ -145,6 +145,20 @@ def test_a_number_that_is_a_token_is_found() -> None:
     assert CanaryScanner({"t": "4471000123"}).clean_json({"account": 4471000123}).value == {"account": "[canary:t]"}
 
 
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize("depth", [1, 99, 100, 101, 5_000])
+def test_a_token_is_found_however_deep_it_is_nested(depth: int) -> None:
+    scanner = CanaryScanner({"t": "nightingale"})
+    for innermost in ("nightingale", {"nightingale": 1}, "[canary:u]"):
+        value: JsonValue = innermost  # type: ignore[assignment]  # JSON of two kinds
+        for level in range(depth):
+            value = {"beside": level, "in": value} if level % 2 else [value]
+        clean = scanner.clean_json(value)
+        assert clean.found == (None if innermost == "[canary:u]" else "t")
+        assert scanner.clean_json(clean.value).found is None
+        assert (clean.value is value) is (clean.found is None)
+
+
 def test_base64_of_a_token_leaves_none_of_its_bits_behind() -> None:
     scanner = CanaryScanner({"t": TOKEN})
     for offset in range(3):
