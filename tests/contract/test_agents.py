@@ -221,7 +221,8 @@ async def test_another_organizations_agent_does_not_exist_and_its_name_is_free(s
     with pytest.raises(ServiceError) as refused:
         await stores.agents.save(theirs, expected_version=1, audit=updated())
     assert refused.value.kind is ErrorKind.NOT_FOUND
-    await stores.agents.add(an_agent(AgentId(numbered("agt", 2)), organization_id=OTHER_ORG), created(4))
+    of_theirs = replace(created(4), organization_id=OTHER_ORG)
+    await stores.agents.add(an_agent(AgentId(numbered("agt", 2)), organization_id=OTHER_ORG), of_theirs)
     assert await stores.agents.get(ORG, AGENT) == an_agent()
 
 

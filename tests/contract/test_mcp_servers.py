@@ -112,9 +112,9 @@ async def test_what_is_installed_is_kept_with_its_server_until_it_is_taken_away(
 
 async def test_there_is_nothing_until_any_organization_has_a_server(stores: Stores) -> None:
     assert await stores.servers.is_empty()
-    await stores.servers.add(a_server(organization_id=OTHER_ORG), created())
+    await stores.servers.add(a_server(organization_id=OTHER_ORG), replace(created(), organization_id=OTHER_ORG))
     assert not await stores.servers.is_empty()
-    await stores.servers.delete(OTHER_ORG, SERVER, deleted())
+    await stores.servers.delete(OTHER_ORG, SERVER, replace(deleted(), organization_id=OTHER_ORG))
     assert await stores.servers.is_empty()
 
 
@@ -211,7 +211,7 @@ async def test_another_organizations_server_does_not_exist_and_its_slug_is_free(
     assert await all_of(partial(stores.servers.page, OTHER_ORG)) == ()
     assert not await stores.servers.delete(OTHER_ORG, SERVER, deleted())
     theirs = a_server(McpServerId(numbered("mcp", 2)), organization_id=OTHER_ORG)
-    await stores.servers.add(theirs, created(3))
+    await stores.servers.add(theirs, replace(created(3), organization_id=OTHER_ORG))
     assert await stores.servers.get(OTHER_ORG, "files") == theirs
     assert await stores.servers.get(ORG, "files") == a_server()
 

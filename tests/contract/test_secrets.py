@@ -1,5 +1,6 @@
 """The contract of `SecretStore`."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -113,8 +114,12 @@ async def test_another_organizations_secret_does_not_exist_and_its_name_is_free(
     assert await stores.secrets.get(OTHER_ORG, "TOKEN") is None
     assert await all_of(partial(stores.secrets.page, OTHER_ORG)) == ()
     assert not await stores.secrets.delete(OTHER_ORG, "TOKEN", deleted())
-    assert await stores.secrets.put(a_secret(organization_id=OTHER_ORG), "theirs", set_(2))
+    assert await stores.secrets.put(
+        a_secret(organization_id=OTHER_ORG), "theirs", replace(set_(2), organization_id=OTHER_ORG)
+    )
     assert await stores.secrets.value(ORG, "TOKEN") == VALUE
     server = a_server(McpServerId(numbered("mcp", 7)), organization_id=OTHER_ORG, config=USING)
-    await stores.servers.add(server, an_audit_event(3, action=AuditAction.MCP_SERVER_CREATED))
+    await stores.servers.add(
+        server, an_audit_event(3, organization_id=OTHER_ORG, action=AuditAction.MCP_SERVER_CREATED)
+    )
     assert await stores.secrets.users(ORG, "TOKEN") == ()

@@ -61,7 +61,7 @@ class SqlAgentStore:
             record(connection, audit)
 
         try:
-            await self._database.write(unit)
+            await self._database.write(unit, scope=new.organization_id)
         except IntegrityError as error:
             raise _translated(error, new) from error
 
@@ -86,19 +86,23 @@ class SqlAgentStore:
             record(connection, audit)
 
         try:
-            await self._database.write(unit)
+            await self._database.write(unit, scope=changed.organization_id)
         except IntegrityError as error:
             raise _translated(error, changed) from error
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
         """The newest version, or None."""
         wanted = {"organization_id": organization_id, "agent_id": agent_id}
-        return await self._database.read(lambda connection: self._one(connection.execute(_get, wanted).first()))
+        return await self._database.read(
+            lambda connection: self._one(connection.execute(_get, wanted).first()), scope=organization_id
+        )
 
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
         """The newest version of the agent of that name, or None."""
         wanted = {"organization_id": organization_id, "name": name}
-        return await self._database.read(lambda connection: self._one(connection.execute(_find, wanted).first()))
+        return await self._database.read(
+            lambda connection: self._one(connection.execute(_find, wanted).first()), scope=organization_id
+        )
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""
@@ -106,7 +110,8 @@ class SqlAgentStore:
         return await self._database.read(
             lambda connection: newest_first(
                 connection, statement, request, moment=agent.c.created_at, identifier=agent.c.id, convert=self._of
-            )
+            ),
+            scope=organization_id,
         )
 
     async def versions(self, organization_id: OrganizationId, agent_id: AgentId, request: PageRequest) -> Page[Agent]:
@@ -128,7 +133,7 @@ class SqlAgentStore:
                 cursor=lambda row: encode_cursor(row.version),
             )
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, agent_id: AgentId, audit: AuditEvent) -> bool:
         """Remove the agent from use."""
@@ -144,7 +149,7 @@ class SqlAgentStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
     def _of(self, row: AnyRow) -> Agent:
         return agent_of(row, self._box)

@@ -10,7 +10,7 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
 from infrastructure.persistence.approval_rows import approval_of, timer_of
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.tables import approval, timer
 
@@ -40,7 +40,9 @@ class SqlApprovalStore:
     async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None:
         """The approval, or None."""
         wanted = {"of_organization": organization_id, "approval_id": approval_id}
-        row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
         return None if row is None else approval_of(row)
 
     async def page(
@@ -62,14 +64,16 @@ class SqlApprovalStore:
                 moment=approval.c.created_at,
                 identifier=approval.c.id,
                 convert=approval_of,
-            )
+            ),
+            scope=organization_id,
         )
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:
         """All approvals of a run, oldest first."""
         wanted = {"of_organization": organization_id, "of_run": run_id}
         return await self._database.read(
-            lambda connection: tuple(approval_of(row) for row in connection.execute(_of_run, wanted))
+            lambda connection: tuple(approval_of(row) for row in connection.execute(_of_run, wanted)),
+            scope=organization_id,
         )
 
 
@@ -86,13 +90,13 @@ class SqlTimerStore:
             moment: datetime | None = connection.execute(_next_due).scalar_one()
             return moment
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=SYSTEM)
 
     async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
         """Timers due at `at` or before, the earliest first."""
         wanted = {"moment": at, "limit": limit}
         return await self._database.read(
-            lambda connection: tuple(timer_of(row) for row in connection.execute(_due, wanted))
+            lambda connection: tuple(timer_of(row) for row in connection.execute(_due, wanted)), scope=SYSTEM
         )
 
     async def remove(self, timer_id: TimerId) -> None:
@@ -101,4 +105,4 @@ class SqlTimerStore:
         def unit(connection: Connection) -> None:
             connection.execute(_remove, {"timer_id": timer_id})
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=SYSTEM)

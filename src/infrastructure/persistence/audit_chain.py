@@ -38,11 +38,13 @@ class SqlAuditChain:
             last = connection.execute(_last_number, {"of_organization": organization_id}).scalar_one_or_none()
             return ChainEnd(head=stored_head(connection, organization_id), last_number=last or 0)
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def links(self, organization_id: OrganizationId, after: int, limit: int) -> tuple[StoredLink, ...]:
         """Links in order."""
-        return await self._database.read(lambda connection: links_behind(connection, organization_id, after, limit))
+        return await self._database.read(
+            lambda connection: links_behind(connection, organization_id, after, limit), scope=organization_id
+        )
 
     async def export(self, organization_id: OrganizationId, wanted: AuditFilter, after: int, limit: int) -> ExportPart:
         """Links whose entries match, and at the end what is unsealed."""
@@ -58,7 +60,7 @@ class SqlAuditChain:
             waiting: tuple[Entry, ...] = tuple(tuple(row) for row in rows)
             return ExportPart(links=found, unsealed=waiting, is_last=True)
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
 
 def _matching_links(wanted: AuditFilter) -> Select[Any]:

@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 
 from domain.audit.chain import ChainKey, ChainKeys, chain_key
 from domain.errors import ServiceError
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import audit_key
 
 PURPOSE = b"dragoman/audit-seal/v1"
@@ -55,9 +55,9 @@ class SqlSealKeys:
             def keep(connection: Connection) -> None:
                 connection.execute(_keep, row)
 
-            await self._database.write(keep)
+            await self._database.write(keep, scope=SYSTEM)
             self._kept.add(current.id)
-        stored = await self._database.read(lambda connection: list(connection.execute(_stored).scalars()))
+        stored = await self._database.read(lambda connection: list(connection.execute(_stored).scalars()), scope=SYSTEM)
         opened = [chain_key(secret) for secret in map(self._opened, stored) if secret is not None]
         return ChainKeys(current=current, known={key.id: key for key in (*opened, *derived)})
 

@@ -36,11 +36,11 @@ class SqlAuditLog:
                 convert=audit_event_of,
             )
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def record(self, audit: AuditEvent) -> None:
         """Store an entry that describes no stored change."""
-        await self._database.write(lambda connection: record(connection, audit))
+        await self._database.write(lambda connection: record(connection, audit), scope=audit.organization_id)
 
 
 def _matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[Any]:

@@ -20,7 +20,7 @@ from infrastructure.persistence.audit_entries import (
 )
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.column_types import micros
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.prepared import prepared_insert
 from infrastructure.persistence.tables import audit_event, audit_head, audit_seal, organization
 
@@ -77,12 +77,16 @@ class SqlAuditSeals:
     async def waiting(self, since: Place, current_key: str) -> tuple[OrganizationId, ...]:
         """Organizations with something to seal or to sign."""
         wanted = {"since": since.at, "current_key": current_key}
-        found = await self._database.read(lambda connection: connection.execute(_waiting, wanted).scalars().all())
+        found = await self._database.read(
+            lambda connection: connection.execute(_waiting, wanted).scalars().all(), scope=SYSTEM
+        )
         return tuple(OrganizationId(one) for one in found)
 
     async def organizations(self) -> tuple[OrganizationId, ...]:
         """All there are."""
-        found = await self._database.read(lambda connection: connection.execute(_organizations).scalars().all())
+        found = await self._database.read(
+            lambda connection: connection.execute(_organizations).scalars().all(), scope=SYSTEM
+        )
         return tuple(OrganizationId(one) for one in found)
 
     async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
@@ -93,7 +97,7 @@ class SqlAuditSeals:
             "after_id": after.event_id,
             "at_most": limit,
         }
-        rows = await self._database.read(lambda connection: connection.execute(_scan, wanted).all())
+        rows = await self._database.read(lambda connection: connection.execute(_scan, wanted).all(), scope=SYSTEM)
         places = [(place_of_row(at, event_id), bool(is_sealed)) for at, event_id, is_sealed in rows]
         return Scanned(
             unsealed=tuple(place for place, is_sealed in places if not is_sealed),
@@ -115,7 +119,7 @@ class SqlAuditSeals:
                 _save(connection, after)
             return Sealed(count=len(links), last=place_of(entries[-1]) if entries else None)
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=SYSTEM)
 
     async def prune(
         self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
@@ -139,7 +143,7 @@ class SqlAuditSeals:
             record(connection, audit(last.number, len(old)))
             return len(old)
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=SYSTEM)
 
 
 def place_of_row(at: object, event_id: str) -> Place:

@@ -13,7 +13,7 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId, OrganizationId
 from domain.rate_limit import RateLimit
 from infrastructure.persistence.audit_rows import record
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.organization_rows import settings_to_json
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import api_key, organization
@@ -64,7 +64,7 @@ class SqlIdentityStore:
             insert_key(connection, key)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=SYSTEM)
 
     async def add_key(self, key: ApiKey, audit: AuditEvent) -> None:
         """Store a key."""
@@ -73,7 +73,7 @@ class SqlIdentityStore:
             insert_key(connection, key)
             record(connection, audit)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=key.organization_id)
 
     async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
         """Revoke at `audit.at`."""
@@ -85,7 +85,7 @@ class SqlIdentityStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
     async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
         """Store when keys were used."""
@@ -95,12 +95,14 @@ class SqlIdentityStore:
         def unit(connection: Connection) -> None:
             connection.execute(_used, rows)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=SYSTEM)
 
     async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
         """The key, revoked or not, or None."""
         wanted = {"of_organization": organization_id, "key_id": key_id}
-        row = await self._database.read(lambda connection: connection.execute(_of_organization, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_of_organization, wanted).first(), scope=organization_id
+        )
         return None if row is None else _key_of(row)
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
@@ -110,7 +112,7 @@ class SqlIdentityStore:
             row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
             return None if row is None else _key_of(row)
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=SYSTEM)
 
     async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
         """Keys, newest first."""
@@ -118,7 +120,8 @@ class SqlIdentityStore:
         return await self._database.read(
             lambda connection: newest_first(
                 connection, statement, request, moment=api_key.c.created_at, identifier=api_key.c.id, convert=_key_of
-            )
+            ),
+            scope=organization_id,
         )
 
 

@@ -69,12 +69,14 @@ class SqlMcpCatalogStore:
                 return None
             return catalog_of(state, connection.execute(_definitions, {"server_id": server_id}).all())
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
         """One listed tool, or None."""
         wanted = {"organization_id": organization_id, "server_id": server_id, "name": name}
-        row = await self._database.read(lambda connection: connection.execute(_tool, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_tool, wanted).first(), scope=organization_id
+        )
         return None if row is None else pinned_tool_of(row)
 
     async def save(
@@ -99,7 +101,7 @@ class SqlMcpCatalogStore:
                 record(connection, event)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
     async def approve(
         self,
@@ -124,4 +126,4 @@ class SqlMcpCatalogStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)

@@ -9,7 +9,7 @@ from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
 from infrastructure.persistence.audit_rows import record
-from infrastructure.persistence.database import Database, is_duplicate
+from infrastructure.persistence.database import SYSTEM, Database, is_duplicate
 from infrastructure.persistence.mcp_rows import SecretBox, server_of, server_row
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import mcp_server
@@ -47,7 +47,7 @@ class SqlMcpServerStore:
             record(connection, audit)
 
         try:
-            await self._database.write(unit)
+            await self._database.write(unit, scope=server.organization_id)
         except IntegrityError as error:
             raise _translated(error, server) from error
 
@@ -74,14 +74,16 @@ class SqlMcpServerStore:
             record(connection, audit)
 
         try:
-            await self._database.write(unit)
+            await self._database.write(unit, scope=server.organization_id)
         except IntegrityError as error:
             raise _translated(error, server) from error
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id or slug."""
         wanted = {"organization_id": organization_id, "id_or_slug": id_or_slug}
-        row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
         return None if row is None else server_of(row, self._box)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
@@ -99,12 +101,13 @@ class SqlMcpServerStore:
                 moment=mcp_server.c.created_at,
                 identifier=mcp_server.c.id,
                 convert=convert,
-            )
+            ),
+            scope=organization_id,
         )
 
     async def is_empty(self) -> bool:
         """Whether no organization has a server."""
-        return await self._database.read(lambda connection: connection.execute(_any).first()) is None
+        return await self._database.read(lambda connection: connection.execute(_any).first(), scope=SYSTEM) is None
 
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         """Remove the server and its catalog."""
@@ -116,7 +119,7 @@ class SqlMcpServerStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
 
 def _translated(error: IntegrityError, refused: McpServer) -> Exception:

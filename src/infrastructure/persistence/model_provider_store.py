@@ -65,7 +65,7 @@ class SqlModelProviderStore:
             record(connection, audit)
 
         try:
-            await self._database.write(unit)
+            await self._database.write(unit, scope=provider.organization_id)
         except IntegrityError as error:
             if is_duplicate(error):
                 raise name_taken(provider.name) from error
@@ -85,12 +85,14 @@ class SqlModelProviderStore:
             connection.execute(_change.values(values), wanted)
             record(connection, audit)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=changed.organization_id)
 
     async def all(self, organization_id: OrganizationId) -> tuple[ModelProvider, ...]:
         """The organization's providers by name."""
         wanted = {"of_organization": organization_id}
-        rows = await self._database.read(lambda connection: connection.execute(_all, wanted).all())
+        rows = await self._database.read(
+            lambda connection: connection.execute(_all, wanted).all(), scope=organization_id
+        )
         return tuple(self._provider_of(row) for row in rows)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[ModelProvider]:
@@ -104,7 +106,8 @@ class SqlModelProviderStore:
                 moment=model_provider.c.created_at,
                 identifier=model_provider.c.name,
                 convert=self._provider_of,
-            )
+            ),
+            scope=organization_id,
         )
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
@@ -116,7 +119,7 @@ class SqlModelProviderStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
     def _changeable(self, provider: ModelProvider) -> dict[str, object]:
         key = provider.api_key

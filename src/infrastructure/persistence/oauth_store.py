@@ -10,7 +10,7 @@ from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from infrastructure.mcp.oauth.grants import Grant, OAuthClient, PendingAuthorization
 from infrastructure.persistence.column_types import micros, moment_of
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant
@@ -52,7 +52,9 @@ class SqlOAuthStore:
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
         """The server's grants, newest first."""
         wanted = {"of_organization": organization_id, "of_server": server_id}
-        sealed = await self._database.read(lambda connection: list(connection.execute(_load, wanted).scalars()))
+        sealed = await self._database.read(
+            lambda connection: list(connection.execute(_load, wanted).scalars()), scope=organization_id
+        )
         return tuple(_grant_from_json(self._open(one)) for one in sealed)
 
     async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
@@ -70,7 +72,7 @@ class SqlOAuthStore:
             if connection.execute(_server, wanted).first() is not None:
                 connection.execute(_save, row)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=organization_id)
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
         """Store what is asked for, and drop what has expired."""
@@ -86,12 +88,12 @@ class SqlOAuthStore:
             connection.execute(_forget_expired, {"moment": now})
             connection.execute(_expect, row)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=pending.organization_id)
 
     async def take(self, state_hash: str) -> PendingAuthorization | None:
         """What was asked for with this state, once."""
         sealed = await self._database.write(
-            lambda connection: connection.execute(_take, {"wanted": state_hash}).scalar_one_or_none()
+            lambda connection: connection.execute(_take, {"wanted": state_hash}).scalar_one_or_none(), scope=SYSTEM
         )
         return None if sealed is None else _pending_from_json(self._open(sealed))
 

@@ -9,7 +9,7 @@ from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit_rows import record
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.identity_store import add_organization, insert_key
 from infrastructure.persistence.organization_rows import settings_from_json, settings_to_json
 from infrastructure.persistence.paging import AnyRow, newest_first
@@ -34,12 +34,14 @@ class SqlOrganizationStore:
     async def get(self, organization_id: OrganizationId) -> Organization | None:
         """The organization, or None."""
         wanted = {"organization_id": organization_id}
-        row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
         return None if row is None else _organization_of(row)
 
     async def first(self) -> Organization | None:
         """The one of the first start."""
-        row = await self._database.read(lambda connection: connection.execute(_first).first())
+        row = await self._database.read(lambda connection: connection.execute(_first).first(), scope=SYSTEM)
         return None if row is None else _organization_of(row)
 
     async def page(self, request: PageRequest) -> Page[Organization]:
@@ -52,7 +54,8 @@ class SqlOrganizationStore:
                 moment=organization.c.created_at,
                 identifier=organization.c.id,
                 convert=_organization_of,
-            )
+            ),
+            scope=SYSTEM,
         )
 
     async def add(self, new: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
@@ -63,7 +66,7 @@ class SqlOrganizationStore:
             insert_key(connection, key)
             record(connection, *audit)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=SYSTEM)
 
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
@@ -87,7 +90,9 @@ class SqlOrganizationStore:
             connection.execute(_change, {"of_organization": changed.id, **values})
             record(connection, *audit)
 
-        await self._database.write(unit)
+        # What a platform key changes is also in the trail of its own organization.
+        is_own = all(entry.organization_id == changed.id for entry in audit)
+        await self._database.write(unit, scope=changed.id if is_own else SYSTEM)
 
 
 def _organization_of(row: AnyRow) -> Organization:

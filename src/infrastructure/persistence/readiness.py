@@ -5,7 +5,7 @@ import asyncio
 from sqlalchemy import Connection, text
 
 from domain.errors import ServiceError
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.revision import HEAD
 
 PATIENCE_S = 2.0
@@ -24,9 +24,9 @@ class DatabaseReadiness:
         one; empty when ready."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                revisions = await self._database.read(_revisions)
+                revisions = await self._database.read(_revisions, scope=SYSTEM)
                 # Only writing proves that one can: beginning a transaction does not touch the disk.
-                await self._database.write(_rewrite)
+                await self._database.write(_rewrite, scope=SYSTEM)
         except (TimeoutError, ServiceError):
             return ("database",)
         return () if revisions == [HEAD] else ("migrations",)

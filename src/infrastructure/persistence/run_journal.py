@@ -40,18 +40,21 @@ class SqlRunJournal:
             if step.approvals:
                 self._wakeups.wake(TIMERS_TOPIC)
 
-        outcome, _ = await self._database.write(unit, after_commit=wake)
+        outcome, _ = await self._database.write(unit, scope=lease.organization_id, after_commit=wake)
         return outcome
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
         """Store events alone."""
         await self._database.write(
             lambda connection: append_events(connection, lease, events),
+            scope=lease.organization_id,
             after_commit=waker(self._wakeups, lease.run_id),
         )
 
     async def cancel_requested_by(self, lease: Lease) -> str | None:
         """Who asked the worker to stop."""
         wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch}
-        row = await self._database.read(lambda connection: connection.execute(_cancel_requested_by, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_cancel_requested_by, wanted).first(), scope=lease.organization_id
+        )
         return "system" if row is None else row.cancel_requested_by

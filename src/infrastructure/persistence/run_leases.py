@@ -16,7 +16,7 @@ from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.agent_rows import newest_version
-from infrastructure.persistence.database import Database, is_duplicate
+from infrastructure.persistence.database import SYSTEM, Database, is_duplicate
 from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.message_rows import message_of
@@ -115,7 +115,7 @@ class SqlRunLeases:
 
         try:
             claim = await self._database.write(
-                lambda connection: _claim(connection, run_id, lease, at, self._box), after_commit=wake
+                lambda connection: _claim(connection, run_id, lease, at, self._box), scope=SYSTEM, after_commit=wake
             )
         except IntegrityError as error:
             # The unique index on active runs is the last word: somebody else was quicker on this thread.
@@ -135,7 +135,9 @@ class SqlRunLeases:
             ),
             run=claim.run,
             agent=claim.agent,
-            transcript=await self._database.read(lambda connection: _read_transcript(connection, thread_id)),
+            transcript=await self._database.read(
+                lambda connection: _read_transcript(connection, thread_id), scope=claim.run.organization_id
+            ),
             open_calls=claim.open_calls,
         )
 
@@ -154,7 +156,7 @@ class SqlRunLeases:
         def unit(connection: Connection) -> set[tuple[str, int]]:
             return {(row.id, row.epoch) for row in connection.execute(_renew, wanted)}
 
-        held = await self._database.write(unit)
+        held = await self._database.write(unit, scope=SYSTEM)
         return frozenset(lease.run_id for lease in leases if (lease.run_id, lease.epoch) not in held)
 
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
@@ -165,7 +167,7 @@ class SqlRunLeases:
             lock_thread_of(connection, lease.run_id)
             return connection.execute(_hand_back, wanted).rowcount == 1
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=lease.organization_id)
 
     async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
         """Runs to submit again."""
@@ -184,8 +186,8 @@ class SqlRunLeases:
             return (*lapsed, *_claimable_runs(connection, but=lapsed, limit=limit - len(lapsed)))
 
         # Every worker sweeps every other second, and there is hardly ever something to write.
-        found = await self._database.read(look)
-        return await self._database.write(put_back) if found is None else found
+        found = await self._database.read(look, scope=SYSTEM)
+        return await self._database.write(put_back, scope=SYSTEM) if found is None else found
 
 
 def _claim(

@@ -53,17 +53,23 @@ class SqlRunStore:
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
         started, _ = await self._database.write(
-            lambda connection: start_run(connection, new), after_commit=lambda result: self._wake(result[1])
+            lambda connection: start_run(connection, new),
+            scope=new.run.organization_id,
+            after_commit=lambda result: self._wake(result[1]),
         )
         return started
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         """The run that the key named before, as it stands."""
-        return await self._database.read(lambda connection: run_of_key(connection, organization_id, key, at=at))
+        return await self._database.read(
+            lambda connection: run_of_key(connection, organization_id, key, at=at), scope=organization_id
+        )
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
-        return await self._database.read(lambda connection: _run(connection, organization_id, run_id))
+        return await self._database.read(
+            lambda connection: _run(connection, organization_id, run_id), scope=organization_id
+        )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
         """Runs, newest first."""
@@ -77,19 +83,23 @@ class SqlRunStore:
         return await self._database.read(
             lambda connection: newest_first(
                 connection, statement, request, moment=run.c.created_at, identifier=run.c.id, convert=run_of
-            )
+            ),
+            scope=organization_id,
         )
 
     async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
         """The run's own messages, in order."""
         wanted = {"organization_id": organization_id, "run_id": run_id}
         return await self._database.read(
-            lambda connection: tuple(message_of(row) for row in connection.execute(_messages, wanted))
+            lambda connection: tuple(message_of(row) for row in connection.execute(_messages, wanted)),
+            scope=organization_id,
         )
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
         """The run's ledger entries, in order."""
-        return await self._database.read(lambda connection: calls_of_run(connection, organization_id, run_id))
+        return await self._database.read(
+            lambda connection: calls_of_run(connection, organization_id, run_id), scope=organization_id
+        )
 
     async def events(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
@@ -97,7 +107,8 @@ class SqlRunStore:
         """Events with a higher seq, in order."""
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
         return await self._database.read(
-            lambda connection: tuple(event_of(row) for row in connection.execute(select_events, wanted))
+            lambda connection: tuple(event_of(row) for row in connection.execute(select_events, wanted)),
+            scope=organization_id,
         )
 
     async def request_cancel(
@@ -115,7 +126,9 @@ class SqlRunStore:
             outcome = stop_run(connection, stored, actor=actor, at=at)
             return outcome, (outcome.run,)
 
-        outcome, _ = await self._database.write(unit, after_commit=lambda result: self._wake(result[1]))
+        outcome, _ = await self._database.write(
+            unit, scope=organization_id, after_commit=lambda result: self._wake(result[1])
+        )
         return outcome
 
     async def resume(
@@ -142,7 +155,9 @@ class SqlRunStore:
             outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             return replace(step.run, last_seq=outcome.last_seq)
 
-        return await self._database.write(unit, after_commit=lambda resumed: follow_up(self._wakeups, resumed))
+        return await self._database.write(
+            unit, scope=organization_id, after_commit=lambda resumed: follow_up(self._wakeups, resumed)
+        )
 
     def _wake(self, touched: tuple[Run, ...]) -> None:
         for changed in touched:

@@ -69,12 +69,14 @@ class SqlSecretStore:
             record(connection, audit)
             return is_new
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=new.organization_id)
 
     async def get(self, organization_id: OrganizationId, name: str) -> Secret | None:
         """Its dates."""
         wanted = _wanted(organization_id, name)
-        row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
         return None if row is None else _secret_of(row)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
@@ -88,7 +90,8 @@ class SqlSecretStore:
                 moment=secret.c.created_at,
                 identifier=secret.c.name,
                 convert=_secret_of,
-            )
+            ),
+            scope=organization_id,
         )
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
@@ -106,16 +109,20 @@ class SqlSecretStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
         """What names the secret."""
-        return await self._database.read(lambda connection: _users(connection, organization_id, name))
+        return await self._database.read(
+            lambda connection: _users(connection, organization_id, name), scope=organization_id
+        )
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
         """The value."""
         wanted = _wanted(organization_id, name)
-        sealed = await self._database.read(lambda connection: connection.execute(_value, wanted).scalar_one_or_none())
+        sealed = await self._database.read(
+            lambda connection: connection.execute(_value, wanted).scalar_one_or_none(), scope=organization_id
+        )
         return None if sealed is None else self._box.decrypt(sealed).decode()
 
 

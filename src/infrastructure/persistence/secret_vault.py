@@ -6,7 +6,7 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select
 
 from application.secrets.ports import Reencryption
 from domain.errors import ServiceError
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import (
     agent_version,
     audit_key,
@@ -64,15 +64,15 @@ class SqlSecretVault:
 
     async def reencrypt(self, limit: int) -> Reencryption:
         """Encrypt up to `limit` values anew."""
-        stale = await self._database.read(self._stale)
+        stale = await self._database.read(self._stale, scope=SYSTEM)
 
         def unit(connection: Connection) -> int:
             return sum(self._renew(connection, old) for old in stale[:limit])
 
-        reencrypted = await self._database.write(unit) if stale else 0
+        reencrypted = await self._database.write(unit, scope=SYSTEM) if stale else 0
         remaining = len(stale) - reencrypted
         if remaining == 0:
-            remaining = len(await self._database.write(self._stale))
+            remaining = len(await self._database.write(self._stale, scope=SYSTEM))
         return Reencryption(reencrypted=reencrypted, remaining=remaining)
 
     def _stale(self, connection: Connection) -> "list[_Sealed]":

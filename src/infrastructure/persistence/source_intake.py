@@ -51,7 +51,7 @@ class SqlSourceIntake:
                 raise conflict("sources_full", f"A thread may have up to {MAX_SOURCES} sources.")
             _insert.run(connection, source_row(draft, finished=False))
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=draft.organization_id)
 
     async def put_part(self, draft: Source, position: int, data: bytes) -> None:
         """Store a part."""
@@ -66,7 +66,7 @@ class SqlSourceIntake:
             _require(connection, draft)
             _insert_part.run(connection, row)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=draft.organization_id)
 
     async def put_chunks(self, draft: Source, first: int, chunks: Sequence[IndexedChunk]) -> None:
         """Store pieces of its text."""
@@ -76,7 +76,7 @@ class SqlSourceIntake:
             _require(connection, draft)
             connection.execute(source_chunk.insert(), rows)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=draft.organization_id)
 
     async def finish(self, done: Source, audit: AuditEvent) -> None:
         """Let it be seen."""
@@ -89,12 +89,14 @@ class SqlSourceIntake:
                 raise not_found("source", done.id)
             record(connection, audit)
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=done.organization_id)
 
     async def discard(self, draft: Source) -> None:
         """Forget a draft."""
         await remove_pieces(self._database, draft.organization_id, draft.id)
-        await self._database.write(lambda connection: connection.execute(_discard, _named(draft)).close())
+        await self._database.write(
+            lambda connection: connection.execute(_discard, _named(draft)).close(), scope=draft.organization_id
+        )
 
 
 def _named(draft: Source) -> dict[str, str]:

@@ -34,15 +34,18 @@ def hide_sources(connection: Connection, organization_id: OrganizationId, thread
 
 async def remove_pieces_of_thread(database: Database, organization_id: OrganizationId, thread_id: ThreadId) -> None:
     """Remove the text of the thread's hidden sources."""
-    await _remove(database, _in_thread, {"of_organization": organization_id, "of_thread": thread_id})
+    await _remove(database, organization_id, _in_thread, {"of_thread": thread_id})
 
 
 async def remove_pieces(database: Database, organization_id: OrganizationId, source_id: SourceId) -> None:
     """Remove the text of a hidden source."""
-    await _remove(database, _this, {"of_organization": organization_id, "named": source_id})
+    await _remove(database, organization_id, _this, {"named": source_id})
 
 
-async def _remove(database: Database, which: tuple[ColumnElement[bool], ...], wanted: dict[str, str]) -> None:
+async def _remove(
+    database: Database, organization_id: OrganizationId, which: tuple[ColumnElement[bool], ...], named: dict[str, str]
+) -> None:
+    wanted = {"of_organization": organization_id, **named}
     hidden = select(source.c.id).where(*which, source.c.finished.is_(False))
     pieces = select(source_chunk.c.id).where(source_chunk.c.source_id.in_(hidden)).limit(PIECES_IN_A_STEP)
     parts = (
@@ -62,5 +65,5 @@ async def _remove(database: Database, which: tuple[ColumnElement[bool], ...], wa
         return len(found) < PARTS_IN_A_STEP
 
     for step in (without_pieces, without_parts):
-        while not await database.write(step):
+        while not await database.write(step, scope=organization_id):
             pass

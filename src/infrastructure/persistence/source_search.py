@@ -74,7 +74,7 @@ class SqlSourceSearch:
             )
             return tuple(found_chunk_of(row) for row in rows)
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
 
 def _fts5(thread_id: ThreadId, query: SearchQuery) -> str:

@@ -43,7 +43,9 @@ class SqlSourceStore:
     async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
         """The source, or None."""
         wanted = {"of_organization": organization_id, "named": source_id}
-        row = await self._database.read(lambda connection: connection.execute(_get, wanted).first())
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
         return None if row is None else source_of(row)
 
     async def page(self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest) -> Page[Source]:
@@ -54,19 +56,24 @@ class SqlSourceStore:
         return await self._database.read(
             lambda connection: newest_first(
                 connection, statement, request, moment=source.c.created_at, identifier=source.c.id, convert=source_of
-            )
+            ),
+            scope=organization_id,
         )
 
     async def of_thread(self, organization_id: OrganizationId, thread_id: ThreadId) -> tuple[Source, ...]:
         """All sources of a thread, newest first."""
         wanted = {"of_organization": organization_id, "of_thread": thread_id}
-        rows = await self._database.read(lambda connection: connection.execute(_of_thread, wanted).all())
+        rows = await self._database.read(
+            lambda connection: connection.execute(_of_thread, wanted).all(), scope=organization_id
+        )
         return tuple(source_of(row) for row in rows)
 
     async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
         """The part at a position."""
         wanted = {"of_organization": organization_id, "named": source_id, "at": position}
-        return await self._database.read(lambda connection: connection.execute(_part, wanted).scalar_one_or_none())
+        return await self._database.read(
+            lambda connection: connection.execute(_part, wanted).scalar_one_or_none(), scope=organization_id
+        )
 
     async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
         """Remove it; its parts go with it, its pieces before."""
@@ -78,8 +85,10 @@ class SqlSourceStore:
                 record(connection, audit)
             return gone
 
-        if not await self._database.write(hide):
+        if not await self._database.write(hide, scope=organization_id):
             return False
         await remove_pieces(self._database, organization_id, source_id)
-        await self._database.write(lambda connection: connection.execute(_delete, wanted).close())
+        await self._database.write(
+            lambda connection: connection.execute(_delete, wanted).close(), scope=organization_id
+        )
         return True

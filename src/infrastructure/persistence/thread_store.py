@@ -48,7 +48,7 @@ class SqlThreadStore:
 
     async def add(self, new: Thread) -> None:
         """Store a new thread."""
-        await self._database.write(lambda connection: add_thread(connection, new))
+        await self._database.write(lambda connection: add_thread(connection, new), scope=new.organization_id)
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
         """The thread, or None."""
@@ -57,7 +57,7 @@ class SqlThreadStore:
             row = connection.execute(_get, {"organization_id": organization_id, "thread_id": thread_id}).first()
             return None if row is None else thread_of(row)
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
         """Threads, newest first."""
@@ -65,7 +65,8 @@ class SqlThreadStore:
         return await self._database.read(
             lambda connection: newest_first(
                 connection, statement, request, moment=thread.c.created_at, identifier=thread.c.id, convert=thread_of
-            )
+            ),
+            scope=organization_id,
         )
 
     async def append(self, organization_id: OrganizationId, new: Message) -> None:
@@ -78,7 +79,7 @@ class SqlThreadStore:
             refuse_if_busy(connection, new.thread_id)
             add_messages(connection, organization_id, (new,))
 
-        await self._database.write(unit)
+        await self._database.write(unit, scope=organization_id)
 
     async def messages(
         self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
@@ -101,7 +102,7 @@ class SqlThreadStore:
                 cursor=lambda row: encode_cursor(row.position),
             )
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
@@ -118,7 +119,7 @@ class SqlThreadStore:
             released = thread_of(connection.execute(_get, wanted).one())
             return ReleasedThread(thread=released, promoted=next_run(connection, thread_id))
 
-        return await self._database.write(unit)
+        return await self._database.write(unit, scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
         """Remove the thread with everything in it except its audit."""
@@ -136,9 +137,9 @@ class SqlThreadStore:
             record(connection, audit)
             return True
 
-        gone = await self._database.write(unit)
+        gone = await self._database.write(unit, scope=organization_id)
         if gone is None:
             await remove_pieces_of_thread(self._database, organization_id, thread_id)
             emptied = True
-            gone = await self._database.write(unit)
+            gone = await self._database.write(unit, scope=organization_id)
         return gone is True

@@ -38,5 +38,7 @@ class SqlUnfinishedRuns:
         if before is not None:
             statement = statement.where(run.c.id < before)
         ordered = statement.order_by(run.c.id.desc()).limit(limit)
-        found = await self._database.read(lambda connection: connection.execute(ordered).scalars().all())
+        found = await self._database.read(
+            lambda connection: connection.execute(ordered).scalars().all(), scope=organization_id
+        )
         return tuple(RunId(run_id) for run_id in found)

@@ -84,11 +84,13 @@ class SqlUsageStore:
             rows = connection.execute(statement).all()
             return page_of(rows[: request.limit], _usage_sum, more=len(rows) > request.limit, cursor=_cursor)
 
-        return await self._database.read(unit)
+        return await self._database.read(unit, scope=organization_id)
 
     async def reserve(self, lease: Lease, wanted: Reservation) -> bool:
         """Reserve, if it fits."""
-        return await self._database.write(lambda connection: _reserve_within(connection, lease, wanted))
+        return await self._database.write(
+            lambda connection: _reserve_within(connection, lease, wanted), scope=lease.organization_id
+        )
 
 
 def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -> bool:
