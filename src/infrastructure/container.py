@@ -95,6 +95,7 @@ from application.runs.record_reply import RecordReply
 from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
+from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
@@ -653,6 +654,9 @@ class Container(containers.DeclarativeContainer):
         prices=prices,
         clock=clock,
     )
+    trace_ended: providers.Provider[TraceEndedRun] = providers.Singleton(
+        TraceEndedRun, runs=runs, agents=agents, tracer=tracer
+    )
     execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
         ExecuteRun,
         leases=leases,
@@ -663,6 +667,7 @@ class Container(containers.DeclarativeContainer):
         active_runs=active_runs,
         connections=connections,
         tracer=tracer,
+        trace_ended=trace_ended,
         clock=clock,
         ids=ids,
         log_context=providers.Object(log_context),
@@ -690,6 +695,7 @@ class Container(containers.DeclarativeContainer):
         prices=prices,
         queue=run_queue,
         connections=connections,
+        trace_ended=trace_ended,
         clock=clock,
         ids=ids,
     )
@@ -714,7 +720,7 @@ class Container(containers.DeclarativeContainer):
     )
     list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=approvals)
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(
-        CancelRun, runs=runs, agents=agents, queue=run_queue, connections=connections, tracer=tracer, clock=clock
+        CancelRun, runs=runs, queue=run_queue, connections=connections, trace_ended=trace_ended, clock=clock
     )
     cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
         CancelRuns,

@@ -220,6 +220,7 @@ async def test_interrupt_and_rollback_cancel_at_once_what_nobody_executes(
     started = await start(run_stores, new, strategy=strategy)
     assert started.interrupted == (RUN,)
     old = await stored(run_stores, RUN)
+    assert started.ended == (old,)
     assert (old.status, old.finished_at, old.pending) == (RunStatus.CANCELLED, after(7), ())
     assert (await event_types(run_stores))[-1] == "run.cancelled"
     (entry,) = (await run_stores.audit.page(ORG, AuditFilter(action="run.cancelled"), PageRequest())).items
@@ -309,8 +310,8 @@ async def test_the_next_message_completes_a_run_whose_calls_were_only_displayed_
 
     started = await start(run_stores, a_run(a_run_id(2), created_at=after(7)), strategy=strategy)
 
-    assert (started.created, started.interrupted) == (True, ())
     run = await stored(run_stores, RUN)
+    assert (started.created, started.interrupted, started.ended) == (True, (), (run,))
     assert (run.status, run.output, run.pending, run.finished_at) == (
         RunStatus.COMPLETED,
         waiting.output,
@@ -373,6 +374,9 @@ async def test_a_run_that_begins_to_wait_for_display_only_completes_when_a_messa
     run = await stored(run_stores, RUN)
     assert (run.status, run.output, run.pending, run.finished_at) == (RunStatus.COMPLETED, "Shown.", (), after(5))
     assert (outcome.last_seq, outcome.promoted) == (run.last_seq, a_run_id(2))
+    assert outcome.ending is not None
+    assert (outcome.ending.run.status, outcome.ending.run.output) == (RunStatus.COMPLETED, "Shown.")
+    assert [settlement.tool_call_id for settlement in outcome.ending.settled] == [shown.id]
     answer = (await run_stores.runs.messages(ORG, RUN))[-1]
     assert [result.result for result in answer.tool_results] == ["done", DISPLAYED]
     assert (await event_types(run_stores))[-4:] == [
@@ -395,5 +399,25 @@ async def test_a_run_that_begins_to_wait_for_more_than_display_waits_before_the_
 
     outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
 
-    assert outcome.promoted is None
+    assert (outcome.promoted, outcome.ending) == (None, None)
     assert (await stored(run_stores, RUN)).status is RunStatus.REQUIRES_ACTION
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_a_message_that_completes_a_waiting_run_makes_room_for_the_one_that_was_queued_before_it(
+    run_stores: Stores,
+) -> None:
+    """What the waiting run needs more than display is given while a message is behind it already."""
+    claimed = await start_and_claim(run_stores, run_number(1))
+    await start(run_stores, run_number(2))
+    asks, shown = a_tool_call(0, state=ToolCallState.AWAITING_CLIENT), a_displayable_call(1)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, asks, shown))
+    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
+    await run_stores.runs.resume(ORG, RUN, (a_settlement(asks),), actor=KEY, at=after(5))
+
+    started = await start(run_stores, run_number(3))
+
+    assert started.ended == (await stored(run_stores, RUN),)
+    assert started.promoted == a_run_id(2), "the new run is not the next of its thread"
+    assert await run_stores.leases.claim(a_run_id(3), WORKER, lease_s=LEASE_S, at=after(6)) is None
+    await claim(run_stores, a_run_id(2), at=after(6))

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from application.mcp.ports import McpProgress
 from application.runs.canary_guard import CanaryFound
@@ -19,7 +18,7 @@ from application.tools.check_tool_call import gone_tool
 from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand, progress_data
 from application.tools.ports import Box, InputAwaited
 from application.tools.toolset import Toolset
-from application.tracing.ports import ToolCallRecord, Tracer
+from application.tracing.ports import Tracer
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
 from domain.policy.decision import standing_decision
@@ -97,7 +96,6 @@ class CallTools:
         await session.advance(build)
 
     async def _settle(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> None:
-        tool = toolset.find(call.name)
         if call.state in (ToolCallState.INPUT_GIVEN, ToolCallState.APPROVED):
             began_now = (tool_started(call, at=self._clock.now()),) if call.state is ToolCallState.APPROVED else ()
             call = replace(call, state=ToolCallState.RECORDED)
@@ -118,21 +116,9 @@ class CallTools:
         duration_s = self._clock.monotonic() - began
         now = self._clock.now()
         settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
-        if leaked is None:
-            await self._store(session, toolset, call, settlement)
-        self._tracer.tool_call(
-            ToolCallRecord(
-                run=session.run,
-                call=settled_call(call, settlement),
-                tool=tool,
-                text=result.text,
-                is_error=result.is_error,
-                started_at=now - timedelta(seconds=duration_s),
-                finished_at=now,
-            )
-        )
         if leaked is not None:
             raise CanaryFound(leaked, tool_call_id=call.id, settlement=settlement)
+        await self._store(session, toolset, call, settlement)
 
     async def _outcome(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> ToolResult:
         if call.id in session.recovered and not call.repeatable:

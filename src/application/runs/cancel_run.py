@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from application.agents.ports import AgentStore
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.runs.ports import RunQueue, RunStore
 from application.runs.resume_run import require_own_or_operator
+from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock
-from application.tracing.ports import Tracer
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -32,15 +31,13 @@ class CancelRun:
         self,
         *,
         runs: RunStore,
-        agents: AgentStore,
         queue: RunQueue,
         connections: McpConnections,
-        tracer: Tracer,
+        trace_ended: TraceEndedRun,
         clock: Clock,
     ) -> None:
         self._runs = runs
-        self._agents = agents
-        self._tracer = tracer
+        self._trace_ended = trace_ended
         self._queue = queue
         self._connections = connections
         self._clock = clock
@@ -62,7 +59,5 @@ class CancelRun:
             await self._queue.submit(outcome.promoted)
         if not run.status.is_terminal and outcome.run.status is RunStatus.CANCELLED:
             await self._connections.release(ConnectionScope(organization_id=organization_id, run_id=run.id))
-            agent = await self._agents.get(organization_id, outcome.run.agent_id)
-            if agent is not None:
-                self._tracer.run_finished(outcome.run, agent)
+            await self._trace_ended.execute(outcome.run)
         return outcome.run

@@ -24,6 +24,7 @@ from application.runs.ports import (
     control_topic,
 )
 from application.runs.run_session import RunSession
+from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource, LogContext
 from application.tracing.ports import Tracer
 from domain.ids import RunId
@@ -60,6 +61,7 @@ class ExecuteRun:
         active_runs: ActiveRuns,
         connections: McpConnections,
         tracer: Tracer,
+        trace_ended: TraceEndedRun,
         clock: Clock,
         ids: IdSource,
         log_context: LogContext,
@@ -72,6 +74,7 @@ class ExecuteRun:
         self._active_runs = active_runs
         self._connections = connections
         self._tracer = tracer
+        self._trace_ended = trace_ended
         self._clock = clock
         self._ids = ids
         self._log_context = log_context
@@ -87,16 +90,18 @@ class ExecuteRun:
                 at=self._clock.now(),
             )
             if isinstance(claimed, EndedAtClaim):
-                ended = claimed.run
-                await self._connections.release(ConnectionScope(organization_id=ended.organization_id, run_id=ended.id))
-                if claimed.promoted is not None:
-                    await self._queue.submit(claimed.promoted)
+                await self._ended_at_claim(claimed)
             if not isinstance(claimed, ClaimedRun):
                 return
             stop = StopSignal()
             holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
             session = RunSession(
-                claimed=claimed, journal=self._journal, clock=self._clock, stop=stop, lease_holds=holds
+                claimed=claimed,
+                journal=self._journal,
+                clock=self._clock,
+                tracer=self._tracer,
+                stop=stop,
+                lease_holds=holds,
             )
             lease = claimed.lease
             with self._log_context(
@@ -104,6 +109,25 @@ class ExecuteRun:
             ):
                 await self._hold(session, control)
         await self._leave(session)
+
+    async def _ended_at_claim(self, ended: EndedAtClaim) -> None:
+        run = ended.run
+        ids = {"run_id": run.id, "thread_id": run.thread_id, "organization_id": run.organization_id}
+        logger.log(
+            logging.WARNING if run.status is RunStatus.FAILED else logging.INFO,
+            "run ended as it was taken up",
+            extra={
+                **ids,
+                "agent_id": run.agent_id,
+                "attempt": run.attempt,
+                "status": run.status.value,
+                "error_code": None if run.error is None else run.error.code,
+            },
+        )
+        await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
+        if ended.promoted is not None:
+            await self._queue.submit(ended.promoted)
+        await self._trace_ended.execute(run)
 
     async def _hold(self, session: RunSession, control: Subscription) -> None:
         watching = asyncio.create_task(self._watch_control(session.lease, control, session.stop))

@@ -40,12 +40,14 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedRun:
-    """`created` is False when an idempotency key named an earlier run. `interrupted` names runs asked to stop. `promoted` is
-    a run that waited before this one and can go on, since starting this one made room on the thread."""
+    """`created` is False when an idempotency key named an earlier run. `interrupted` names runs asked to stop, `ended` are
+    those that ended with this start: settled by the new message, or stopped while nobody executed them. `promoted` is a run
+    that waited before this one and can go on, since starting this one made room on the thread."""
 
     run: Run
     created: bool
     interrupted: tuple[RunId, ...] = ()
+    ended: tuple[Run, ...] = ()
     promoted: RunId | None = None
 
 
@@ -235,10 +237,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """`last_seq` after the step; `promoted` is the thread's next queued run when this step freed the thread."""
+    """`last_seq` after the step; `promoted` is the thread's next queued run when this step freed the thread. `ending` is the
+    further step that ended the run in the same transaction, because it was not to wait."""
 
     last_seq: int
     promoted: RunId | None = None
+    ending: Step | None = None
 
 
 class LeaseLost(Exception):

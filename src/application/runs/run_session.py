@@ -12,6 +12,8 @@ from application.runs.event_buffer import EventBuffer
 from application.runs.interruption import StopSignal
 from application.runs.ports import ClaimedRun, RunJournal, Step, StepOutcome
 from application.system.ports import Clock
+from application.tools.toolset import Toolset
+from application.tracing.ports import ToolCallRecord, Tracer
 from domain.agents.agent import Agent
 from domain.identity.organization import Organization
 from domain.ids import RunId
@@ -29,7 +31,8 @@ class RunSession:
     organization said when the turn began (None before the first), `calls_made` counts calls by tool once a policy
     has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
     reserved of a daily budget once the model call under way is paid for, None without a budget; `abandoned` are model
-    calls that were cut off and are not stored yet: the next step stores them, whatever it is."""
+    calls that were cut off and are not stored yet: the next step stores them, whatever it is; `toolset` is the one of the
+    turn, once there is one. Every call that is settled in a step is told to tracing when the step is stored."""
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class RunSession:
         claimed: ClaimedRun,
         journal: RunJournal,
         clock: Clock,
+        tracer: Tracer,
         stop: StopSignal,
         lease_holds: Callable[[], bool],
     ) -> None:
@@ -55,11 +59,14 @@ class RunSession:
         self.buffer = EventBuffer(self._append)
         self._journal = journal
         self._clock = clock
+        self._tracer = tracer
+        self._settled_before = tuple(call for call in self.open_calls.values() if call.was_settled_by_people)
         self._lease_holds = lease_holds
         self._claimed_at = clock.monotonic()
         self._active_before = claimed.run.active_s
         self._writing = asyncio.Lock()
         self.window = ContextWindow()
+        self.toolset: Toolset | None = None
         self.organization: Organization | None = None
         self.calls_made: Counter[str] | None = None
 
@@ -137,6 +144,8 @@ class RunSession:
             outcome = await self._journal.commit(self.lease, step)
             self.abandoned = self.abandoned[len(abandoned) :]
             self._mirror(step, outcome)
+            if outcome.ending is not None:
+                self._mirror(outcome.ending, outcome)
             return outcome
 
     def _mirror(self, step: Step, outcome: StepOutcome) -> None:
@@ -145,11 +154,21 @@ class RunSession:
         self.transcript.extend(step.messages)
         self.open_calls.update((call.id, call) for call in step.recorded)
         self.open_calls.update((call.id, call) for call in step.changed)
+        over = [*self._settled_before, *(call for call in step.recorded if call.state is ToolCallState.SETTLED)]
+        self._settled_before = ()
         for settlement in step.settled:
-            call = self.open_calls[settlement.tool_call_id]
-            self.open_calls[call.id] = settled_call(call, settlement)
+            call = settled_call(self.open_calls[settlement.tool_call_id], settlement)
+            self.open_calls[call.id] = call
+            over.append(call)
+        if self._tracer.enabled:
+            self._tell(over)
         if any(message.role is Role.TOOL for message in step.messages):
             self.open_calls.clear()
+
+    def _tell(self, calls: list[ToolCall]) -> None:
+        for call in calls:
+            tool = None if self.toolset is None else self.toolset.find(call.name)
+            self._tracer.tool_call(ToolCallRecord.of(self.run, call, tool))
 
     async def _append(self, events: tuple[NewEvent, ...]) -> None:
         await self._journal.append(self.lease, events)

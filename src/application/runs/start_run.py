@@ -16,12 +16,13 @@ from application.runs.ports import (
     RunStore,
     StartedRun,
 )
+from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import OrganizationId, RunId, ThreadId
+from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -62,6 +63,7 @@ class StartRun:
         prices: PriceTable,
         queue: RunQueue,
         connections: McpConnections,
+        trace_ended: TraceEndedRun,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -72,6 +74,7 @@ class StartRun:
         self._prices = prices
         self._queue = queue
         self._connections = connections
+        self._trace_ended = trace_ended
         self._clock = clock
         self._ids = ids
 
@@ -128,15 +131,14 @@ class StartRun:
             await self._queue.submit(started.run.id)
         if started.promoted is not None:
             await self._queue.submit(started.promoted)
-        await self._release(organization_id, started.interrupted)
+        for ended in started.ended:
+            await self._take_leave(ended)
         return started
 
-    async def _release(self, organization_id: OrganizationId, interrupted: tuple[RunId, ...]) -> None:
-        """The connections kept for runs that waited, and ended with this start; those of others are their workers'."""
-        for run_id in interrupted:
-            run = await self._runs.get(organization_id, run_id)
-            if run is not None and run.status.is_terminal:
-                await self._connections.release(ConnectionScope(organization_id=organization_id, run_id=run_id))
+    async def _take_leave(self, ended: Run) -> None:
+        """Of a run that nobody executed: the connections kept for it, and its trace; those of others are their workers'."""
+        await self._connections.release(ConnectionScope(organization_id=ended.organization_id, run_id=ended.id))
+        await self._trace_ended.execute(ended)
 
     async def _agent(self, command: StartRunCommand) -> Agent:
         agent = await existing_agent(self._agents, command.principal.organization_id, command.agent)

@@ -1,7 +1,7 @@
 """Port to a tracing backend."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from application.models.ports import ModelReply, ModelRequest
@@ -38,10 +38,30 @@ class ToolCallRecord:
     started_at: datetime
     finished_at: datetime
 
+    @classmethod
+    def of(cls, run: Run, call: ToolCall, tool: Tool | None) -> "ToolCallRecord":
+        """Of a settled call, as the ledger has it: whoever tells of it, and however often, tells the same."""
+        if call.result is None or call.settled_at is None:
+            raise ValueError(f"call {call.id} is not settled")
+        return cls(
+            run=run,
+            call=call,
+            tool=tool,
+            text=call.result.text,
+            is_error=call.result.is_error,
+            started_at=call.settled_at - timedelta(milliseconds=call.duration_ms or 0),
+            finished_at=call.settled_at,
+        )
+
 
 class Tracer(Protocol):
     """Traces, told of after the fact. Ids derive from run, turn and call, so a resumed run goes on with its trace.
     Nothing here blocks, waits or raises."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anybody listens; what is only made to be told of need not be made otherwise."""
+        ...
 
     def generation(self, record: GenerationRecord) -> None:
         """A model call is over."""
@@ -51,8 +71,8 @@ class Tracer(Protocol):
         """A tool call is over."""
         ...
 
-    def run_finished(self, run: Run, agent: Agent) -> None:
-        """The run has ended; its trace is complete."""
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
+        """The run has ended; its trace is complete. `agent` is None for one that is not known any more."""
         ...
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:

@@ -9,7 +9,7 @@ from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 from domain.tools.elicitation import Elicitation
-from domain.tools.result import ToolResult
+from domain.tools.result import ToolOutcome, ToolResult
 
 
 class ToolCallState(StrEnum):
@@ -79,6 +79,13 @@ class ToolCall:
     def is_displayed(self) -> bool:
         """Whether the client settles the call, once it may be made."""
         return self.type is not None and capability_of(self.type) is ToolCapability.DISPLAYABLE
+
+    @property
+    def was_settled_by_people(self) -> bool:
+        """Whether its client settled it, or whoever was to approve it, while no worker had the run."""
+        if self.result is None or self.settled_at == self.recorded_at:
+            return False
+        return self.is_displayed or (self.approval is not None and self.result.outcome is ToolOutcome.BLOCKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,8 @@ class InMemoryRunJournal:
                 cancel_requested_by=stored.run.cancel_requested_by,
                 at=step.events[-1].at,
             )
-            outcome = outcome if ending is None else self._state.apply(stored, ending)
+            if ending is not None:
+                outcome = replace(self._state.apply(stored, ending), ending=ending)
         wake_followers(self._wakeups, stored.run)
         if step.approvals:
             self._wakeups.wake(TIMERS_TOPIC)

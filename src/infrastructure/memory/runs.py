@@ -63,6 +63,7 @@ class InMemoryRunStore:
         for stored in waiting:
             self._apply(stored, displayed_step(stored.run, self._state.open_calls(stored), at=new.run.created_at))
         interrupted = self._stop(others, new)
+        ended = tuple(stored.run for stored in unfinished if stored.run.status.is_terminal)
         stored = StoredRun(run=new.run)
         self._state.runs[new.run.id] = stored
         number_events(stored, (run_queued(new.run, at=new.run.created_at),))
@@ -74,7 +75,11 @@ class InMemoryRunStore:
         first = self._state.next_run(new.run.thread_id)
         promoted = None if first == new.run.id else first
         return StartedRun(
-            run=stored.run, created=True, interrupted=interrupted, promoted=promoted if unfinished else None
+            run=stored.run,
+            created=True,
+            interrupted=interrupted,
+            ended=ended,
+            promoted=promoted if unfinished else None,
         )
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:

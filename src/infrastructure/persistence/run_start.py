@@ -70,7 +70,11 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
     interrupted = tuple(changed.id for changed in touched if changed.status is not RunStatus.COMPLETED)
     first = next_run(connection, started.thread_id) if touched else None
     promoted = None if first == started.id else first
-    return StartedRun(run=started, created=True, interrupted=interrupted, promoted=promoted), (*touched, started)
+    ended = tuple(changed for changed in touched if changed.status.is_terminal)
+    return (
+        StartedRun(run=started, created=True, interrupted=interrupted, ended=ended, promoted=promoted),
+        (*touched, started),
+    )
 
 
 def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
@@ -120,8 +124,8 @@ def _make_room(connection: Connection, new: NewRun) -> list[Run]:
         calls = open_calls(connection, RunId(row.id)) if row.status == RunStatus.REQUIRES_ACTION.value else ()
         if row.status == RunStatus.REQUIRES_ACTION.value and waits_for_display_only(calls):
             step = displayed_step(_load(connection, RunId(row.id)), calls, at=at)
-            change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
-            changed.append(step.run)
+            outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
+            changed.append(replace(step.run, last_seq=outcome.last_seq))
         else:
             remaining.append(row)
     if remaining and new.strategy is MultitaskStrategy.REJECT:

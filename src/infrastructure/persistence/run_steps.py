@@ -1,6 +1,7 @@
 """Storing a step of a run: the run's row first, which gives the event numbers, then what the step adds around it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, Update, bindparam, select, update
@@ -133,7 +134,8 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepO
             at=step.events[-1].at,
         )
         if ending is not None:
-            return change_run(connection, ending, seen=RunStatus.REQUIRES_ACTION), ending.run
+            ended = change_run(connection, ending, seen=RunStatus.REQUIRES_ACTION)
+            return replace(ended, ending=ending), ending.run
     return outcome, step.run
 
 

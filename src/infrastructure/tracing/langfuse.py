@@ -47,6 +47,11 @@ class LangfuseTracer:
 
         self._sender = sender(connect)
 
+    @property
+    def enabled(self) -> bool:
+        """There is a backend."""
+        return True
+
     def generation(self, record: GenerationRecord) -> None:
         """A model call is over."""
         self._sender.submit(partial(generation_observation, record))
@@ -55,7 +60,7 @@ class LangfuseTracer:
         """A tool call is over."""
         self._sender.submit(partial(tool_call_observation, record))
 
-    def run_finished(self, run: Run, agent: Agent) -> None:
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
         """The run has ended; its trace is complete."""
         self._sender.submit(partial(run_observation, run, agent))
 

@@ -9,13 +9,18 @@ from domain.runs.run import Run
 class NullTracer:
     """Takes everything and tells nobody."""
 
+    @property
+    def enabled(self) -> bool:
+        """Nobody listens."""
+        return False
+
     def generation(self, record: GenerationRecord) -> None:
         """Nothing is kept."""
 
     def tool_call(self, record: ToolCallRecord) -> None:
         """Nothing is kept."""
 
-    def run_finished(self, run: Run, agent: Agent) -> None:
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
         """Nothing is kept."""
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:

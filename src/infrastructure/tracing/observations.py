@@ -9,11 +9,13 @@ from application.models.ports import ModelReply, ModelRequest
 from application.tracing.ports import GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Content, ImageContent, Role, ToolResultContent
 from domain.threads.message_json import content_to_json
 from domain.tools.capabilities import ToolType
+from domain.tools.meta_tools import SEARCH_TOOLS
 from infrastructure.tracing import span_ids
 
 RUN_NAME = "execute_run"
@@ -53,7 +55,7 @@ class Observation:
     error: str | None = None
 
 
-def run_observation(run: Run, agent: Agent) -> Observation:
+def run_observation(run: Run, agent: Agent | None) -> Observation:
     """The run as a whole, once it has ended."""
     failed = run.status in (RunStatus.FAILED, RunStatus.HALTED)
     metadata: JsonObject = {
@@ -75,7 +77,7 @@ def run_observation(run: Run, agent: Agent) -> Observation:
         session_id=run.thread_id,
         started_at=run.started_at or run.created_at,
         finished_at=finished_at,
-        trace_metadata=_trace_metadata(run, agent.config.name),
+        trace_metadata=_trace_metadata(run, None if agent is None else agent.config.name),
         input=[_content(part) for part in run.input],
         output=run.output,
         metadata=metadata,
@@ -115,17 +117,18 @@ def generation_observation(record: GenerationRecord) -> Observation:
 
 def tool_call_observation(record: ToolCallRecord) -> Observation:
     """A tool call, whatever its outcome."""
-    run, call, tool = record.run, record.call, record.tool
+    run, call = record.run, record.call
     metadata: JsonObject = {
         "tool_name": call.name,
-        "tool_type": "unknown" if call.type is None else call.type.value,
+        "tool_type": _tool_type(call),
         "server_id": call.server_id,
         "tool_call_id": call.id,
         "turn": call.turn,
         "is_error": record.is_error,
     }
-    if tool is not None and tool.mcp is not None:
-        metadata["server"] = tool.mcp.server_slug
+    named = _named_by_server(record)
+    if named is not None:
+        metadata["server"] = named[0]
     return Observation(
         kind=ObservationKind.TOOL,
         name=_tool_span_name(record),
@@ -146,10 +149,32 @@ def tool_call_observation(record: ToolCallRecord) -> Observation:
 
 def _tool_span_name(record: ToolCallRecord) -> str:
     """`mcp_tool__` and the server's own name for the tool, or `tool__` and its type."""
-    if record.call.type is ToolType.MCP_TOOL:
-        binding = None if record.tool is None else record.tool.mcp
-        return f"mcp_tool__{record.call.name if binding is None else binding.tool_name}"
-    return "tool__unknown" if record.call.type is None else f"tool__{record.call.type.value}"
+    if record.call.type is not ToolType.MCP_TOOL:
+        return f"tool__{_tool_type(record.call)}"
+    named = _named_by_server(record)
+    return f"mcp_tool__{record.call.name if named is None else named[1]}"
+
+
+def _named_by_server(record: ToolCallRecord) -> tuple[str, str] | None:
+    """The server's slug and its own name for the tool. Where the tool is not at hand they are read from what the model
+    calls it, `mcp__<server>__<tool>`, which is cut where it would be too long; a slug has no underscore."""
+    if record.tool is not None and record.tool.mcp is not None:
+        return record.tool.mcp.server_slug, record.tool.mcp.tool_name
+    if record.call.type is not ToolType.MCP_TOOL:
+        return None
+    parts = record.call.name.split("__", 2)
+    return (parts[1], parts[2]) if len(parts) == 3 else None
+
+
+def _tool_type(call: ToolCall) -> str:
+    """The kind of tool; a search for tools is one of its own, answered by the run itself."""
+    if call.type is not None:
+        return call.type.value
+    return SEARCH_TOOLS if call.name == SEARCH_TOOLS and _succeeded(call) else "unknown"
+
+
+def _succeeded(call: ToolCall) -> bool:
+    return call.result is not None and not call.result.is_error
 
 
 def _tool_error(record: ToolCallRecord) -> str | None:

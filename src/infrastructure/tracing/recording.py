@@ -23,6 +23,11 @@ class RecordingTracer:
         self._max_runs = max_runs
         self._traces: OrderedDict[str, dict[int, Observation]] = OrderedDict()
 
+    @property
+    def enabled(self) -> bool:
+        """Everything is kept."""
+        return True
+
     def generation(self, record: GenerationRecord) -> None:
         """Keep the model call."""
         self._keep(generation_observation(record))
@@ -31,7 +36,7 @@ class RecordingTracer:
         """Keep the tool call."""
         self._keep(tool_call_observation(record))
 
-    def run_finished(self, run: Run, agent: Agent) -> None:
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
         """Keep the run."""
         self._keep(run_observation(run, agent))
 

@@ -61,6 +61,7 @@ from application.runs.ports import RunQueue
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
+from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
@@ -194,9 +195,8 @@ def use_cases(
         models=known_models, prices=prices, native_tools=catalog, servers=stores.servers, policies=policies
     )
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
-    cancel_run = CancelRun(
-        runs=runs, agents=agents, queue=queue, connections=connections, tracer=RecordingTracer(), clock=clock
-    )
+    trace_ended = TraceEndedRun(runs=runs, agents=agents, tracer=RecordingTracer())
+    cancel_run = CancelRun(runs=runs, queue=queue, connections=connections, trace_ended=trace_ended, clock=clock)
     register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=clock, ids=ids)
     installer = InMemoryMcpInstaller(clock=clock, ids=ids)
     installs = ServerInstalls(
@@ -301,6 +301,7 @@ def use_cases(
             prices=prices,
             queue=queue,
             connections=connections,
+            trace_ended=trace_ended,
             clock=clock,
             ids=ids,
         ),

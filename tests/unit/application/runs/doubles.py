@@ -122,6 +122,7 @@ class RecordingTracer:
     generations: list[GenerationRecord] = field(default_factory=list)
     tool_calls: list[ToolCallRecord] = field(default_factory=list)
     finished: list[Run] = field(default_factory=list)
+    enabled: bool = True
 
     def generation(self, record: GenerationRecord) -> None:
         self.generations.append(record)
@@ -129,7 +130,7 @@ class RecordingTracer:
     def tool_call(self, record: ToolCallRecord) -> None:
         self.tool_calls.append(record)
 
-    def run_finished(self, run: Run, agent: Agent) -> None:
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
         self.finished.append(run)
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:

@@ -25,6 +25,7 @@ from application.runs.record_reply import RecordReply
 from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
+from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
@@ -118,6 +119,7 @@ class Worker:
             active_runs=self.active_runs,
             connections=house.connections,
             tracer=house.tracer,
+            trace_ended=house.trace_ended,
             clock=house.clock,
             ids=house.ids,
             log_context=log_context,
@@ -213,6 +215,7 @@ class RunHarness:
             box=self.box,
             clock=self.clock,
         )
+        self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
         self.watch = WatchRun(runs=self.runs, wakeups=self.wakeups, clock=self.clock)
         self.agent = agent or an_agent(
             tools=tuple(native_tools) + tuple(tool.type for tool in DISPLAYABLE_TOOLS),
@@ -286,6 +289,7 @@ class RunHarness:
             prices=self.prices,
             queue=self.queue,
             connections=self.connections,
+            trace_ended=self.trace_ended,
             clock=self.clock,
             ids=self.ids,
         )
@@ -319,10 +323,9 @@ class RunHarness:
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
         use_case = CancelRun(
             runs=self.runs,
-            agents=self.agents,
             queue=self.queue,
             connections=self.connections,
-            tracer=self.tracer,
+            trace_ended=self.trace_ended,
             clock=self.clock,
         )
         return await use_case.execute(CancelRunCommand(principal=principal, run_id=run_id))

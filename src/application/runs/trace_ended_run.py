@@ -1,0 +1,43 @@
+"""Completes the trace of a run that ended while no worker had it: by the thread's next message, a stop, or its claim."""
+
+import logging
+
+from application.agents.ports import AgentStore
+from application.runs.canary_guard import CanaryGuard
+from application.runs.ports import RunStore
+from application.tracing.ports import ToolCallRecord, Tracer
+from domain.agents.agent import Agent
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run
+
+logger = logging.getLogger(__name__)
+
+
+class TraceEndedRun:
+    """Rules: told are the run, and of its last turn the calls that no worker has told of: those that people settled, and
+    those that were answered because the run ended. Without tracing nothing is read; what cannot be read is left out, and
+    never stands in the way of whatever ended the run."""
+
+    def __init__(self, *, runs: RunStore, agents: AgentStore, tracer: Tracer) -> None:
+        self._runs = runs
+        self._agents = agents
+        self._tracer = tracer
+
+    async def execute(self, run: Run) -> None:
+        """Tell of `run`, which has ended."""
+        if not self._tracer.enabled:
+            return
+        agent: Agent | None = None
+        calls: tuple[ToolCall, ...] = ()
+        try:
+            agent = await self._agents.get(run.organization_id, run.agent_id)
+            calls = await self._runs.tool_calls(run.organization_id, run.id)
+        except Exception:
+            logger.exception("the trace of an ended run is incomplete", extra={"run_id": run.id})
+        guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
+        last_turn = max((call.turn for call in calls), default=0)
+        for call in calls:
+            ended_with_run = call.settled_at is not None and call.settled_at == run.finished_at
+            if call.turn == last_turn and (ended_with_run or call.was_settled_by_people):
+                self._tracer.tool_call(ToolCallRecord.of(run, guard.call(call), None))
+        self._tracer.run_finished(run, agent)
