@@ -79,6 +79,9 @@ from application.model_providers.update_model_provider import UpdateModelProvide
 from application.models.ports import FallbackModels, PriceTable
 from application.policy.policy_checks import PolicyChecks
 from application.policy.review_tool_policies import ReviewToolPolicies
+from application.retention.apply_retention import ApplyRetention
+from application.retention.ports import RetentionStore, SweepLock
+from application.retention.sweep import SweepHouse
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
@@ -139,6 +142,7 @@ from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
+from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
 from infrastructure.llm.organization_providers import OrganizationProviders
@@ -186,6 +190,7 @@ from infrastructure.persistence.model_provider_store import SqlModelProviderStor
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.readiness import DatabaseReadiness
+from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.revision import is_current
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
@@ -929,6 +934,24 @@ class Container(containers.DeclarativeContainer):
     )
     prune_audit: providers.Provider[PruneAudit] = providers.Singleton(
         PruneAudit, seals=audit_seals, keys=seal_keys, clock=clock, ids=ids
+    )
+
+    retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=database)
+    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(InProcessSweepLock)
+    sweep_house: providers.Provider[SweepHouse] = providers.Singleton(
+        SweepHouse,
+        organizations=organizations,
+        retention=retention,
+        apply_retention=providers.Singleton(
+            ApplyRetention,
+            retention=retention,
+            prune_audit=prune_audit,
+            audit_log=audit_log,
+            clock=clock,
+            ids=ids,
+        ),
+        lock=sweep_lock,
+        clock=clock,
     )
     get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=usage_store)
 

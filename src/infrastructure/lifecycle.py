@@ -45,6 +45,8 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         stack.push_async_callback(database.stop)
         await container.bootstrap_identity().execute()
         await stack.enter_async_context(_sealing(container))
+        sweeping = asyncio.create_task(_sweep(container), name="sweep")
+        stack.push_async_callback(_ended, sweeping)
         tracer = container.tracer()
         stack.push_async_callback(tracer.close)
         stack.push_async_callback(container.lazy_providers().close)
@@ -111,6 +113,12 @@ async def _working(container: Container) -> AsyncIterator[None]:
             await queue.drain(STOP_S)
         for task in tasks:
             await _ended(task)
+
+
+async def _sweep(container: Container) -> None:
+    """Let go of what has outlived its time; of the audit trail that is what has its seal."""
+    await container.seal_audit().caught_up()
+    await container.sweep_house().keep()
 
 
 async def _warm(container: Container) -> None:

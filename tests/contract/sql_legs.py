@@ -28,8 +28,10 @@ from infrastructure.persistence.identity_store import SqlIdentityStore, add_orga
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.model_provider_store import SqlModelProviderStore
+from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
 from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
@@ -77,6 +79,8 @@ def sql_stores(database: Database) -> Stores:
         runs=SqlRunStore(database=database, wakeups=wakeups),
         approvals=SqlApprovalStore(database=database),
         timers=SqlTimerStore(database=database),
+        retention=SqlRetentionStore(database=database),
+        oauth=SqlOAuthStore(database=database, box=MirrorBox()),
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         usage=(usage := SqlUsageStore(database=database)),

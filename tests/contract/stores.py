@@ -13,6 +13,7 @@ from application.audit.ports import AuditChain, AuditLog, AuditSeals
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
+from application.retention.ports import RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.secrets.ports import SecretStore
@@ -21,6 +22,7 @@ from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, UsageReports
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.mcp.oauth.grants import OAuthStore
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
@@ -30,7 +32,9 @@ from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.model_providers import InMemoryModelProviderStore
+from infrastructure.memory.oauth import InMemoryOAuthStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
+from infrastructure.memory.retention import InMemoryRetentionStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
@@ -61,7 +65,8 @@ class Stores:
     runs: RunStore
     approvals: ApprovalStore
     timers: TimerStore
-    unfinished_runs: UnfinishedRuns
+    retention: RetentionStore
+    oauth: OAuthStore
     leases: RunLeases
     journal: RunJournal
     usage: UsageReports
@@ -107,7 +112,8 @@ class InMemoryLeg:
             runs=InMemoryRunStore(state, wakeups),
             approvals=InMemoryApprovalStore(state),
             timers=InMemoryTimerStore(state),
-            unfinished_runs=InMemoryUnfinishedRuns(state),
+            retention=InMemoryRetentionStore(state),
+            oauth=InMemoryOAuthStore(state),
             leases=InMemoryRunLeases(state, wakeups),
             journal=InMemoryRunJournal(state, wakeups),
             usage=(usage := InMemoryUsageStore(state)),

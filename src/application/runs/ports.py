@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
@@ -18,6 +18,10 @@ from domain.threads.message import Message
 from domain.threads.thread import Quarantine, Thread
 
 # --- stored runs, as the API side sees them -------------------------------------------------------------------------
+
+
+KEY_LIFETIME = timedelta(hours=24)
+"""How long an idempotency key names its run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,8 +286,8 @@ class RunJournal(Protocol):
 class RunQueue(Protocol):
     """Says "execute run X" at least once to some worker; whoever claims the run decides."""
 
-    async def submit(self, run_id: RunId) -> None:
-        """Ring for the run."""
+    async def submit(self, *run_ids: RunId) -> None:
+        """Ring for the runs. Does not raise: what could not be rung for is found by the sweep."""
         ...
 
 

@@ -50,6 +50,7 @@ class AuditAction(StrEnum):
     SECRET_DELETED = "secret.deleted"
     SECRET_KEY_ROTATED = "secret.key_rotated"
     AUDIT_PRUNED = "audit.pruned"
+    RETENTION_APPLIED = "retention.applied"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ class InMemoryOAuthStore:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
         self.grants: dict[tuple[OrganizationId, McpServerId, str], Grant] = {}
-        self._pending: dict[str, PendingAuthorization] = {}
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
         """The server's grants, newest first."""
@@ -28,9 +27,10 @@ class InMemoryOAuthStore:
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
         """Store what is asked for, and drop what has expired."""
-        self._pending = {key: one for key, one in self._pending.items() if one.expires_at >= now}
-        self._pending[state_hash] = pending
+        waiting = self._state.authorizations
+        self._state.authorizations = {key: one for key, one in waiting.items() if one.expires_at >= now}
+        self._state.authorizations[state_hash] = pending
 
     async def take(self, state_hash: str) -> PendingAuthorization | None:
         """What was asked for with this state, once."""
-        return self._pending.pop(state_hash, None)
+        return self._state.authorizations.pop(state_hash, None)

@@ -1,10 +1,11 @@
 """Stored runs in memory, as the API sees them."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from application.runs.closing import cancelled_step, displayed_step, waits_for_display_only
 from application.runs.ports import (
+    KEY_LIFETIME,
     CancelOutcome,
     IdempotencyKey,
     NewRun,
@@ -36,8 +37,6 @@ from infrastructure.memory.state import (
     thread_busy,
     wake_followers,
 )
-
-_KEY_LIFETIME = timedelta(hours=24)
 
 
 class InMemoryRunStore:
@@ -159,7 +158,7 @@ class InMemoryRunStore:
 
     def _run_of_key(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         used = self._state.used_keys.get((organization_id, key.key))
-        if used is None or at - used.used_at >= _KEY_LIFETIME:
+        if used is None or at - used.used_at >= KEY_LIFETIME:
             return None
         if used.key.body_digest != key.body_digest:
             raise invalid(

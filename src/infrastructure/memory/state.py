@@ -46,6 +46,7 @@ from domain.runs.usage import ModelSpending
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread, thread_quarantined
+from infrastructure.mcp.oauth.grants import PendingAuthorization
 from infrastructure.memory.stored_source import StoredSource
 
 
@@ -110,6 +111,7 @@ class InMemoryState:
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.approvals: dict[ApprovalId, Approval] = {}
         self.sources: dict[SourceId, StoredSource] = {}
+        self.authorizations: dict[str, PendingAuthorization] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}
         self.audit_links: dict[OrganizationId, list[Link]] = {}
         self.audit_heads: dict[OrganizationId, ChainHead] = {}

@@ -1,13 +1,13 @@
 """The transaction that starts a run: idempotency, the thread's unfinished runs, the run and its first event."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql
 
 from application.runs.closing import displayed_step, waits_for_display_only
-from application.runs.ports import IdempotencyKey, NewRun, StartedRun
+from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
 from application.runs.run_events import run_queued
 from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
@@ -26,8 +26,6 @@ from infrastructure.persistence.thread_queue import (
     unfinished_runs,
 )
 from infrastructure.persistence.thread_rows import add_thread
-
-KEY_LIFETIME = timedelta(hours=24)
 
 _expire_keys = delete(idempotency_key).where(
     idempotency_key.c.organization_id == bindparam("organization_id"),

@@ -101,8 +101,10 @@ from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.model_providers import InMemoryModelProviderStore
+from infrastructure.memory.oauth import InMemoryOAuthStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.plain_text_extractor import PlainTextExtractor
+from infrastructure.memory.retention import InMemoryRetentionStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
 from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
@@ -155,6 +157,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         unfinished_runs=InMemoryUnfinishedRuns(state),
         approvals=InMemoryApprovalStore(state),
         timers=InMemoryTimerStore(state),
+        retention=InMemoryRetentionStore(state),
+        oauth=InMemoryOAuthStore(state),
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
         usage=(usage := InMemoryUsageStore(state)),

@@ -1,0 +1,142 @@
+"""ApplyRetention: let go of what an organization does not keep any longer."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from application.audit.ports import AuditLog
+from application.audit.prune_audit import PruneAudit, PruneAuditCommand
+from application.retention.ports import Removed, RetentionStore, ThreadPlace
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction, AuditEvent
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import AuditEventId, OrganizationId
+
+logger = logging.getLogger(__name__)
+
+STRETCH = 200
+"""How many threads are looked at in one query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyRetentionCommand:
+    """Whose, and how many days are kept."""
+
+    organization_id: OrganizationId
+    retention_days: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionApplied:
+    """What was removed: threads with what was in them, and entries of the audit trail."""
+
+    threads: int
+    runs: int
+    messages: int
+    sources: int
+    audit_events: int
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all was young enough."""
+        return not (self.threads or self.runs or self.messages or self.sources or self.audit_events)
+
+
+class ApplyRetention:
+    """Rules: a thread goes when nothing has happened on it for `retention_days`, with its runs, messages, events, calls,
+    approvals and sources; one with an unfinished run, or in quarantine, stays. The audit trail goes by whole days (UTC):
+    what pruning itself records would otherwise be pruned, and recorded, at every sweep for ever. What was used is kept.
+
+    Threads go in steps, each a transaction, oldest part first, so that others go on writing; one that somebody returns to
+    meanwhile stays as it is then. What was removed is recorded as one `retention.applied`, also where a step failed.
+    A broken audit chain is left alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        retention: RetentionStore,
+        prune_audit: PruneAudit,
+        audit_log: AuditLog,
+        clock: Clock,
+        ids: IdSource,
+        stretch: int = STRETCH,
+    ) -> None:
+        self._retention = retention
+        self._prune_audit = prune_audit
+        self._audit_log = audit_log
+        self._clock = clock
+        self._ids = ids
+        self._stretch = stretch
+
+    async def execute(self, command: ApplyRetentionCommand) -> RetentionApplied:
+        """Remove, and say how much."""
+        before = self._clock.now() - timedelta(days=command.retention_days)
+        tally = _Tally()
+        try:
+            await self._remove_threads(command.organization_id, before, tally)
+            tally.audit_events = await self._prune(command.organization_id, before)
+        finally:
+            applied = tally.applied()
+            if not applied.nothing:
+                await self._audit_log.record(self._entry(command, before, applied))
+        return applied
+
+    async def _remove_threads(self, organization_id: OrganizationId, before: datetime, tally: "_Tally") -> None:
+        place: ThreadPlace | None = None
+        while True:
+            stretch = await self._retention.idle_threads(organization_id, before, after=place, limit=self._stretch)
+            for thread_id in stretch.found:
+                more = True
+                while more:
+                    step = await self._retention.remove(organization_id, thread_id, before)
+                    tally.removed += step
+                    more = step.more
+            place = stretch.next
+            if place is None:
+                return
+
+    async def _prune(self, organization_id: OrganizationId, before: datetime) -> int:
+        day = before.replace(hour=0, minute=0, second=0, microsecond=0)
+        try:
+            return await self._prune_audit.execute(PruneAuditCommand(organization_id=organization_id, before=day))
+        except ServiceError as error:
+            if error.kind is not ErrorKind.CONFLICT:
+                raise
+            logger.error("%s", error.detail, extra={"organization_id": organization_id})
+            return 0
+
+    def _entry(self, command: ApplyRetentionCommand, before: datetime, applied: RetentionApplied) -> AuditEvent:
+        return AuditEvent(
+            id=AuditEventId(self._ids.new("aud")),
+            organization_id=command.organization_id,
+            action=AuditAction.RETENTION_APPLIED,
+            actor="system",
+            resource=command.organization_id,
+            at=self._clock.now(),
+            details={
+                "retention_days": command.retention_days,
+                "before": before.isoformat(),
+                "threads": applied.threads,
+                "runs": applied.runs,
+                "messages": applied.messages,
+                "sources": applied.sources,
+                "audit_events": applied.audit_events,
+            },
+        )
+
+
+@dataclass(slots=True)
+class _Tally:
+    removed: Removed = Removed()
+    audit_events: int = 0
+
+    def applied(self) -> RetentionApplied:
+        removed = self.removed
+        return RetentionApplied(
+            threads=removed.threads,
+            runs=removed.runs,
+            messages=removed.messages,
+            sources=removed.sources,
+            audit_events=self.audit_events,
+        )

@@ -1,0 +1,107 @@
+"""Goes through the house from time to time, and lets go of what has outlived its time."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine
+
+from application.identity.ports import OrganizationStore
+from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
+from application.retention.ports import RetentionStore, SweepLock
+from application.runs.ports import KEY_LIFETIME
+from application.system.pages import PageRequest
+from application.system.ports import Clock
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.organization import Organization
+
+logger = logging.getLogger(__name__)
+
+FIRST_AFTER_S = 5.0
+SWEEP_EVERY_S = 3_600.0
+JITTER = 0.2
+"""By which share of them these times are prolonged at most, so that many processes do not come at once."""
+BATCH = 500
+ORGANIZATIONS = 100
+
+
+class SweepHouse:
+    """Rules: of many processes one sweeps at a time, and whoever finds another at it leaves; what fails for one organization
+    is tried again by the next sweep and holds up no other. Organizations without `retention_days` keep their threads;
+    idempotency keys of over a day and authorizations that nobody came back from go everywhere."""
+
+    def __init__(
+        self,
+        *,
+        organizations: OrganizationStore,
+        retention: RetentionStore,
+        apply_retention: ApplyRetention,
+        lock: SweepLock,
+        clock: Clock,
+        batch: int = BATCH,
+        fraction: Callable[[], float] = random.random,  # chance, not secrecy
+    ) -> None:
+        self._organizations = organizations
+        self._retention = retention
+        self._apply_retention = apply_retention
+        self._lock = lock
+        self._clock = clock
+        self._batch = batch
+        self._fraction = fraction
+
+    async def execute(self) -> bool:
+        """One sweep; False if another process is at it."""
+        async with self._lock.taken() as is_ours:
+            if is_ours:
+                await self._sweep()
+            return is_ours
+
+    async def keep(self) -> None:
+        """Sweep shortly after the start, and then every hour or so, until cancelled."""
+        wait_s = FIRST_AFTER_S
+        while True:
+            await asyncio.sleep(wait_s * (1 + JITTER * self._fraction()))
+            try:
+                await self.execute()
+            except Exception:
+                logger.exception("sweeping failed; it is tried again")
+            wait_s = SWEEP_EVERY_S
+
+    async def _sweep(self) -> None:
+        cursor: str | None = None
+        while True:
+            page = await self._organizations.page(PageRequest(limit=ORGANIZATIONS, cursor=cursor))
+            for organization in page.items:
+                await self._attempt(self._forget_keys(organization), organization)
+                await self._attempt(self._retain(organization), organization)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        while await self._retention.forget_authorizations(self._clock.now(), limit=self._batch) == self._batch:
+            pass
+
+    async def _forget_keys(self, organization: Organization) -> None:
+        before = self._clock.now() - KEY_LIFETIME
+        while await self._retention.forget_idempotency_keys(organization.id, before, limit=self._batch) == self._batch:
+            pass
+
+    async def _retain(self, organization: Organization) -> None:
+        if organization.retention_days is None:
+            return
+        command = ApplyRetentionCommand(organization_id=organization.id, retention_days=organization.retention_days)
+        applied = await self._apply_retention.execute(command)
+        if not applied.nothing:
+            logger.info(
+                "retention removed %d threads and %d audit entries",
+                applied.threads,
+                applied.audit_events,
+                extra={"organization_id": organization.id},
+            )
+
+    async def _attempt(self, work: Coroutine[None, None, None], organization: Organization) -> None:
+        """A database that is away ends the sweep; anything else is one organization's trouble."""
+        try:
+            await work
+        except Exception as error:
+            if isinstance(error, ServiceError) and error.kind is ErrorKind.UNAVAILABLE:
+                raise
+            logger.exception("sweeping failed for one organization", extra={"organization_id": organization.id})
