@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.audit_chain import SqlAuditChain
 from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
+from infrastructure.persistence.audit_chain import SqlAuditChain
 from infrastructure.persistence.audit_log import SqlAuditLog
 from infrastructure.persistence.audit_seals import SqlAuditSeals
 from infrastructure.persistence.cached_stores import (

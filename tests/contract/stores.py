@@ -63,6 +63,7 @@ class Stores:
     source_search: SourceSearch
     model_providers: ModelProviderStore
     runs: RunStore
+    unfinished_runs: UnfinishedRuns
     approvals: ApprovalStore
     timers: TimerStore
     retention: RetentionStore
@@ -110,6 +111,7 @@ class InMemoryLeg:
             source_search=InMemorySourceSearch(state),
             model_providers=InMemoryModelProviderStore(state),
             runs=InMemoryRunStore(state, wakeups),
+            unfinished_runs=InMemoryUnfinishedRuns(state),
             approvals=InMemoryApprovalStore(state),
             timers=InMemoryTimerStore(state),
             retention=InMemoryRetentionStore(state),
