@@ -15,6 +15,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_UNROUTED = tuple(
+    ipaddress.IPv6Network(network) for network in ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "fec0::/10")
+)
+"""Not global, whatever the `ipaddress` of this Python says: IPv4-compatible and IPv4-translated addresses (RFC 4291, 2765),
+NAT64 for use within a network (RFC 8215), site-local ones (RFC 3879)."""
 _MAX_URL = 8_192
 
 
@@ -118,6 +123,8 @@ def _embedded(address: Address) -> Address | None:
 
 
 def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address) and any(address in network for network in _UNROUTED):
+        return False
     mapped = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped is not None or address in _NAT64)
     return (address.is_global or mapped) and not address.is_multicast
 
