@@ -63,7 +63,7 @@ class SourceQueryTool:
         NativeToolError `source_not_found`."""
         question, source = arguments["query"], arguments.get("source")
         limit = arguments.get("max_results", DEFAULT_RESULTS)
-        if not isinstance(question, str) or not isinstance(source, str | None) or not isinstance(limit, int):
+        if not isinstance(question, str) or not isinstance(source, str | None) or not isinstance(limit, int | float):
             raise TypeError("arguments are validated before a tool runs")
         try:
             searched = await self._search_sources.execute(
@@ -72,7 +72,7 @@ class SourceQueryTool:
                     thread_id=context.thread_id,
                     question=question,
                     source=source,
-                    max_results=limit,
+                    max_results=int(limit),  # 5.0 is an integer too (JSON Schema 2020-12, Core, 4.2.3)
                 )
             )
         except ServiceError as error:

@@ -124,7 +124,7 @@ async def test_a_passage_comes_with_its_file_and_its_lines(library: Library) -> 
 async def test_as_many_passages_are_given_as_are_asked_for(library: Library) -> None:
     for number in range(12):
         await library.add(f"{number}.txt", f"walrus {number}")
-    for arguments, count in (({}, 5), ({"max_results": 2}, 2), ({"max_results": 20}, 12)):
+    for arguments, count in (({}, 5), ({"max_results": 2}, 2), ({"max_results": 2.0}, 2), ({"max_results": 20}, 12)):
         results = (await library.ask(query="walrus", **arguments))["results"]
         assert isinstance(results, list)
         assert len(results) == count
