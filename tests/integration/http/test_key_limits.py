@@ -36,6 +36,7 @@ async def test_an_end_a_last_use_and_a_role_are_listed_and_no_token_is(service: 
         ({"expires_at": "2020-01-01T00:00:00Z"}, "api_key_invalid", "expires_at"),
         ({"expires_at": "2030-01-01T00:00:00"}, "body_invalid", "expires_at"),
         ({"expires_at": "soon"}, "body_invalid", "expires_at"),
+        ({"expires_at": "9999-12-31T23:59:59-12:00"}, "body_invalid", "expires_at"),
         ({"rate_limit": {"calls": 0, "per_s": 1}}, "body_invalid", "rate_limit.calls"),
         ({"role": "platform"}, "body_invalid", "role"),
     ],

@@ -1,7 +1,5 @@
 """Routes of API keys."""
 
-from datetime import UTC
-
 from litestar import delete, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
@@ -31,7 +29,7 @@ async def create_api_key(
         principal=request.principal,
         name=data.name,
         role=data.role,
-        expires_at=None if data.expires_at is None else data.expires_at.astimezone(UTC),
+        expires_at=data.expires_at,
         rate_limit=None if data.rate_limit is None else data.rate_limit.to_limit(),
         platform=data.platform,
     )

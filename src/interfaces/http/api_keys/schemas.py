@@ -1,13 +1,21 @@
 """Body of the API key routes."""
 
+from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from domain.identity.role import Role
 from domain.json_value import JsonObject
 from interfaces.http.bodies import Body, Name
 from interfaces.http.rates import RateLimitBody
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies beyond the year 9999 in UTC") from None
 
 
 class CreateApiKeyBody(Body):
@@ -17,7 +25,7 @@ class CreateApiKeyBody(Body):
 
     name: Name
     role: Annotated[Role, Field(strict=False)]
-    expires_at: Annotated[AwareDatetime, Field(strict=False)] | None = Field(
+    expires_at: Annotated[AwareDatetime, Field(strict=False), AfterValidator(_in_utc)] | None = Field(
         default=None, description="RFC 3339; from then on the key is refused. Absent or null: never."
     )
     rate_limit: RateLimitBody | None = Field(
