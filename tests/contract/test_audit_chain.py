@@ -227,6 +227,22 @@ async def test_retention_removes_the_beginning_and_leaves_from_where_the_chain_g
 
 
 @pytest.mark.requirement("C5", "E7")
+async def test_what_is_sealed_under_an_unknown_key_is_not_pruned(trail: Trail) -> None:
+    """Else naming another key in old links would be enough to have what they seal removed."""
+    await trail.record(1, 2)
+    await trail.sealed()
+    trail.keys = GivenSealKeys(NEW)
+    await trail.record(3)
+    await trail.sealed()
+    with pytest.raises(ServiceError) as refused:
+        await trail.prune(100)
+    assert refused.value.code == "audit_chain_broken"
+    assert len(await trail.exported()) == 3
+    trail.keys = GivenSealKeys(NEW, OLD)
+    assert await trail.prune(100) == 3
+
+
+@pytest.mark.requirement("C5", "E7")
 async def test_what_is_not_sealed_is_not_pruned(trail: Trail) -> None:
     await trail.record(1, 2)
     assert await trail.prune(100) == 0

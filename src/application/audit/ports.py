@@ -108,7 +108,8 @@ class AuditSeals(Protocol):
     ) -> int:
         """Remove up to `limit` entries from the beginning of the chain, up to the first one of `before` or later, and
         let the signed head say from where the chain goes on; `audit` is stored with that. How many were removed.
-        Raises CONFLICT `audit_chain_broken` as well where what would be removed is not what was sealed."""
+        Raises CONFLICT `audit_chain_broken` as well where what would be removed is not what was sealed, or is under a
+        key that is not known."""
         ...
 
 

@@ -92,7 +92,8 @@ class InMemoryAuditChain:
             old.append(stored)
         if not old:
             return 0
-        if ChainCheck(keys.known, head.pruned_through, head.pruned_seal).take(old) is not None:
+        check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)
+        if check.take(old) is not None or check.unknown:
             raise _broken(organization_id)
         last = old[-1].link
         for stored in old:
