@@ -130,7 +130,9 @@ def from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[dic
             detail = "This path does not take this method."
             return problem(405, "method_not_allowed", detail, headers=_allow(exc.headers))
         case RequestEntityTooLarge():
-            return problem(413, "body_too_large", "The request body is too large: JSON may have up to 10 MiB.")
+            return problem(
+                413, "body_too_large", "The request body is too large: JSON may have up to 10 MiB, a source 50."
+            )
         case InternalServerException():
             return from_unexpected(request, exc)
         case _:
