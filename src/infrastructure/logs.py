@@ -23,6 +23,8 @@ _NOISY = {
     "mcp": logging.WARNING,
     # The trace exporter says in one line of its own that traces are lost; each failed attempt would be a stack trace.
     "opentelemetry": logging.CRITICAL,
+    "procrastinate": logging.WARNING,
+    "psycopg.pool": logging.ERROR,
     "sqlalchemy": logging.WARNING,
     "urllib3": logging.ERROR,
     "uvicorn.access": logging.WARNING,

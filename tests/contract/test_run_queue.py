@@ -2,20 +2,29 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Protocol, cast
 
+import psycopg
 import pytest
+from sqlalchemy import Connection
 
 from domain.ids import RunId
 from infrastructure.jobs.embedded import InProcessRunQueue
-from tests.builders import a_run_id
+from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue, submit_runs
+from infrastructure.jobs.queue_install import installed_library_schema
+from infrastructure.jobs.queue_schema import LIBRARY_SCHEMA, SCHEMA
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.roles import SYSTEM_ROLE
+from tests.builders import ORG, a_run_id
+from tests.databases import PostgresDatabases
 
 
 class ConsumedQueue(Protocol):
     """What both sides of a queue use."""
 
-    async def submit(self, run_id: RunId) -> None: ...
+    async def submit(self, *run_ids: RunId) -> None: ...
 
     async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None: ...
 
@@ -81,9 +90,22 @@ def consume(
     return asyncio.create_task(queue.consume(handler, concurrency=concurrency))
 
 
-@pytest.fixture(params=["in-process"])
+@pytest.fixture
+async def postgres(postgres_databases: PostgresDatabases) -> AsyncIterator[tuple[str, Database]]:
+    """A migrated database: its URL, and the way by which runs are submitted."""
+    with postgres_databases.fresh() as url:
+        database = PostgresDatabase(url, connections=2)
+        await database.start()
+        yield url, database
+        await database.stop()
+
+
+@pytest.fixture(params=["in-process", "procrastinate"])
 def queue(request: pytest.FixtureRequest) -> ConsumedQueue:
-    return InProcessRunQueue()
+    if request.param == "in-process":
+        return InProcessRunQueue()
+    url, database = cast("tuple[str, Database]", request.getfixturevalue("postgres"))
+    return ProcrastinateRunQueue(url, database=database)
 
 
 @pytest.mark.requirement("E1")
@@ -203,3 +225,115 @@ async def test_cancelling_the_consumer_cancels_the_handlers(queue: ConsumedQueue
     await handler.until_begun(1)
     await stop(consuming)
     assert handler.cancelled == [a_run_id(1)]
+
+
+# --- what only the queue of many processes does -----------------------------------------------------------------------
+
+
+def waiting_jobs(url: str) -> list[str]:
+    """The runs that wait to be fetched, as the database has them."""
+    with psycopg.connect(url) as connection:
+        connection.execute(f"SET ROLE {SYSTEM_ROLE}")
+        found = connection.execute(f"SELECT args->>'run_id', lock, queueing_lock FROM {SCHEMA}.procrastinate_jobs")
+        rows = found.fetchall()
+    assert all(lock is None and queueing_lock is None for _, lock, queueing_lock in rows)
+    return [run_id for run_id, _, _ in rows]
+
+
+@pytest.mark.requirement("E6")
+async def test_two_consumers_share_what_is_submitted(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    queues = [ProcrastinateRunQueue(url, database=database) for _ in range(2)]
+    handler = Handler(held=True)
+    consuming = [consume(queue, handler, concurrency=1) for queue in queues]
+    await queues[0].submit(*(a_run_id(number) for number in range(4)))
+    await handler.until_begun(2)
+    handler.go_on.set()
+    await handler.until_finished(4)
+    assert sorted(handler.finished) == [a_run_id(number) for number in range(4)]
+    for task in consuming:
+        await stop(task)
+
+
+@pytest.mark.requirement("E6")
+async def test_a_waiting_run_is_queued_once_however_often_it_is_rung_for(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database)
+    await queue.submit(a_run_id(1), a_run_id(2))
+    await queue.submit(a_run_id(2), a_run_id(3))
+    await queue.submit()
+    assert sorted(waiting_jobs(url)) == [a_run_id(1), a_run_id(2), a_run_id(3)]
+
+
+@pytest.mark.requirement("E6")
+async def test_a_run_rung_for_in_a_transaction_that_fails_is_not_queued(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+
+    def ring_and_fail(connection: Connection) -> None:
+        submit_runs(connection, [a_run_id(1)])
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await database.write(ring_and_fail, scope=ORG)
+    assert waiting_jobs(url) == []
+    await database.write(lambda connection: submit_runs(connection, [a_run_id(2)]), scope=ORG)
+    assert waiting_jobs(url) == [a_run_id(2)]
+
+
+async def test_handled_runs_leave_nothing_behind(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database)
+    handler = Handler()
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_finished(1)
+    assert await queue.drain(60)
+    await consuming
+    assert waiting_jobs(url) == []
+
+
+@pytest.mark.requirement("E4")
+async def test_runs_in_hand_survive_a_severed_connection_and_new_ones_are_fetched(
+    postgres: tuple[str, Database],
+) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database)
+    handler = Handler(held=True)
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_begun(1)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = 'dragoman-queue'"
+        )
+    await queue.submit(a_run_id(2))
+    await handler.until_begun(2)
+    handler.go_on.set()
+    await handler.until_finished(2)
+    assert handler.cancelled == []
+    assert handler.begun == [a_run_id(1), a_run_id(2)]
+    await stop(consuming)
+
+
+async def test_what_a_vanished_consumer_had_fetched_is_forgotten(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database)
+    await queue.submit(a_run_id(1))
+    with psycopg.connect(url) as connection:
+        connection.execute(f"SET ROLE {SYSTEM_ROLE}")
+        connection.execute(f"SET search_path TO {SCHEMA}")
+        connection.execute("UPDATE procrastinate_jobs SET status = 'doing'")
+    await queue.submit(a_run_id(1))
+    assert waiting_jobs(url) == [a_run_id(1), a_run_id(1)], "its job does not stand in the way of another one"
+    handler = Handler()
+    consuming = consume(queue, handler)
+    await handler.until_finished(1)
+    assert await queue.drain(60)
+    await consuming
+    assert handler.finished == [a_run_id(1)]
+    assert waiting_jobs(url) == []
+
+
+def test_the_queue_s_schema_is_the_installed_library_s() -> None:
+    assert installed_library_schema() == LIBRARY_SCHEMA

@@ -27,8 +27,7 @@ class RecoverRuns:
         """Submit what can be executed now; returns how many. With `sole_owner`, leases that have not lapsed count as dead."""
         at = self._clock.now() + (_ALL_LEASES if sole_owner else timedelta(0))
         found = await self._leases.recoverable(at=at, limit=_BATCH)
-        for run_id in found:
-            await self._queue.submit(run_id)
+        await self._queue.submit(*found)
         return len(found)
 
     async def keep(self) -> None:

@@ -37,13 +37,14 @@ class InProcessRunQueue:
         """How many runs are being handled."""
         return len(self._in_hand)
 
-    async def submit(self, run_id: RunId) -> None:
-        """Ring for the run; never waits. What is submitted before a consumer comes is kept for it."""
-        if run_id in self._in_hand:
-            self._again[run_id] = None
-        else:
-            self._waiting[run_id] = None
-            self._changed.set()
+    async def submit(self, *run_ids: RunId) -> None:
+        """Ring for the runs; never waits. What is submitted before a consumer comes is kept for it."""
+        for run_id in run_ids:
+            if run_id in self._in_hand:
+                self._again[run_id] = None
+            else:
+                self._waiting[run_id] = None
+                self._changed.set()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
         """Handle runs, at most `concurrency` at a time, until drained; cancelling it cancels the handlers too.

@@ -9,11 +9,12 @@ from typing import TypeVar
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from domain.ids import OrganizationId
 from infrastructure.persistence.database import SYSTEM, Job, Scope, Unit, stopped, translated
+from infrastructure.persistence.postgres_url import driver_url
 from infrastructure.persistence.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE, roles_refused
 
 T = TypeVar("T")
@@ -82,11 +83,6 @@ class PostgresDatabase:
             raise stopped()
         self._threads.submit(functools.partial(_work, self._engine, begin, scope, job))
         return await job.wait()
-
-
-def driver_url(url: str) -> URL:
-    """`postgresql://…` as users write it, naming the driver."""
-    return make_url(url).set(drivername="postgresql+psycopg")
 
 
 def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:

@@ -7,8 +7,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from infrastructure.jobs import queue_schema
 from infrastructure.persistence.database import unusable
-from infrastructure.persistence.postgres import driver_url
+from infrastructure.persistence.postgres_url import driver_url
 from infrastructure.persistence.sqlite import make_private
 
 HEAD = "0017"
@@ -25,7 +26,9 @@ def is_current(database_url: str) -> bool:
         with engine.connect() as connection:
             if not engine.dialect.has_table(connection, "alembic_version"):
                 return False
-            return list(connection.execute(_stored).scalars()) == [HEAD]
+            if list(connection.execute(_stored).scalars()) != [HEAD]:
+                return False
+            return engine.dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
     except DBAPIError as error:
         raise unusable(error) from error
     finally:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import ErrorKind, ServiceError
+from infrastructure.jobs.queue_install import install_queue
 from infrastructure.persistence.database import translated
 from infrastructure.persistence.revision import is_current, plain_engine
 
@@ -28,6 +29,8 @@ def upgrade(database_url: str) -> bool:
             if connection.dialect.name != "sqlite":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             command.upgrade(configuration(connection), "head")
+            if connection.dialect.name != "sqlite":
+                install_queue(connection)
     except DBAPIError as error:
         raise translated(error) from error
     except CommandError as error:

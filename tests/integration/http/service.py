@@ -81,7 +81,11 @@ class ObedientWorker:
         self.act = Act.FINISH
         self.submitted: list[RunId] = []
 
-    async def submit(self, run_id: RunId) -> None:
+    async def submit(self, *run_ids: RunId) -> None:
+        for run_id in run_ids:
+            await self._take_up(run_id)
+
+    async def _take_up(self, run_id: RunId) -> None:
         self.submitted.append(run_id)
         if self.act is Act.REST:
             return

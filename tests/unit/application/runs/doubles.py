@@ -92,8 +92,8 @@ class SubmittedRuns:
     def __init__(self) -> None:
         self.run_ids: list[RunId] = []
 
-    async def submit(self, run_id: RunId) -> None:
-        self.run_ids.append(run_id)
+    async def submit(self, *run_ids: RunId) -> None:
+        self.run_ids.extend(run_ids)
 
 
 class FlatPrices:

@@ -1,0 +1,23 @@
+"""Which queue a PostgreSQL database holds: Procrastinate's own schema at the version we are pinned to, in a schema of its
+own. Asked at every start; queue_install.py makes it."""
+
+from sqlalchemy import Connection, text
+
+SCHEMA = "dragoman_queue"
+"""Procrastinate's names are not qualified: whoever uses them puts this schema on their search path."""
+LIBRARY_SCHEMA = "03.04.00_50"
+"""The newest of the installed library's migrations, as their files begin: what its schema is as a whole."""
+VERSION = f"{LIBRARY_SCHEMA}/1"
+"""What an up-to-date database says; after the slash counts what we add."""
+QUEUE = "runs"
+TASK = "execute_run"
+
+_stored = text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :schema").bindparams(
+    schema=SCHEMA
+)
+
+
+def stored_version(connection: Connection) -> str | None:
+    """What the database says of its queue; None if it has none."""
+    found = connection.execute(_stored).scalar_one_or_none()
+    return None if found is None else str(found)
