@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
@@ -39,6 +39,7 @@ class SweepHouse:
         clock: Clock,
         batch: int = BATCH,
         fraction: Callable[[], float] = random.random,  # chance, not secrecy
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._organizations = organizations
         self._retention = retention
@@ -47,6 +48,7 @@ class SweepHouse:
         self._clock = clock
         self._batch = batch
         self._fraction = fraction
+        self._sleep = sleep
 
     async def execute(self) -> bool:
         """One sweep; False if another process is at it."""
@@ -59,7 +61,7 @@ class SweepHouse:
         """Sweep shortly after the start, and then every hour or so, until cancelled."""
         wait_s = FIRST_AFTER_S
         while True:
-            await asyncio.sleep(wait_s * (1 + JITTER * self._fraction()))
+            await self._sleep(wait_s * (1 + JITTER * self._fraction()))
             try:
                 await self.execute()
             except Exception:
