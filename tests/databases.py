@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -42,6 +43,18 @@ class SqliteFiles:
         return path
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresUser:
+    """Who may log in."""
+
+    name: str
+    password: str
+
+    def of(self, url: str) -> str:
+        """The URL of a database, as this user."""
+        return make_url(url).set(username=self.name, password=self.password).render_as_string(hide_password=False)
+
+
 class PostgresDatabases:
     """Databases of one PostgreSQL server, named by the URL of any of its databases with the right to create others, and
     roles. They are used as an ordinary user, who owns nothing, bypasses nothing and inherits nothing."""
@@ -49,7 +62,7 @@ class PostgresDatabases:
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
         self._prefix = f"dragoman_test_{os.getpid()}"
-        self._password = secrets.token_hex(16)
+        self._user = PostgresUser(name=f"{self._prefix}_user", password=secrets.token_hex(16))
         self._count = 0
         self._free: list[str] = []
         self._kept = ExitStack()
@@ -60,7 +73,7 @@ class PostgresDatabases:
         with self.empty(self._template):
             upgrade(self._url(self._template))
             with (
-                self.role(self._user, "LOGIN NOINHERIT", REQUEST_ROLE, SYSTEM_ROLE, password=self._password),
+                self._made(self._user, "NOINHERIT", REQUEST_ROLE, SYSTEM_ROLE),
                 self._kept,
             ):
                 yield self
@@ -69,7 +82,7 @@ class PostgresDatabases:
     def fresh(self) -> Iterator[str]:
         """The ordinary user's URL of a migrated database without a row. Emptying one is much cheaper than making another."""
         url = self._free.pop() if self._free else self._kept.enter_context(self._copied())
-        yield make_url(url).set(username=self._user, password=self._password).render_as_string(hide_password=False)
+        yield self._user.of(url)
         with psycopg.connect(url) as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
@@ -80,20 +93,27 @@ class PostgresDatabases:
     def end_sessions(self) -> None:
         """End all that the ordinary user has open."""
         ended = sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = {}")
-        self._execute(ended.format(self._user))
+        self._execute(ended.format(self._user.name))
 
     @contextmanager
-    def role(self, name: str, attributes: str, *memberships: str, password: str) -> Iterator[None]:
-        """A role of the server, which owns nothing any more when it is taken away."""
-        created = sql.SQL("CREATE ROLE {} {} PASSWORD {}")
-        self._execute(created.format(sql.Identifier(name), sql.SQL(attributes), password))
+    def user(self, attributes: str, *memberships: str) -> Iterator["PostgresUser"]:
+        """Another user of the server, who owns nothing any more when it is taken away."""
+        self._count += 1
+        user = PostgresUser(name=f"{self._prefix}_user_{self._count}", password=secrets.token_hex(16))
+        with self._made(user, attributes, *memberships):
+            yield user
+
+    @contextmanager
+    def _made(self, user: "PostgresUser", attributes: str, *memberships: str) -> Iterator[None]:
+        create = sql.SQL("CREATE ROLE {} LOGIN {} PASSWORD {}")
+        self._execute(create.format(sql.Identifier(user.name), sql.SQL(attributes), user.password))
         try:
             for membership in memberships:
-                granted = sql.SQL("GRANT {} TO {}").format(sql.Identifier(membership), sql.Identifier(name))
-                self._execute(granted)
+                grant = sql.SQL("GRANT {} TO {}")
+                self._execute(grant.format(sql.Identifier(membership), sql.Identifier(user.name)))
             yield
         finally:
-            self._execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+            self._execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(user.name)))
 
     @contextmanager
     def _copied(self) -> Iterator[str]:
@@ -102,19 +122,18 @@ class PostgresDatabases:
             yield url
 
     @contextmanager
-    def empty(self, name: str | None = None) -> Iterator[str]:
+    def empty(self, name: str | None = None, *, owner: str | None = None) -> Iterator[str]:
         """The URL of a new database without any table."""
         self._count += 1
         with self._created(name or f"{self._prefix}_{self._count}", template="template0") as url:
+            if owner is not None:
+                change = sql.SQL("ALTER DATABASE {} OWNER TO {}")
+                self._execute(change.format(sql.Identifier(str(make_url(url).database)), sql.Identifier(owner)))
             yield url
 
     @property
     def _template(self) -> str:
         return f"{self._prefix}_template"
-
-    @property
-    def _user(self) -> str:
-        return f"{self._prefix}_user"
 
     @contextmanager
     def _created(self, name: str, *, template: str) -> Iterator[str]:
