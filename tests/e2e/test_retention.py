@@ -1,0 +1,91 @@
+"""A service whose organization keeps things for thirty days, over a data directory in which some are older."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.dragoman_process import Dragoman
+from tests.e2e.processes import until
+from tests.e2e.service import Json, Service, a_turn, serving
+
+pytestmark = pytest.mark.timeout(300)
+
+FORTY_DAYS = 40 * 24 * 3_600 * 1_000_000
+"""In microseconds, as times are stored."""
+EMAIL = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
+
+
+def make_old(home: Path, *threads: str) -> None:
+    """As if all of these threads, and all that the audit trail says, had happened forty days ago. The trail is sealed anew
+    by the next start, as after a start that never sealed any of it."""
+    names = ", ".join(f"'{thread}'" for thread in threads)
+    of_threads = {
+        "thread": (["created_at"], f"id IN ({names})"),
+        "message": (["created_at"], f"thread_id IN ({names})"),
+        "source": (["created_at"], f"thread_id IN ({names})"),
+        "run": (["created_at", "started_at", "finished_at"], f"thread_id IN ({names})"),
+        "audit_event": (["at"], "true"),
+    }
+    with closing(sqlite3.connect(home / "dragoman.db")) as connection, connection:
+        for table, (columns, which) in of_threads.items():
+            earlier = ", ".join(f"{column} = {column} - {FORTY_DAYS}" for column in columns)
+            assert connection.execute(f"UPDATE {table} SET {earlier} WHERE {which}").rowcount > 0, table
+        for table in ("audit_seal", "audit_head"):
+            assert connection.execute(f"DELETE FROM {table}").rowcount > 0, table
+
+
+def stored(home: Path, table: str) -> int:
+    with closing(sqlite3.connect(home / "dragoman.db")) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def status(service: Service, path: str) -> int:
+    return service.client.get(path).status_code
+
+
+def applied(service: Service) -> list[Json]:
+    return list(service.call("GET", "/audit-events?action=retention.applied")["data"])
+
+
+@pytest.mark.requirement("C5", "E7")
+def test_what_has_outlived_its_time_vanishes_and_the_audit_trail_still_verifies(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with serving(home) as service:
+        service.call("PATCH", "/organization", {"retention_days": 30})
+        service.agent("clerk", service.script("clerk", a_turn("Done.")))
+        mail = service.script("mail", a_turn("Shown.", ("send_email", EMAIL)))
+        service.agent("writer", mail, tools=["send_email"])
+        old, young = (service.run("clerk")["run"] for _ in range(2))
+        waiting = service.run("writer")["run"]
+        assert waiting["status"] == "requires_action"
+        upload = service.client.post(f"/threads/{old['thread_id']}/sources", files={"file": ("a.txt", b"walrus")})
+        assert upload.status_code == 201
+        spent = service.call("GET", "/usage")["data"]
+
+    make_old(home, old["thread_id"], waiting["thread_id"])
+    trail = stored(home, "audit_event")
+
+    with serving(home) as service:
+        until(lambda: applied(service), patience_s=60, what="retention.applied")
+        for path in (
+            f"/threads/{old['thread_id']}",
+            f"/runs/{old['id']}",
+            f"/runs/{old['id']}/events",
+            f"/sources/{upload.json()['id']}",
+        ):
+            assert status(service, path) == httpx.codes.NOT_FOUND, path
+        for run in (young, waiting):
+            assert service.call("GET", f"/runs/{run['id']}")["status"] == run["status"]
+            assert service.call("GET", f"/threads/{run['thread_id']}/messages")["data"]
+        (entry,) = applied(service)
+        assert (entry["actor"], entry["details"]["retention_days"]) == ("system", 30)
+        counted = {name: entry["details"][name] for name in ("threads", "runs", "messages", "sources", "audit_events")}
+        assert counted == {"threads": 1, "runs": 1, "messages": 2, "sources": 1, "audit_events": trail}
+        assert service.call("GET", "/usage")["data"] == spent
+        report = service.call("GET", "/audit-events/verify")
+        assert (report["ok"], report["pruned_through"], report["first_broken"]) == (True, trail, None)
+
+    Dragoman(home).run("audit", "verify")
