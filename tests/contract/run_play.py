@@ -16,7 +16,7 @@ from domain.errors import ServiceError
 from domain.ids import RunId, ThreadId, ToolCallId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCall, ToolCallState
-from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.run import MAX_LAPSES, MultitaskStrategy, Run, RunStatus
 from domain.threads.message import Message
 from domain.tools.result import ToolResult
 from tests.builders import (
@@ -219,12 +219,12 @@ class Play:
             key=lambda other: (other.attempt == 0, other.created_at, other.id),
         )
         free = not any(other.status.is_active for other in runs)
-        expected = free and bool(queue) and queue[0].id == run.id and not run.cancel_requested_by
+        expected = free and bool(queue) and queue[0].id == run.id and not ends_at_claim(run)
         claimed = await self.stores.leases.claim(run.id, WORKER, lease_s=LEASE_S, at=after(self.now))
         assert isinstance(claimed, ClaimedRun) is expected
         if isinstance(claimed, EndedAtClaim):
             assert claimed.run == await stored(self.stores, run.id)
-            assert claimed.run.status is RunStatus.CANCELLED
+            assert claimed.run.status is (RunStatus.CANCELLED if run.cancel_requested_by else RunStatus.FAILED)
             self.seen["ended at the claim"] += 1
         if not isinstance(claimed, ClaimedRun):
             return
@@ -376,6 +376,11 @@ class Play:
             await self.stores.runs.messages(ORG, run_id),
             await self.stores.runs.tool_calls(ORG, run_id),
         )
+
+
+def ends_at_claim(run: Run) -> bool:
+    """It was asked to stop, or given up after too many lost workers."""
+    return run.cancel_requested_by is not None or run.lapses >= MAX_LAPSES
 
 
 def stays_unfinished(run: Run) -> bool:

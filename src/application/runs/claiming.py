@@ -1,19 +1,51 @@
-"""What taking a run up writes: `run.started`, the user's message the first time, and the beginning of the turn."""
+"""What taking a run up writes: `run.started`, the user's message the first time, and the beginning of the turn; or its end."""
 
+from dataclasses import replace
 from datetime import datetime
 
+from application.runs.closing import cancelled_step, closing_step
 from application.runs.ports import Step
 from application.runs.run_events import message_completed, run_started, turn_started
+from application.tools import failure_text
 from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.runs.audit_trail import run_started_audit
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.ledger import ToolCall
-from domain.runs.run import Run
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run import MAX_LAPSES, Run, RunError, RunStatus
 from domain.threads.message import Message, Role
+from domain.tools.result import ToolResult
 
 REPLY_EVENTS = (RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_COMPLETED, RunEventType.MESSAGE_DISCARDED)
 """The newest event of these kinds tells whether a message was left unfinished: it is a delta."""
+
+TOO_MANY_ATTEMPTS = RunError(
+    code="too_many_attempts",
+    detail=f"The run was given up: {MAX_LAPSES} workers in a row were lost while they executed it, and none got any further.",
+)
+_GIVEN_UP = "The run was given up before this call was made."
+
+
+def ending_at_claim(
+    queued: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, abandoned: MessageId | None = None
+) -> Step | None:
+    """How a run ends that nobody is to take up any more, or None if it may go on: it was asked to stop, or workers are
+    lost with it again and again (E4). Of a call that may have been sent the outcome is unknown. `abandoned` as for
+    `claiming_step`."""
+    if queued.cancel_requested_by is not None:
+        step = cancelled_step(queued, open_calls, at=at, actor=queued.cancel_requested_by)
+    elif queued.is_lost_too_often:
+        ended = queued.ended(RunStatus.FAILED, at=at, error=TOO_MANY_ATTEMPTS)
+        perhaps_sent = tuple(
+            Settlement(tool_call_id=call.id, result=failure_text.outcome_unknown(), duration_ms=0, at=at)
+            for call in open_calls
+            if call.state is ToolCallState.RECORDED
+        )
+        unsent = ToolResult.failed("run_failed", _GIVEN_UP)
+        step = closing_step(ended, open_calls, result=unsent, at=at, known=perhaps_sent)
+    else:
+        return None
+    return replace(step, events=(*_taken_back(abandoned, at), *step.events))
 
 
 def claiming_step(
@@ -24,10 +56,7 @@ def claiming_step(
     `abandoned` is the message whose deltas are the last word of a former worker: it will never be completed, and is taken
     back. With open calls (a resumed run) the turn begins only after their results, so `turn.started` is left to the loop.
     """
-    events: list[NewEvent] = [run_started(claimed, at=at)]
-    if abandoned is not None:
-        data: JsonObject = {"message_id": abandoned, "reason": "worker_lost"}
-        events.append(NewEvent(type=RunEventType.MESSAGE_DISCARDED, at=at, data=data))
+    events: list[NewEvent] = [run_started(claimed, at=at), *_taken_back(abandoned, at)]
     messages: tuple[Message, ...] = ()
     first = claimed.attempt == 1
     if first:
@@ -49,3 +78,10 @@ def claiming_step(
         messages=messages,
         audit=(run_started_audit(claimed, at=at),) if first else (),
     )
+
+
+def _taken_back(abandoned: MessageId | None, at: datetime) -> tuple[NewEvent, ...]:
+    if abandoned is None:
+        return ()
+    data: JsonObject = {"message_id": abandoned, "reason": "worker_lost"}
+    return (NewEvent(type=RunEventType.MESSAGE_DISCARDED, at=at, data=data),)

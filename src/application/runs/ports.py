@@ -191,8 +191,8 @@ class RunLeases(Protocol):
 
         Of a thread's queued runs one that was begun (resumed, handed back, recovered) goes before those that were not,
         then the earlier `created_at`, then the smaller id.
-        Stores the lease, the new epoch and attempt, and `claiming_step` of the run, in one transaction. A run whose
-        cancel was requested is cancelled instead (EndedAtClaim). The agent is read at its newest version, which becomes the run's
+        Stores the lease, the new epoch and attempt, and `claiming_step` of the run, in one transaction. A run that is not
+        to go on ends instead, by `ending_at_claim` (EndedAtClaim). The agent is read at its newest version, which becomes the run's
         `agent_version`; a deleted agent counts at its last version. None if the run is not to be had now.
         """
         ...
@@ -205,12 +205,12 @@ class RunLeases(Protocol):
 
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
         """Return the run to QUEUED for another worker, with `active_s` as its active time so far, all attempts
-        together. False if the lease was lost."""
+        together; `lapses` stays as it is. False if the lease was lost."""
         ...
 
     async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
         """Runs to submit again: first those in progress whose lease has lapsed at `at`, which are put back to QUEUED by
-        this call (fencing their former worker), then queued ones that may be claimed; oldest first, `limit` in all."""
+        this call (fencing their former worker, and counted in `lapses`), then queued ones that may be claimed; oldest first, `limit` in all."""
         ...
 
 
@@ -218,7 +218,8 @@ class RunLeases(Protocol):
 class Step:
     """One atomic advance of a claimed run: everything in it is stored, or nothing.
 
-    `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored. Events get the
+    `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored, and `lapses`,
+    which is 0 after any step of a worker. Events get the
     next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `changed` known ones
     whose params, state, elicitation, input and approval are replaced, `settled` outcomes of calls recorded before or in this
     step, whose input is forgotten. `approvals` are new and get a timer each (a known id is left alone), `outcomes` end those

@@ -149,7 +149,7 @@ class RunSession:
             return outcome
 
     def _mirror(self, step: Step, outcome: StepOutcome) -> None:
-        self.run = replace(step.run, last_seq=outcome.last_seq)
+        self.run = replace(step.run, last_seq=outcome.last_seq, lapses=0)
         self.promoted = outcome.promoted or self.promoted
         self.transcript.extend(step.messages)
         self.open_calls.update((call.id, call) for call in step.recorded)

@@ -40,6 +40,9 @@ TERMINAL_STATUSES = frozenset(
 )
 ACTIVE_STATUSES = frozenset({RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION})
 
+MAX_LAPSES = 10
+"""How many workers in a row may be lost with a run before nobody takes it up any more."""
+
 _TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.QUEUED: frozenset({RunStatus.IN_PROGRESS, RunStatus.CANCELLED, RunStatus.FAILED}),
     RunStatus.IN_PROGRESS: frozenset(
@@ -74,8 +77,8 @@ class Run:
 
     `limits` and `tool_allowlist` are the run's own narrowing of its agent's. `attempt` counts how often a worker
     took the
-    run up, `epoch` fences writes of former workers, `last_seq` is the number of the newest event. `active_s` is the
-    active time of former attempts, in seconds.
+    run up, `lapses` how many workers were lost with it since one last stored a step, `epoch` fences writes of former
+    workers, `last_seq` is the number of the newest event. `active_s` is the active time of former attempts, in seconds.
     """
 
     id: RunId
@@ -97,6 +100,7 @@ class Run:
     pending: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     attempt: int = 0
+    lapses: int = 0
     epoch: int = 0
     last_seq: int = 0
     active_s: float = 0.0
@@ -115,6 +119,15 @@ class Run:
         if self.status is not RunStatus.IN_PROGRESS:  # a waiting run becomes queued by being resumed only
             raise self._illegal(RunStatus.QUEUED)
         return replace(self._moved(RunStatus.QUEUED), epoch=self.epoch + 1)
+
+    def lapsed(self) -> "Run":
+        """Taken from a worker that was lost with it."""
+        return replace(self.handed_back(), lapses=self.lapses + 1)
+
+    @property
+    def is_lost_too_often(self) -> bool:
+        """Whether it is the run itself, it seems, that its workers do not survive."""
+        return self.lapses >= MAX_LAPSES
 
     def suspended(self, pending: tuple[ToolUse, ...], *, output: str | None = None) -> "Run":
         """Waiting for somebody to settle `pending`; `output` is the text of the reply that asked for them."""

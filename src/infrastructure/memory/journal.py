@@ -20,7 +20,7 @@ class InMemoryRunJournal:
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
         """Store a step."""
         stored = self._held(lease)
-        outcome = self._state.apply(stored, replace(step, run=replace(step.run, epoch=lease.epoch)))
+        outcome = self._state.apply(stored, replace(step, run=replace(step.run, epoch=lease.epoch, lapses=0)))
         if stored.run.status is RunStatus.REQUIRES_ACTION:
             ending = step_instead_of_waiting(
                 stored.run,

@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
 
-from application.runs.claiming import REPLY_EVENTS, claiming_step
-from application.runs.closing import cancelled_step
+from application.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
 from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, Wakeups
 from domain.ids import MessageId, RunId, WorkerId
 from domain.runs.events import RunEventType
@@ -28,14 +27,15 @@ class InMemoryRunLeases:
         if stored is None or self._state.next_run(stored.run.thread_id) != run_id:
             return None
         open_calls = self._state.open_calls(stored)
-        if stored.run.cancel_requested_by is not None:
-            actor = stored.run.cancel_requested_by
-            outcome = self._state.apply(stored, cancelled_step(stored.run, open_calls, at=at, actor=actor))
+        abandoned = _abandoned(stored)
+        ending = ending_at_claim(stored.run, open_calls, at=at, abandoned=abandoned)
+        if ending is not None:
+            outcome = self._state.apply(stored, ending)
             wake_followers(self._wakeups, stored.run)
             return EndedAtClaim(run=stored.run, promoted=outcome.promoted)
         agent = self._state.agents[stored.run.agent_id][-1]
         run = replace(stored.run.claimed(at=at), agent_version=agent.version)
-        self._state.apply(stored, claiming_step(run, open_calls, at=at, abandoned=_abandoned(stored)))
+        self._state.apply(stored, claiming_step(run, open_calls, at=at, abandoned=abandoned))
         stored.held_by = worker_id
         stored.lease_until = at + timedelta(seconds=lease_s)
         wake_followers(self._wakeups, stored.run)
@@ -80,7 +80,7 @@ class InMemoryRunLeases:
             and stored.lease_until <= at
         ][:limit]
         for stored in lapsed:
-            stored.put_back()
+            stored.put_back(lapsed=True)
         put_back = [stored.run.id for stored in lapsed]
         claimable = [
             stored.run.id

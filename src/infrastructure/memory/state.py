@@ -66,9 +66,9 @@ class StoredRun:
         """Place among the thread's queued runs: one that was begun goes on before others begin."""
         return (self.run.attempt == 0, self.run.created_at, self.run.id)
 
-    def put_back(self) -> None:
-        """Free the run for another worker, fencing the present one."""
-        self.run = self.run.handed_back()
+    def put_back(self, *, lapsed: bool = False) -> None:
+        """Free the run for another worker, fencing the present one, who may be lost."""
+        self.run = self.run.lapsed() if lapsed else self.run.handed_back()
         self.held_by = self.lease_until = None
 
 

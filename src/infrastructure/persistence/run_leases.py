@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.claiming import REPLY_EVENTS, claiming_step
-from application.runs.closing import cancelled_step
+from application.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
 from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, Wakeups
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
@@ -61,7 +60,7 @@ _lapsed_here = _lapsed.with_for_update(skip_locked=True)
 _recover = (
     update(run)
     .where(run.c.id.in_(bindparam("run_ids", expanding=True)), _in_progress)
-    .values(**_put_back)
+    .values(lapses=run.c.lapses + 1, **_put_back)
     .returning(run.c.id)
 )
 _places = (
@@ -199,13 +198,13 @@ def _claim(
         return None
     stored = run_of(row)
     calls = open_calls(connection, run_id)
-    if stored.cancel_requested_by is not None:
-        stopped = cancelled_step(stored, calls, at=at, actor=stored.cancel_requested_by)
-        ended = change_run(connection, stopped, seen=RunStatus.QUEUED)
-        return EndedAtClaim(run=replace(stopped.run, last_seq=ended.last_seq), promoted=ended.promoted)
+    abandoned = _abandoned_message(connection, run_id) if stored.attempt > 0 else None
+    ending = ending_at_claim(stored, calls, at=at, abandoned=abandoned)
+    if ending is not None:
+        ended = change_run(connection, ending, seen=RunStatus.QUEUED)
+        return EndedAtClaim(run=replace(ending.run, last_seq=ended.last_seq), promoted=ended.promoted)
     agent = newest_version(connection, stored.agent_id, box)
     claimed = replace(stored.claimed(at=at), agent_version=agent.version)
-    abandoned = _abandoned_message(connection, run_id) if stored.attempt > 0 else None
     step = claiming_step(claimed, calls, at=at, abandoned=abandoned)
     outcome = claim_run(connection, step, lease)
     if outcome is None:

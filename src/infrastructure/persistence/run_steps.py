@@ -78,7 +78,7 @@ def _first(prepared: Prepared, connection: Connection, parameters: dict[str, Any
 
 
 # The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
-_advance = _advancing(update(run).where(*_held).values(last_seq=_counted, **_state))
+_advance = _advancing(update(run).where(*_held).values(last_seq=_counted, lapses=0, **_state))
 _count_events = Prepared(
     update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
 )

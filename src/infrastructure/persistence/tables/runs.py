@@ -28,6 +28,7 @@ run = Table(
     Column("agent_version", Integer, nullable=False),
     Column("status", PlainText, nullable=False),
     Column("attempt", Integer, nullable=False),
+    Column("lapses", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("last_seq", Integer, nullable=False),
     Column("cancel_requested_by", PlainText),

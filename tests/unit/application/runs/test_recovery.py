@@ -8,7 +8,7 @@ from pytest_mock import MockerFixture
 
 from application.runs.ports import Lease, RunJournal, Step, StepOutcome
 from domain.runs.limits import IncompleteReason
-from domain.runs.run import RunStatus
+from domain.runs.run import MAX_LAPSES, RunStatus
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
@@ -223,4 +223,43 @@ async def test_two_workers_rung_for_one_run_execute_it_once() -> None:
     await asyncio.gather(house.worker.execute(run_id), other.execute(run_id), house.worker.execute(run_id))
     assert house.run(run_id).attempt == 1
     assert len(house.model.requests) == 1
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E4", "E7")
+async def test_a_run_that_no_worker_survives_is_given_up_and_makes_room_for_the_next_of_its_thread(
+    mocker: MockerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    house = RunHarness([says("lost")] * MAX_LAPSES)
+    run_id = await house.start()
+    for _ in range(MAX_LAPSES):
+        await crash_after(house, mocker, 0)
+    behind = await house.start()
+    house.clock.advance(1)
+    house.queue.run_ids.clear()
+    with caplog.at_level("WARNING"):
+        await house.worker.execute(run_id)
+    run = house.run(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code, run.attempt) == (RunStatus.FAILED, "too_many_attempts", MAX_LAPSES)
+    assert len(house.model.requests) == MAX_LAPSES, "the model is not asked once more"
+    assert house.queue.run_ids == [behind]
+    assert house.actions(run_id) == ["run.started", "run.failed"]
+    [logged] = [record for record in caplog.records if record.message == "run ended as it was taken up"]
+    assert (logged.__dict__["run_id"], logged.__dict__["error_code"]) == (run_id, "too_many_attempts")
+    assert [(told.id, told.status) for told in house.tracer.finished] == [(run_id, RunStatus.FAILED)]
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E4", "E7")
+async def test_a_run_that_gets_on_a_little_with_every_worker_is_not_given_up(mocker: MockerFixture) -> None:
+    house = RunHarness(lambda request: asks("mcp__s__read") if request.turn <= MAX_LAPSES else says(), servers=SERVERS)
+    house.change_agent(limits=replace(house.agent.config.limits, max_turns=2 * MAX_LAPSES))
+    house.change_server("s", trusted=True)
+    await house.warm_up()
+    run_id = await house.start()
+    for _ in range(MAX_LAPSES + 1):
+        await crash_after(house, mocker, 1)
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.COMPLETED
     assert_consistent(house, run_id)
