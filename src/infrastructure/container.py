@@ -37,6 +37,7 @@ from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
+from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.get_organization import GetOrganization
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
@@ -896,6 +897,9 @@ class Container(containers.DeclarativeContainer):
     )
     create_organization: providers.Provider[CreateOrganization] = providers.Singleton(
         CreateOrganization, organizations=organizations, policies=policy_checks, clock=clock, ids=ids
+    )
+    create_organization_key: providers.Provider[CreateOrganizationKey] = providers.Singleton(
+        CreateOrganizationKey, organizations=organizations, clock=clock, ids=ids
     )
     list_organizations: providers.Provider[ListOrganizations] = providers.Singleton(
         ListOrganizations, organizations=organizations

@@ -62,6 +62,16 @@ async def test_an_organization_is_stored_with_its_first_key_and_what_is_said_of_
     assert await all_of(partial(stores.audit.page, NOWHERE, AuditFilter())) == entries[1:]
 
 
+async def test_a_further_key_is_stored_with_what_is_said_of_it_in_both_trails(stores: Stores) -> None:
+    key = a_key(ApiKeyId(numbered("key", 9)), organization_id=OTHER_ORG)
+    entries = (updated(1), replace(updated(2), organization_id=OTHER_ORG))
+    await stores.organizations.add_key(key, entries)
+    assert await stores.identity.key_by_hash(key.token_hash) == key
+    assert await stores.identity.key(ORG, key.id) is None
+    assert await all_of(partial(stores.audit.page, ORG, AuditFilter())) == entries[:1]
+    assert await all_of(partial(stores.audit.page, OTHER_ORG, AuditFilter())) == entries[1:]
+
+
 async def test_organizations_are_listed_newest_first_and_the_first_one_stays_it(stores: Stores) -> None:
     new = replace(an_organization(NOWHERE), created_at=after(5))
     await stores.organizations.add(new, a_key(organization_id=NOWHERE), ())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from application.identity.admin_key import new_admin_key
 from application.identity.create_api_key import CreatedApiKey
 from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
@@ -9,10 +10,10 @@ from application.identity.update_organization import OrganizationChanges, refuse
 from application.policy.policy_checks import PolicyChecks
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.identity.api_key import ApiKey, Principal, hash_token
+from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import OrganizationId
 from domain.runs.limits import LimitSettings
 
 FIRST_ADMIN_KEY = "first admin"
@@ -60,16 +61,8 @@ class CreateOrganization:
         plain = Organization(id=OrganizationId(self._ids.new("org")), name=command.name, created_at=now)
         organization = replace(plain, limits=command.limits, **command.settings)
         refuse_unusable(organization, self._policies)
-        token = self._ids.new_token()
-        key = ApiKey(
-            id=ApiKeyId(self._ids.new("key")),
-            organization_id=organization.id,
-            name=FIRST_ADMIN_KEY,
-            role=Role.ADMIN,
-            platform=False,
-            token_hash=hash_token(token),
-            created_at=now,
-        )
+        admin_key = new_admin_key(organization.id, FIRST_ADMIN_KEY, ids=self._ids, at=now)
+        key = admin_key.key
         created = organization_entries(
             principal,
             AuditAction.ORGANIZATION_CREATED,
@@ -88,4 +81,4 @@ class CreateOrganization:
             resource=key.id,
         )
         await self._organizations.add(organization, key, (*created, *keyed))
-        return CreatedOrganization(organization=organization, admin_key=CreatedApiKey(key=key, token=token))
+        return CreatedOrganization(organization=organization, admin_key=admin_key)

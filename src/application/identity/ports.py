@@ -22,6 +22,10 @@ class OrganizationStore(Protocol):
         """Store an organization with its first key."""
         ...
 
+    async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store a further key of an organization there is."""
+        ...
+
     async def page(self, request: PageRequest) -> Page[Organization]:
         """All organizations, newest first."""
         ...

@@ -24,8 +24,9 @@ class RevokeApiKeyCommand:
 class RevokeApiKey:
     """Admins revoke keys of their organization; a platform key takes one to revoke. Audited `key.revoked`.
 
-    A key cannot revoke itself, so an organization always keeps an admin key that works. A key that is already revoked
-    is not found.
+    A key cannot revoke itself, so that nobody locks themselves out by mistake. An organization may still be left without an
+    admin key (the last one expires, or two revoke each other); then a platform key makes one. A key that is already
+    revoked is not found.
     """
 
     def __init__(self, *, identities: IdentityStore, cache: TokenCache, clock: Clock, ids: IdSource) -> None:

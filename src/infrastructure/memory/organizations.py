@@ -34,6 +34,11 @@ class InMemoryOrganizationStore:
         self._state.keys[key.id] = key
         self._state.record(*audit)
 
+    async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store a further key."""
+        self._state.keys[key.id] = key
+        self._state.record(*audit)
+
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
         stored = await self.get(changed.id)

@@ -94,6 +94,10 @@ class CachedOrganizationStore:
         """Store an organization with its first key."""
         await self._organizations.add(organization, key, audit)
 
+    async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store a further key."""
+        await self._organizations.add_key(key, audit)
+
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
         try:

@@ -68,6 +68,15 @@ class SqlOrganizationStore:
 
         await self._database.write(unit, scope=SYSTEM)
 
+    async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store a further key."""
+
+        def unit(connection: Connection) -> None:
+            insert_key(connection, key)
+            record(connection, *audit)
+
+        await self._database.write(unit, scope=SYSTEM)
+
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change."""
 

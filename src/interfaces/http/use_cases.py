@@ -17,6 +17,7 @@ from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
+from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.get_organization import GetOrganization
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.list_organizations import ListOrganizations
@@ -138,6 +139,7 @@ class UseCases:
     get_organization: GetOrganization
     update_organization: UpdateOrganization
     create_organization: CreateOrganization
+    create_organization_key: CreateOrganizationKey
     list_organizations: ListOrganizations
 
     list_audit_events: ListAuditEvents

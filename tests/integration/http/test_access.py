@@ -148,6 +148,14 @@ CASES = [
         body={"mcp_enabled": False},
         platform=True,
     ),
+    Case(
+        method="POST",
+        path="/v1/organizations/{organization_id}/api-keys",
+        role=Role.ADMIN,
+        status=201,
+        body={"name": "second admin"},
+        platform=True,
+    ),
 ]
 
 

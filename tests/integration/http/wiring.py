@@ -17,6 +17,7 @@ from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
+from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.get_organization import GetOrganization
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
@@ -334,6 +335,7 @@ def use_cases(
         create_organization=CreateOrganization(
             organizations=stores.organizations, policies=policies, clock=clock, ids=ids
         ),
+        create_organization_key=CreateOrganizationKey(organizations=stores.organizations, clock=clock, ids=ids),
         list_organizations=ListOrganizations(organizations=stores.organizations),
         list_audit_events=ListAuditEvents(audit_log=stores.audit),
         export_audit_events=ExportAuditEvents(chain=stores.audit_chain),

@@ -8,7 +8,7 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.identity_shapes import Organization
+from interfaces.cli.identity_shapes import ApiKey, Organization
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.shapes import entries_of, read_as
 
@@ -97,6 +97,28 @@ def set_organization(
         session.terminal.note(f"{organization.name} ({organization.id}) is at version {organization.version}.")
 
     session.perform(change)
+
+
+@org_app.command("key", epilog='Example: dragoman org key org_0123 "second admin"')
+def create_organization_key(
+    context: typer.Context,
+    org: Annotated[str, typer.Argument(metavar="ID", help="The organization's id, org_….")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Make an admin key for an organization that has lost its own (needs a platform key), and print its token."""
+    session = session_of(context)
+
+    async def create(api: ServiceApi) -> None:
+        document = await api.post(path_to("organizations", org, "api-keys"), {"name": name})
+        if as_json:
+            session.terminal.json(document)
+            return
+        key = read_as(ApiKey, document)
+        session.terminal.note(f"Created the admin key {key.id} of {org}. Its token is shown this once:")
+        session.terminal.line(key.token)
+
+    session.perform(create)
 
 
 def _field(entry: str) -> tuple[str, JsonValue]:

@@ -11,7 +11,7 @@ from domain.identity.organization import MAX_RETENTION_DAYS
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
-from interfaces.http.bodies import Patch, Strings
+from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 
@@ -58,3 +58,11 @@ class CreateOrganizationBody(UpdateOrganizationBody):
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "Acme"},)
 
     name: str
+
+
+class OrganizationKeyBody(Body):
+    """A further admin key of an organization."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "second admin"},)
+
+    name: Name

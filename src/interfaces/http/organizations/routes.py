@@ -6,13 +6,15 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.identity.create_organization import CreateOrganization, CreateOrganizationCommand
+from application.identity.create_organization_key import CreateOrganizationKey, CreateOrganizationKeyCommand
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import OrganizationId
-from interfaces.http.organization.schemas import CreateOrganizationBody, UpdateOrganizationBody
+from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
+from interfaces.http.organization.schemas import CreateOrganizationBody, OrganizationKeyBody, UpdateOrganizationBody
 from interfaces.http.organization.views import (
     CreatedOrganizationView,
     OrganizationPage,
@@ -102,6 +104,31 @@ async def update_any_organization(
     return Response({**organization_view(changed), "warnings": list(warnings)}, headers=etag(changed.version))
 
 
+@post(
+    "/organizations/{organization_id:str}/api-keys",
+    tags=TAGS,
+    summary="Create an admin key for any organization",
+    responses=documented(403, 404, 413),
+)
+async def create_organization_key(
+    request: ApiRequest,
+    organization_id: OrganizationPath,
+    data: JSONBody[OrganizationKeyBody],
+    create_organization_key: NamedDependency[CreateOrganizationKey],
+) -> CreatedApiKeyView:
+    """Needs a platform key. For an organization that has lost its admin keys; the token is shown this once."""
+    command = CreateOrganizationKeyCommand(
+        principal=request.principal, organization_id=OrganizationId(organization_id), name=data.name
+    )
+    return created_api_key_view(await create_organization_key.execute(command))
+
+
 def organizations_routes() -> list[HTTPRouteHandler]:
     """The routes of all organizations."""
-    return [create_organization, list_organizations, get_any_organization, update_any_organization]
+    return [
+        create_organization,
+        list_organizations,
+        get_any_organization,
+        update_any_organization,
+        create_organization_key,
+    ]

@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 
 from application.identity.create_organization import CreateOrganization, CreateOrganizationCommand
+from application.identity.create_organization_key import CreateOrganizationKey, CreateOrganizationKeyCommand
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.policy.policy_checks import PolicyChecks
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
-from domain.identity.api_key import hash_token
+from domain.identity.api_key import Principal, hash_token
 from domain.identity.role import Role
+from domain.ids import OrganizationId
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import SequentialIds, StepClock
@@ -35,6 +37,7 @@ class House:
         self.create = CreateOrganization(
             organizations=store, policies=PolicyChecks(schemas=JsonSchemaValidator()), clock=clock, ids=ids
         )
+        self.create_key = CreateOrganizationKey(organizations=store, clock=clock, ids=ids)
         self.list = ListOrganizations(organizations=store)
         self.get = GetOrganization(organizations=store)
         self.update = UpdateOrganization(
@@ -71,6 +74,37 @@ async def test_who_created_an_organization_is_in_the_creators_trail_and_not_told
     actions = [AuditAction.ORGANIZATION_CREATED.value, AuditAction.KEY_CREATED.value]
     assert house.trail_of(ORG) == [(action, PLATFORM.key_id) for action in actions]
     assert house.trail_of(created.organization.id) == [(action, "platform") for action in actions]
+
+
+@pytest.mark.requirement("C6")
+async def test_a_platform_key_makes_an_admin_key_where_none_is_left_and_both_trails_say_so(house: House) -> None:
+    command = CreateOrganizationKeyCommand(principal=PLATFORM, organization_id=OTHER_ORG, name="second admin")
+    created = await house.create_key.execute(command)
+    key = house.state.keys[created.key.id]
+    assert (key.organization_id, key.role, key.platform, key.name) == (OTHER_ORG, Role.ADMIN, False, "second admin")
+    assert key.token_hash == hash_token(created.token)
+    assert house.trail_of(ORG) == [(AuditAction.KEY_CREATED.value, PLATFORM.key_id)]
+    assert house.trail_of(OTHER_ORG) == [(AuditAction.KEY_CREATED.value, "platform")]
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize(
+    ("principal", "organization_id", "name", "code"),
+    [
+        (a_principal(), OTHER_ORG, "a", "platform_key_required"),
+        (a_principal(), ORG, "a", "platform_key_required"),
+        (PLATFORM, OrganizationId("org_nowhere"), "a", "organization_not_found"),
+        (PLATFORM, OTHER_ORG, " ", "api_key_invalid"),
+    ],
+)
+async def test_an_admin_key_that_cannot_be_is_refused(
+    house: House, principal: Principal, organization_id: OrganizationId, name: str, code: str
+) -> None:
+    command = CreateOrganizationKeyCommand(principal=principal, organization_id=organization_id, name=name)
+    with pytest.raises(ServiceError) as refused:
+        await house.create_key.execute(command)
+    assert refused.value.code == code
+    assert not house.state.keys
 
 
 async def test_two_organizations_may_have_one_name(house: House) -> None:

@@ -39,6 +39,15 @@ def test_a_new_organizations_token_is_all_that_is_printed() -> None:
     assert service.sent("POST", "/v1/organizations") == [{"name": "acme"}]
 
 
+@pytest.mark.requirement("C6")
+def test_a_further_admin_keys_token_is_all_that_is_printed() -> None:
+    path = "/v1/organizations/org_1/api-keys"
+    service = FakeService().on("POST", path, {**KEY, "role": "admin", "token": "dgm_new"})
+    outcome = service.run("org", "key", "org_1", "second admin")
+    assert (outcome.exit_code, outcome.out.strip()) == (0, "dgm_new")
+    assert service.sent("POST", path) == [{"name": "second admin"}]
+
+
 def test_organizations_are_listed() -> None:
     service = FakeService().on("GET", "/v1/organizations", {"data": [dict(ORGANIZATION)], "next_cursor": None})
     outcome = service.run("org", "list")
