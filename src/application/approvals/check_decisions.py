@@ -87,7 +87,8 @@ class CheckDecisions:
                 outcomes=tuple(_outcome(approval, ApprovalState.STALE, by="system", at=at) for approval in stale),
                 stale=next(approval.id for _, approval in chosen if approval in stale),
             )
-        edited = await self._edited(run, agent, decisions)
+        guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
+        edited = await self._edited(run, agent, decisions, guard)
         return CheckedDecisions(
             outcomes=tuple(
                 replace(
@@ -97,7 +98,7 @@ class CheckDecisions:
                         by=principal.key_id,
                         at=at,
                     ),
-                    reason=_said(decision.reason),
+                    reason=_said(decision.reason, guard),
                     edited_arguments=edited.get(decision.tool_call_id),
                 )
                 for decision, approval in chosen
@@ -105,7 +106,7 @@ class CheckDecisions:
         )
 
     async def _edited(
-        self, run: Run, agent: Agent | None, decisions: tuple[CallDecision, ...]
+        self, run: Run, agent: Agent | None, decisions: tuple[CallDecision, ...], guard: CanaryGuard
     ) -> dict[ToolCallId, JsonObject]:
         if all(decision.arguments is None for decision in decisions):
             return {}
@@ -122,7 +123,6 @@ class CheckDecisions:
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
         toolset = await self._catalog.toolset(agent.config, scope, run_allowlist=run.tool_allowlist)
         names = {use.id: use.name for use in run.pending}
-        guard = CanaryGuard.of(agent, run.id)
         return {
             decision.tool_call_id: self._checked(
                 toolset,
@@ -179,6 +179,6 @@ def _outcome(approval: Approval, state: ApprovalState, *, by: str, at: datetime)
     return ApprovalOutcome(approval_id=approval.id, state=state, at=at, by=by)
 
 
-def _said(reason: str | None) -> str | None:
+def _said(reason: str | None, guard: CanaryGuard) -> str | None:
     """What the model and the audit are told of the decider's words."""
-    return cut(cleaned(reason).strip(), FAILURE_LIMIT_BYTES) or None if reason else None
+    return cut(guard.words(cleaned(reason).strip()), FAILURE_LIMIT_BYTES) or None if reason else None

@@ -80,6 +80,10 @@ class CanaryGuard:
         """What a user said."""
         return cast("tuple[UserContent, ...]", self._contents(content))
 
+    def words(self, text: str) -> str:
+        """What somebody said beside the conversation, such as the reason of a denial."""
+        return text if self._scanner is None else self._scanner.clean(text).text
+
     def message(self, message: Message) -> Message:
         """A message of the thread, whoever wrote it."""
         return message if self._scanner is None else replace(message, content=self._contents(message.content))

@@ -93,7 +93,7 @@ class ResumeRun:
             if given.tool_call_id not in asking
         )
         answers = tuple(
-            self._answer(given, asking[given.tool_call_id], index)
+            self._answer(given, asking[given.tool_call_id], index, guard)
             for index, given in enumerate(command.tool_results)
             if given.tool_call_id in asking
         )
@@ -122,7 +122,8 @@ class ResumeRun:
         raise approval_stale(checked.stale)
 
     async def _guard(self, run: Run) -> CanaryGuard:
-        """Results are people's words: a canary token in them is taken out, and nothing is made of it."""
+        """Results are people's words: a canary token in them is taken out, and nothing is made of it. Answers are sent on to
+        servers, so that one with a token is refused."""
         agent = await self._agents.get(run.organization_id, run.agent_id)
         return CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
 
@@ -133,7 +134,7 @@ class ResumeRun:
         calls = await self._runs.tool_calls(run.organization_id, run.id)
         return {call.id: call for call in calls if call.state is ToolCallState.AWAITING_INPUT}
 
-    def _answer(self, given: ClientToolResult, call: ToolCall, index: int) -> InputAnswer:
+    def _answer(self, given: ClientToolResult, call: ToolCall, index: int, guard: CanaryGuard) -> InputAnswer:
         if call.elicitation is None or call.input is None:
             raise ValueError(f"call {call.id} asks for nothing")
         if given.is_error:
@@ -142,7 +143,12 @@ class ResumeRun:
                 "The answer does not fit the question.",
                 Violation(path=f"tool_results.{index}.is_error", message="is for results; an answer has an action"),
             )
-        answer = read_answer(given.result, call.elicitation, path=f"tool_results.{index}.result", schemas=self._schemas)
+        path = f"tool_results.{index}.result"
+        answer = read_answer(given.result, call.elicitation, path=path, schemas=self._schemas)
+        canary_id = None if answer.content is None else guard.arguments(answer.content)
+        if canary_id is not None:
+            holds = Violation(path=path, message=f"holds the canary token {canary_id}")
+            raise invalid("elicitation_answer_invalid", "The answer holds a canary token; it was not sent.", holds)
         answered = unsealed(call.input, self._box).answered(answer)
         return InputAnswer(
             tool_call_id=call.id,

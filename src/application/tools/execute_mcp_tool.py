@@ -80,7 +80,7 @@ class ExecuteMcpTool:
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
         """The outcome. Raises InputAwaited, and nothing else but for cancellation."""
         binding = command.tool.mcp
-        ids = {
+        ids: dict[str, object] = {
             "organization_id": command.scope.organization_id,
             "thread_id": command.scope.thread_id,
             "run_id": command.scope.run_id,
@@ -96,7 +96,9 @@ class ExecuteMcpTool:
             result = await self._call(command, binding, timeout_s)
         except McpFailure as failure:
             result = await self._failed(command, failure, timeout_s)
-            ids |= {"failure": failure.kind.value, "detail": failure.detail, "stderr": failure.stderr[-500:]}
+            ids |= {"failure": failure.kind.value, "rpc_code": failure.rpc_code, "stderr": failure.stderr[-500:]}
+            if failure.kind is not McpFailureKind.SERVER_ERROR:  # a server's own words are results, which no log holds
+                ids["detail"] = failure.detail
         except InputAwaited:
             logger.info("MCP tool asks for input", extra=ids)
             raise

@@ -250,6 +250,22 @@ async def test_edited_arguments_hold_no_canary_token() -> None:
     assert house.run(run_id).status is RunStatus.QUEUED
 
 
+@pytest.mark.requirement("C4")
+async def test_a_canary_token_in_the_reason_of_a_denial_is_taken_out() -> None:
+    house = a_house()
+    house.change_agent(canary_tokens=(CanaryToken(id="one", secret="CANARY-0123456789"),))
+    run_id, approval = await a_waiting_run(house)
+    await decide(house, run_id, deny(approval, reason="It would say canary-0123456789."))
+    [denied] = [entry for entry in house.audit(run_id) if entry.action.value == "tool.denied"]
+    assert denied.details["reason"] == "It would say [canary:one]."
+    assert [stored.reason for stored in approvals(house, run_id)] == ["It would say [canary:one]."]
+    [call] = house.ledger(run_id)
+    assert call.result is not None
+    assert "[canary:one]" in call.result.text
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.COMPLETED, "nothing is made of people's words"
+
+
 async def test_a_denial_takes_no_arguments() -> None:
     house = a_house()
     run_id, approval = await a_waiting_run(house)
