@@ -48,7 +48,7 @@ class ExecuteRunCommand:
 class ExecuteRun:
     """Rules: claiming decides who executes; a stop from outside ends waits but no write; at every end each call has its
     result; a fault of ours fails the run with a reference and never takes the worker down; a lost lease writes nothing;
-    connections of the run are released, and the thread's next run is rung for."""
+    connections of the run are released, and the thread's next run is rung for, or this one if it was handed back."""
 
     def __init__(
         self,
@@ -172,8 +172,11 @@ class ExecuteRun:
                 if session.abandoned:
                     await session.advance(lambda: Step(run=session.run))
                 await session.flush()
-                await self._leases.hand_back(session.lease, active_s=session.active_s, at=self._clock.now())
-                logger.info("run handed back", extra=ids)
+                if await self._leases.hand_back(session.lease, active_s=session.active_s, at=self._clock.now()):
+                    logger.info("run handed back", extra=ids)
+                    await self._queue.submit(session.run.id)  # a worker that stays may take it up at once
+                else:
+                    logger.warning("lease lost, run left alone", extra=ids)
             else:
                 logger.warning("lease lost, run left alone", extra=ids)
         except LeaseLost:

@@ -173,9 +173,11 @@ async def test_stopping_a_worker_cuts_its_waits_short_and_hands_the_runs_back() 
     house = RunHarness([asks("mcp__s__quick", "mcp__s__held"), says("Unsure.")], servers=remote.servers())
     run, executing = await begun(house, remote.gate)
     await house.until(run.id, lambda: house.ledger(run.id)[0].state is ToolCallState.SETTLED)
+    house.queue.run_ids.clear()
     house.worker.active_runs.stop_all()
     await executing
     assert house.run(run.id).status is RunStatus.QUEUED
+    assert house.queue.run_ids == [run.id], "a worker that stays need not wait for the sweep"
     assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
     await house.new_worker().execute(run.id)
     assert house.server_calls() == ["quick", "held"], "neither the settled nor the unrepeatable call is sent again"
@@ -200,6 +202,20 @@ async def test_text_of_a_reply_that_was_cut_by_a_shutdown_is_taken_back() -> Non
     assert discarded == {"message_id": first["message_id"], "reason": "run_shutdown"}
     assert second["message_id"] == house.transcript()[-1].id != first["message_id"]
     assert_consistent(house, run.id)
+
+
+@pytest.mark.requirement("E4", "E7")
+async def test_a_run_that_is_not_its_workers_any_more_is_not_rung_for_by_a_worker_that_stops() -> None:
+    remote = HeldServer()
+    house = RunHarness([asks("mcp__s__held")], servers=remote.servers())
+    run, executing = await begun(house, remote.gate)
+    house.clock.advance(16)
+    await house.recover(sole_owner=False)
+    house.queue.run_ids.clear()
+    house.worker.active_runs.stop_all()
+    await executing
+    assert house.run(run.id).status is RunStatus.QUEUED
+    assert house.queue.run_ids == []
 
 
 @pytest.mark.requirement("E4")
