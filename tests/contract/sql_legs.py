@@ -23,7 +23,7 @@ from infrastructure.persistence.cached_stores import (
     CachedOrganizationStore,
     CachedSecretStore,
 )
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
@@ -99,7 +99,7 @@ async def opened(database: Database, *organizations: Organization) -> AsyncItera
 
     await database.start()
     try:
-        await database.write(add)
+        await database.write(add, scope=SYSTEM)
         yield sql_stores(database)
     finally:
         await database.stop()

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 from domain.errors import ServiceError
 from domain.ids import RunId
 from infrastructure.jobs.queue_schema import QUEUE, SCHEMA, TASK
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.roles import SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class ProcrastinateRunQueue:
         if not run_ids:
             return
         try:
-            await self._database.write(lambda connection: submit_runs(connection, run_ids))
+            await self._database.write(lambda connection: submit_runs(connection, run_ids), scope=SYSTEM)
         except ServiceError as error:
             logger.warning("runs could not be rung for: %s", error.detail, extra={"runs": len(run_ids)})
 

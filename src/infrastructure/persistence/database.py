@@ -55,14 +55,12 @@ class Database(Protocol):
         """Finish the units that wait, then close. Later units are refused."""
         ...
 
-    async def write(
-        self, unit: Unit[T], *, scope: Scope = SYSTEM, after_commit: Callable[[T], None] | None = None
-    ) -> T:
+    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
         """Run a unit in a transaction of its own. `after_commit` is called on the event loop with its result once
         that is durable, even if the caller has gone."""
         ...
 
-    async def read(self, unit: Unit[T], *, scope: Scope = SYSTEM) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit that only reads, beside the writers."""
         ...
 

@@ -68,13 +68,11 @@ class PostgresDatabase:
             await asyncio.to_thread(threads.shutdown)
             engine.dispose()
 
-    async def write(
-        self, unit: Unit[T], *, scope: Scope = SYSTEM, after_commit: Callable[[T], None] | None = None
-    ) -> T:
+    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
         """Run a unit in a transaction."""
         return await self._submitted(_WRITING, scope, Job(unit, after_commit))
 
-    async def read(self, unit: Unit[T], *, scope: Scope = SYSTEM) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed."""
         return await self._submitted(_READING, scope, Job(unit))
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from infrastructure.persistence.database import SYSTEM, Job, Scope, Unit, resolve_all, stopped, translated
+from infrastructure.persistence.database import Job, Scope, Unit, resolve_all, stopped, translated
 
 logger = logging.getLogger(__name__)
 
@@ -90,13 +90,11 @@ class SqliteDatabase:
                 await asyncio.to_thread(thread.join)
         self._threads.clear()
 
-    async def write(
-        self, unit: Unit[T], *, scope: Scope = SYSTEM, after_commit: Callable[[T], None] | None = None
-    ) -> T:
+    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
         """Run a unit in the next batch."""
         return await self._submitted(self._writes, Job(unit, after_commit))
 
-    async def read(self, unit: Unit[T], *, scope: Scope = SYSTEM) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed."""
         return await self._submitted(self._reads, Job(unit))
 

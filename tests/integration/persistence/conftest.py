@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from domain.audit.event import AuditAction
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.identity_store import add_organization
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.sqlite import SqliteDatabase
@@ -27,7 +27,7 @@ async def sqlite(sqlite_files: SqliteFiles) -> AsyncIterator[SqliteDatabase]:
     """A migrated SQLite file."""
     database = SqliteDatabase(sqlite_files.fresh())
     await database.start()
-    await database.write(add_first_organization)
+    await database.write(add_first_organization, scope=SYSTEM)
     yield database
     await database.stop()
 
@@ -38,7 +38,7 @@ async def postgres(postgres_databases: PostgresDatabases) -> AsyncIterator[Postg
     with postgres_databases.fresh() as url:
         database = PostgresDatabase(url, connections=6)
         await database.start()
-        await database.write(add_first_organization)
+        await database.write(add_first_organization, scope=SYSTEM)
         yield database
         await database.stop()
 
@@ -54,7 +54,7 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
             databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
             opened = PostgresDatabase(stack.enter_context(databases.fresh()), connections=6)
         await opened.start()
-        await opened.write(add_first_organization)
+        await opened.write(add_first_organization, scope=SYSTEM)
         yield opened
         await opened.stop()
 

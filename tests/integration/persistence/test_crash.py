@@ -11,6 +11,7 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
 from domain.ids import RunId, WorkerId
 from domain.runs.run import RunStatus
+from infrastructure.persistence.database import SYSTEM
 from infrastructure.persistence.sqlite import SqliteDatabase
 from tests.builders import ORG, a_thread_id, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim
@@ -33,8 +34,8 @@ async def test_a_killed_process_leaves_a_whole_database(sqlite_files: SqliteFile
     database = SqliteDatabase(path)
     await database.start()
     stores = sql_stores(database)
-    assert await database.read(lambda c: c.execute(text("PRAGMA integrity_check")).scalar_one()) == "ok"
-    assert await database.read(lambda c: c.execute(text("PRAGMA foreign_key_check")).all()) == []
+    assert await database.read(lambda c: c.execute(text("PRAGMA integrity_check")).scalar_one(), scope=SYSTEM) == "ok"
+    assert await database.read(lambda c: c.execute(text("PRAGMA foreign_key_check")).all(), scope=SYSTEM) == []
     for run_id, last_seq in acknowledged.items():
         await check_run(stores, run_id, at_least=last_seq)
     lapsed = await stores.leases.recoverable(at=after(3600), limit=100)
@@ -48,7 +49,7 @@ async def test_a_killed_process_leaves_a_whole_database(sqlite_files: SqliteFile
 async def prepare(path: Path) -> None:
     database = SqliteDatabase(path)
     await database.start()
-    await database.write(add_first_organization)
+    await database.write(add_first_organization, scope=SYSTEM)
     await sql_stores(database).agents.add(an_agent(), an_audit_event(action=AuditAction.AGENT_CREATED))
     await database.stop()
 

@@ -17,7 +17,7 @@ from domain.sources.chunking import chunks_of
 from domain.sources.source import IndexedChunk, Source, SourceKind
 from domain.sources.words import words_of
 from domain.tools.result import ToolResult
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import metadata, usage
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
@@ -152,7 +152,7 @@ async def tables_with(database: Database, needles: frozenset[str]) -> set[str]:
     def unit(connection: Connection) -> set[str]:
         return {table.name for table in metadata.sorted_tables if _holds(connection, table, needles)}
 
-    return await database.read(unit)
+    return await database.read(unit, scope=SYSTEM)
 
 
 def _holds(connection: Connection, table: Table, needles: frozenset[str]) -> bool:
@@ -181,14 +181,19 @@ async def test_of_a_deleted_thread_nothing_is_left_but_its_audit_and_sums_of_usa
 ) -> None:
     traces = await a_full_thread(stores, database)
     assert traces.tables == OF_A_THREAD | {"audit_event"}
-    assert await database.read(_index_entries) == 1
+    assert await database.read(_index_entries, scope=SYSTEM) == 1
 
     await delete(stores)
 
     assert await tables_with(database, traces.needles) == {"audit_event"}
     assert await tables_with(database, frozenset([SECRET_WORD])) == set()
-    assert await database.read(lambda connection: connection.execute(select(usage.c.model_calls)).scalar_one()) == 1
-    assert await database.read(_index_entries) == 0
+    assert (
+        await database.read(
+            lambda connection: connection.execute(select(usage.c.model_calls)).scalar_one(), scope=SYSTEM
+        )
+        == 1
+    )
+    assert await database.read(_index_entries, scope=SYSTEM) == 0
 
 
 def _index_entries(connection: Connection) -> int:

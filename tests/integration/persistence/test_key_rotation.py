@@ -12,7 +12,7 @@ from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.policy.canary import CanaryToken
 from domain.secrets.secret import Secret
 from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import ENCRYPTED, SqlSecretVault
@@ -115,7 +115,7 @@ async def test_a_value_that_came_back_under_the_old_key_is_encrypted_by_the_next
         column = ENCRYPTED[1]
         connection.execute(column.table.update().values({column: sealed_before}))
 
-    await database.write(put_back)
+    await database.write(put_back, scope=SYSTEM)
     assert (await stored.vault.reencrypt(10)).reencrypted == 1
     assert await Stored(database, SecretBox([NEW])).secrets.value(ORG, "S1") == "late"
 
@@ -124,10 +124,12 @@ async def test_a_value_that_no_key_opens_stops_the_rotation_and_stays_as_it_is(d
     lost = Stored(database, SecretBox(["a passphrase that is gone"]))
     await lost.add_secret(1)
     column = ENCRYPTED[1]
-    before = await database.read(lambda connection: connection.execute(select(column)).scalar_one())
+    before = await database.read(lambda connection: connection.execute(select(column)).scalar_one(), scope=SYSTEM)
 
     with pytest.raises(ServiceError) as stopped:
         await Stored(database, SecretBox([NEW, OLD])).vault.reencrypt(10)
 
     assert stopped.value.code == "secret_undecryptable"
-    assert await database.read(lambda connection: connection.execute(select(column)).scalar_one()) == before
+    assert (
+        await database.read(lambda connection: connection.execute(select(column)).scalar_one(), scope=SYSTEM) == before
+    )

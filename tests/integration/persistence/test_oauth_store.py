@@ -10,7 +10,7 @@ from domain.audit.event import AuditAction
 from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, PendingAuthorization
 from infrastructure.memory.oauth import InMemoryOAuthStore
 from infrastructure.memory.state import InMemoryState
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.secrets import SecretBox
@@ -112,7 +112,7 @@ async def test_nothing_secret_can_be_read_in_the_database(database: Database) ->
         tables = ("oauth_grant", "oauth_authorization", "mcp_server", "audit_event")
         return repr([connection.execute(text(f"SELECT * FROM {table}")).all() for table in tables])
 
-    stored = await database.read(everything)
+    stored = await database.read(everything, scope=SYSTEM)
     assert "https://auth.example.org" in stored
     assert "s3cret" not in stored
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event
 
+from infrastructure.persistence.database import SYSTEM
 from infrastructure.persistence.sqlite import SqliteDatabase
 from tests.builders import ORG, RUN, a_message, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, run_number, start
@@ -52,7 +53,7 @@ async def test_neither_the_sweep_nor_the_queue_of_a_thread_scans_the_runs(sqlite
     assert len([statement for statement in seen if "row_number()" in statement]) == 1
     assert len([statement for statement in seen if "run.thread_id = ?" in statement]) == 2
     for statement in seen:
-        steps = await sqlite.read(lambda connection, asked=statement: plan(connection, asked))  # type: ignore[misc]
+        steps = await sqlite.read(lambda connection, asked=statement: plan(connection, asked), scope=SYSTEM)  # type: ignore[misc]
         of_runs = [step for step in steps if " run " in step]
         assert of_runs, statement
         assert all(step.startswith("SEARCH") and "INDEX ix_run_unfinished (status=?" in step for step in of_runs), steps

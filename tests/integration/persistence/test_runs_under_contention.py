@@ -13,7 +13,7 @@ from application.system.pages import PageRequest
 from domain.ids import WorkerId
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from tests.builders import (
     KEY,
@@ -89,7 +89,7 @@ async def test_two_active_runs_on_a_thread_are_impossible_even_by_hand(
         )
 
     with pytest.raises(IntegrityError):
-        await database.write(activate)
+        await database.write(activate, scope=SYSTEM)
     assert (await stored(stores, a_run_id(2))).status is RunStatus.QUEUED
 
 
@@ -198,7 +198,7 @@ async def test_of_many_first_starts_one_makes_the_first_organization(database: D
     def forget(connection: Connection) -> None:
         connection.execute(text("DELETE FROM organization"))
 
-    await database.write(forget)
+    await database.write(forget, scope=SYSTEM)
     identity = SqlIdentityStore(database=database)
     made = await asyncio.gather(
         *(
@@ -230,4 +230,4 @@ async def every_row(database: Database) -> list[list[tuple[object, ...]]]:
             for table in tables
         ]
 
-    return await database.read(unit)
+    return await database.read(unit, scope=SYSTEM)

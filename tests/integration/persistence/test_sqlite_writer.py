@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import ServiceError
+from infrastructure.persistence.database import SYSTEM
 from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.upgrade import upgrade
@@ -28,7 +29,7 @@ def leaving_a_dangling_reference(connection: Connection) -> None:
 async def behind_a_gate(sqlite: SqliteDatabase) -> tuple[Gate, "asyncio.Task[str]"]:
     """The writer busy with a unit; everything submitted now waits for the next batch."""
     gate = Gate()
-    holder = asyncio.create_task(sqlite.write(gate.unit))
+    holder = asyncio.create_task(sqlite.write(gate.unit, scope=SYSTEM))
     await asyncio.to_thread(gate.wait_begun)
     return gate, holder
 
@@ -36,7 +37,7 @@ async def behind_a_gate(sqlite: SqliteDatabase) -> tuple[Gate, "asyncio.Task[str
 async def test_units_that_wait_are_committed_together(sqlite: SqliteDatabase) -> None:
     before = sqlite.commits
     gate, holder = await behind_a_gate(sqlite)
-    waiting = [asyncio.create_task(sqlite.write(adding(number))) for number in range(50)]
+    waiting = [asyncio.create_task(sqlite.write(adding(number), scope=SYSTEM)) for number in range(50)]
     await asyncio.sleep(0)
     gate.open()
     assert await asyncio.gather(*waiting) == list(range(50))
@@ -48,7 +49,7 @@ async def test_a_batch_is_bounded(sqlite_files: SqliteFiles) -> None:
     database = SqliteDatabase(sqlite_files.fresh(), max_batch=10)
     await database.start()
     gate, holder = await behind_a_gate(database)
-    waiting = [asyncio.create_task(database.write(lambda _: None)) for _ in range(25)]
+    waiting = [asyncio.create_task(database.write(lambda _: None, scope=SYSTEM)) for _ in range(25)]
     await asyncio.sleep(0)
     gate.open()
     await asyncio.gather(holder, *waiting)
@@ -60,7 +61,7 @@ async def test_a_failing_unit_in_a_batch_leaves_its_neighbours_committed(sqlite:
     before = sqlite.commits
     gate, holder = await behind_a_gate(sqlite)
     units = [adding(1), failing_after_adding(2), adding(3)]
-    waiting = [asyncio.create_task(sqlite.write(unit)) for unit in units]
+    waiting = [asyncio.create_task(sqlite.write(unit, scope=SYSTEM)) for unit in units]
     await asyncio.sleep(0)
     gate.open()
     first, second, third = await asyncio.gather(*waiting, return_exceptions=True)
@@ -73,21 +74,21 @@ async def test_a_failing_unit_in_a_batch_leaves_its_neighbours_committed(sqlite:
 async def test_a_failing_commit_fails_every_unit_of_its_batch_and_no_later_one(sqlite: SqliteDatabase) -> None:
     gate, holder = await behind_a_gate(sqlite)
     units = [adding(1), leaving_a_dangling_reference, adding(2)]
-    waiting = [asyncio.create_task(sqlite.write(unit)) for unit in units]
+    waiting = [asyncio.create_task(sqlite.write(unit, scope=SYSTEM)) for unit in units]
     await asyncio.sleep(0)
     gate.open()
     results = await asyncio.gather(*waiting, return_exceptions=True)
     await holder
     assert [type(result) for result in results] == [IntegrityError] * 3
-    assert await sqlite.write(adding(3)) == 3
+    assert await sqlite.write(adding(3), scope=SYSTEM) == 3
     assert await thread_numbers(sqlite) == [3]
 
 
 async def test_a_unit_whose_caller_leaves_before_it_begins_never_runs(sqlite: SqliteDatabase) -> None:
     gate, holder = await behind_a_gate(sqlite)
     woken: list[int] = []
-    leaving = asyncio.create_task(sqlite.write(adding(1), after_commit=woken.append))
-    staying = asyncio.create_task(sqlite.write(adding(2), after_commit=woken.append))
+    leaving = asyncio.create_task(sqlite.write(adding(1), scope=SYSTEM, after_commit=woken.append))
+    staying = asyncio.create_task(sqlite.write(adding(2), scope=SYSTEM, after_commit=woken.append))
     await asyncio.sleep(0)
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -107,9 +108,9 @@ async def test_a_reading_unit_sees_one_snapshot(sqlite: SqliteDatabase) -> None:
         gate.unit(connection)
         return first, connection.execute(count).scalar_one()
 
-    reading = asyncio.create_task(sqlite.read(counting_twice))
+    reading = asyncio.create_task(sqlite.read(counting_twice, scope=SYSTEM))
     await asyncio.to_thread(gate.wait_begun)
-    await sqlite.write(adding(1))
+    await sqlite.write(adding(1), scope=SYSTEM)
     gate.open()
     assert await reading == (0, 0)
     assert await thread_numbers(sqlite) == [1]
@@ -128,13 +129,13 @@ async def test_the_writer_uses_wal_with_the_durability_asked_for(
             for name in ("journal_mode", "synchronous", "foreign_keys")
         ]
 
-    assert await database.write(pragmas) == ["wal", level, 1]
+    assert await database.write(pragmas, scope=SYSTEM) == ["wal", level, 1]
     await database.stop()
 
 
 async def test_times_in_rows_are_whole_microseconds(sqlite: SqliteDatabase) -> None:
-    await sqlite.write(adding(1))
-    stored = await sqlite.read(lambda c: c.execute(text("SELECT created_at FROM thread")).scalar_one())
+    await sqlite.write(adding(1), scope=SYSTEM)
+    stored = await sqlite.read(lambda c: c.execute(text("SELECT created_at FROM thread")).scalar_one(), scope=SYSTEM)
     assert stored == int(after(0).timestamp()) * 1_000_000
 
 
@@ -150,15 +151,15 @@ async def test_every_unit_whose_writing_connection_fails_is_told_and_the_writer_
 ) -> None:
     gate, holder = await behind_a_gate(sqlite)
     units = [adding(1), closing_the_connection, adding(2)]
-    waiting = [asyncio.create_task(sqlite.write(unit)) for unit in units]
+    waiting = [asyncio.create_task(sqlite.write(unit, scope=SYSTEM)) for unit in units]
     await asyncio.sleep(0)
     gate.open()
     async with asyncio.timeout(10):
         results = await asyncio.gather(*waiting, return_exceptions=True)
         assert await holder == "passed"
         assert [getattr(result, "code", None) for result in results] == ["storage_unavailable"] * 3
-        assert await sqlite.write(adding(3)) == 3
-        assert await sqlite.write(lambda c: c.execute(text("PRAGMA foreign_keys")).scalar_one()) == 1
+        assert await sqlite.write(adding(3), scope=SYSTEM) == 3
+        assert await sqlite.write(lambda c: c.execute(text("PRAGMA foreign_keys")).scalar_one(), scope=SYSTEM) == 1
     assert await thread_numbers(sqlite) == [3]
 
 
@@ -167,7 +168,7 @@ async def test_a_reader_whose_connection_fails_answers_and_goes_on(sqlite_files:
     await database.start()
     async with asyncio.timeout(10):
         with pytest.raises(ServiceError) as failed:
-            await database.read(closing_the_connection)
+            await database.read(closing_the_connection, scope=SYSTEM)
         assert failed.value.code == "storage_unavailable"
         assert await thread_numbers(database) == []
     await database.stop()
@@ -176,9 +177,9 @@ async def test_a_reader_whose_connection_fails_answers_and_goes_on(sqlite_files:
 async def test_a_database_that_cannot_be_written_to_is_not_ready(sqlite: SqliteDatabase) -> None:
     readiness = DatabaseReadiness(database=sqlite)
     assert await readiness.problems() == ()
-    await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = ON")).close())
+    await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = ON")).close(), scope=SYSTEM)
     assert await readiness.problems() == ("database",)
-    await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = OFF")).close())
+    await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = OFF")).close(), scope=SYSTEM)
     assert await readiness.problems() == ()
 
 

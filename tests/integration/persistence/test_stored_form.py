@@ -18,7 +18,7 @@ from domain.runs.usage import Usage
 from domain.threads.message import TextContent
 from domain.tools.result import ToolResult
 from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.secrets import SecretBox
@@ -54,7 +54,7 @@ async def test_canary_tokens_of_agents_are_encrypted_and_stand_nowhere_else(data
         tables = ("agent", "agent_version", "audit_event")
         return "".join(repr(connection.execute(text(f"SELECT * FROM {name}")).all()) for name in tables)
 
-    kept = await database.read(rows)
+    kept = await database.read(rows, scope=SYSTEM)
     assert "Nightingale" not in kept
     assert "a-key" not in kept
     assert await agents.get(ORG, agent.id) == agent
@@ -73,7 +73,7 @@ async def test_environment_and_headers_of_servers_are_encrypted(database: Databa
     def whole_row(connection: Connection) -> str:
         return repr(connection.execute(text("SELECT * FROM mcp_server")).one())
 
-    row = await database.read(whole_row)
+    row = await database.read(whole_row, scope=SYSTEM)
     assert "run-me" in row
     assert "very-secret-value" not in row
     assert "TOKEN" not in row
@@ -167,7 +167,7 @@ async def test_a_path_with_signs_that_mean_something_in_addresses_is_a_path(sqli
     odd = path.rename(path.with_name("100% odd?name#1 .db"))
     from_odd = SqliteDatabase(odd)
     await from_odd.start()
-    assert await from_odd.read(lambda c: c.execute(text("SELECT count(*) FROM run")).scalar_one()) == 0
+    assert await from_odd.read(lambda c: c.execute(text("SELECT count(*) FROM run")).scalar_one(), scope=SYSTEM) == 0
     await from_odd.stop()
 
 
@@ -180,4 +180,4 @@ async def places_of(fragment: str, database: Database) -> dict[str, int]:
         counts = {table: sum(fragment in repr(row) for row in found) for table, found in rows.items()}
         return {table: count for table, count in counts.items() if count}
 
-    return await database.read(unit)
+    return await database.read(unit, scope=SYSTEM)

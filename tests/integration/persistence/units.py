@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, func, select
 
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import thread
 from infrastructure.persistence.thread_rows import add_thread
 from tests.builders import a_thread, a_thread_id
@@ -52,7 +52,7 @@ class Gate:
 
 async def thread_numbers(database: Database) -> list[int]:
     """Which threads are stored."""
-    ids = await database.read(lambda connection: list(connection.execute(select(thread.c.id)).scalars()))
+    ids = await database.read(lambda connection: list(connection.execute(select(thread.c.id)).scalars()), scope=SYSTEM)
     return sorted(int(id_.removeprefix("thr_")) for id_ in ids)
 
 
