@@ -37,11 +37,13 @@ AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What this process holds. `memory_kib` is resident memory."""
+    """What this process holds. `objects` are live ones of Dragoman's own types, `memory_kib` is
+    resident memory."""
 
     processes: int
     descriptors: int
     tasks: int
+    objects: int
     memory_kib: int
 
     @staticmethod
@@ -53,6 +55,7 @@ class Resources:
             processes=len(descendants()),
             descriptors=len(os.listdir("/proc/self/fd")),
             tasks=len(asyncio.all_tasks()),
+            objects=sum(str(type(one).__module__).partition(".")[0] in OWN_PACKAGES for one in gc.get_objects()),
             memory_kib=int(fields[1]) * os.sysconf("SC_PAGE_SIZE") // 1024,
         )
 
@@ -74,7 +77,8 @@ class Outcome:
         return [f"{name}: {before} before, {after} after" for name, before, after in pairs if after > before]
 
 
-COUNTED = ("processes", "descriptors", "tasks")
+COUNTED = ("processes", "descriptors", "tasks", "objects")
+OWN_PACKAGES = frozenset({"domain", "application", "infrastructure"})
 Cycle = Callable[[SdkMcpConnections, int], Awaitable[None]]
 
 

@@ -49,6 +49,17 @@ DEFAULT_KEEP_ALIVE_S = 30.0
 DEFAULT_MAX_PROCESSES = 100
 
 _Answer = TypeVar("_Answer")
+_NOTED = frozenset(
+    {
+        McpFailureKind.TIMEOUT,
+        McpFailureKind.NOT_CONNECTED,
+        McpFailureKind.CONNECTION_LOST,
+        McpFailureKind.TOO_LARGE,
+        McpFailureKind.INVALID_REPLY,
+        McpFailureKind.NEEDS_AUTH,
+    }
+)
+"""Failures whose reason the server's log has, since models are told less and the caller may be far from our own log."""
 
 
 class SdkMcpConnections:
@@ -137,6 +148,8 @@ class SdkMcpConnections:
             return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
         except McpFailure as failure:
             known.hide_in_failure(server.id, failure)
+            if failure.kind in _NOTED:
+                self._log_of(record).note(f"{call.tool_name}: {failure.detail}")
             raise
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
@@ -181,7 +194,7 @@ class SdkMcpConnections:
         return ServerStatus(state=ServerState.DISCONNECTED, since=server.updated_at)
 
     def logs(self, server: McpServer) -> str:
-        """The bounded tail of the error output of a started server."""
+        """The bounded tail of the error output of a started server, and of how calls of any server failed."""
         log = self._logs.get((server.organization_id, server.id))
         return self._known_secrets.redact(server.id, log.text()) if log else ""
 
@@ -296,7 +309,7 @@ class SdkMcpConnections:
         if self._is_closed:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
-        log = self._logs.setdefault((server.organization_id, server.id), StderrLog())
+        log = self._log_of(record)
         life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
         is_kept = server.config.isolation is not Isolation.RUN
         if self._on_tools_changed is not None and is_kept:
@@ -319,6 +332,16 @@ class SdkMcpConnections:
             self._pool[key] = connection
         return connection
 
+    def _log_of(self, record: ServerRecord) -> StderrLog:
+        """The server's log; one that nobody will read for a server that was forgotten meanwhile."""
+        if not self._is_known(record):
+            return StderrLog()
+        return self._logs.setdefault((record.server.organization_id, record.server.id), StderrLog())
+
+    def _is_known(self, record: ServerRecord) -> bool:
+        server = record.server
+        return self._records.get((server.organization_id, server.id, server.version)) is record
+
     def _drop(self, connection: McpConnection) -> None:
         """No new uses of it."""
         life = self._live.get(connection)
@@ -331,6 +354,8 @@ class SdkMcpConnections:
         record, key = life.record, life.key
         if key is None or record.server.config.kind.is_remote:
             return
+        if not self._is_known(record):
+            return  # forgotten meanwhile: nobody would ever ask for what is remembered of it
         left_alone_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
         if left_alone_s > 0:
             minutes = math.ceil(left_alone_s / 60)

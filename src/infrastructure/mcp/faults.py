@@ -54,7 +54,7 @@ SILENT = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The server stopped answering.", not_executed=True, over=True
 )
 SESSION_GONE = TransportFault(
-    kind=McpFailureKind.CONNECTION_LOST, detail="The server ended the session.", not_executed=True, over=True
+    kind=McpFailureKind.NOT_CONNECTED, detail="The server ended the session.", not_executed=True, over=True
 )
 ENCODED = TransportFault(
     kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is compressed although that was not asked for."

@@ -178,4 +178,5 @@ async def test_a_reply_that_is_cut_json_fails_its_call_and_the_next_one_works(ho
         with pytest.raises(McpFailure) as raised:
             await connections.call_tool(server, IN_RUN, a_call("not_json", timeout_s=5))
         assert raised.value.kind is McpFailureKind.INVALID_REPLY
+        assert connections.logs(server) == f"[dragoman] not_json: {raised.value.detail}\n"
         assert text_of(await connections.call_tool(server, IN_RUN, a_call("echo"))) == "fine"

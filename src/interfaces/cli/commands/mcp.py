@@ -347,7 +347,7 @@ def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
 
 @mcp_app.command("logs", epilog="Example: dragoman mcp logs time")
 def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Print the end of what a started server wrote to its stderr."""
+    """Print the end of what a started server wrote to its stderr, and why calls of any server failed."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -358,7 +358,7 @@ def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> 
         elif text:
             session.terminal.line(text.rstrip("\n"))
         else:
-            session.terminal.note(f"{slug} has written nothing, or was not started in this process.")
+            session.terminal.note(f"{slug} has written nothing and no call of it has failed since the service began.")
 
     session.perform(show)
 
