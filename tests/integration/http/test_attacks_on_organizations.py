@@ -99,8 +99,8 @@ async def test_two_keys_in_one_request_are_not_one_key_of_both(service: Service,
 async def test_an_agent_does_not_get_a_server_of_another_organization_by_its_name_or_id(
     service: Service, estate: dict[str, list[str]]
 ) -> None:
+    body: dict[str, object] = {"name": "spy", "model": MODEL}
     for server in ("server-1", estate["/v1/mcp-servers"][0]):
-        body = {"name": "spy", "model": MODEL, "mcp_servers": [server]}
-        refused = await service.call("POST", "/v1/agents", json=body, token=OTHER_ADMIN)
+        refused = await service.call("POST", "/v1/agents", json={**body, "mcp_servers": [server]}, token=OTHER_ADMIN)
         assert paths_of(problem_of(refused, 422, "agent_invalid")) == ["mcp_servers.0"]
     assert (await service.call("POST", "/v1/agents", json={**body, "mcp_servers": ["server-1"]})).status_code == 201

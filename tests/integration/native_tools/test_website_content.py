@@ -7,6 +7,7 @@ import zlib
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from application.tools.ports import NativeToolContext, NativeToolError
@@ -192,6 +193,28 @@ async def test_what_the_guard_forbids_is_not_requested_whether_named_or_redirect
     assert "DRAGOMAN" not in redirected.message + named.message
     assert named.code == "website_blocked" or target.startswith("//")
     assert [request.path for request in site.web.requests] == ["/out"]
+
+
+@pytest.mark.requirement("D2", "B16")
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0177.0.0.2",
+        "017700000002",
+        "127.0.0.2.",
+        "１２７.0.0.2",
+        "①②⑦.0.0.2",
+        "127。0。0。2",
+        "127.0.0.2%00",
+        "localhost",
+        "[::ffff:7f00:2]",
+    ],
+)
+async def test_no_spelling_of_a_private_address_is_one_that_only_the_system_understands(site: Site, host: str) -> None:
+    site.web.page("/secret", b"the secret")
+    tool = site.tool(allow=(), resolver=ThreadedResolver())
+    await site.failure_at(f"http://{host}:{site.web.port}/secret", tool)
+    assert site.web.requests == []
 
 
 @pytest.mark.requirement("D2", "B16")
