@@ -7,10 +7,10 @@ adapters are imported when they are first built.
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from dependency_injector import containers, providers
 
@@ -92,7 +92,7 @@ from application.runs.cancel_runs import CancelRuns
 from application.runs.daily_budget import DailyBudgets
 from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun
-from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
+from application.runs.ports import RunJournal, RunLeases, RunQueue, RunStore, Wakeups
 from application.runs.prepare_prompt import PreparePrompt
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
 from application.runs.record_reply import RecordReply
@@ -133,7 +133,7 @@ from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import Tracer
 from application.usage.get_usage import GetUsage
-from domain.ids import WorkerId
+from domain.ids import RunId, WorkerId
 from domain.mcp.server import McpServer
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from domain.tools.capabilities import ToolType
@@ -184,12 +184,14 @@ from infrastructure.persistence.cached_stores import (
     CachedOrganizationStore,
     CachedSecretStore,
 )
+from infrastructure.persistence.database import Database
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
+from infrastructure.persistence.postgres_url import library_url
 from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.revision import is_current
@@ -213,6 +215,8 @@ from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 from infrastructure.system import RandomIds, SystemClock
 from infrastructure.tracing.null import NullTracer
+
+StoreT = TypeVar("StoreT")
 
 TOKEN_CACHE_CAPACITY = 1_000
 REFRESH_TIMEOUT_S = 30.0
@@ -274,17 +278,80 @@ def _tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:
     )
 
 
-def _upgrade_schema(home: Home) -> None:
-    """Bring the schema up to date; Alembic is imported only when there is something to do."""
-    url = f"sqlite:///{home.database_path}"
-    if not is_current(url):
-        from infrastructure.persistence.upgrade import upgrade
+def _upgrade_schema(settings: Settings, home: Home) -> bool:
+    """Bring the schema up to date, and say whether it was not; Alembic is imported only when there is something to do."""
+    url = settings.postgres_url or f"sqlite:///{home.database_path}"
+    if is_current(url):
+        return False
+    from infrastructure.persistence.upgrade import upgrade
 
-        upgrade(url)
+    return upgrade(url)
 
 
-def _database(settings: Settings, home: Home) -> SqliteDatabase:
-    return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
+def _database(settings: Settings, home: Home) -> Database:
+    if settings.postgres_url is None:
+        return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
+    from infrastructure.persistence.postgres import PostgresDatabase
+
+    return PostgresDatabase(settings.postgres_url)
+
+
+class OpenWakeups(Wakeups, Protocol):
+    """Wake-ups with a beginning and an end."""
+
+    async def start(self) -> None:
+        """Begin to hear of other processes."""
+        ...
+
+    async def stop(self) -> None:
+        """Tell them what is left to tell, in bounded time."""
+        ...
+
+
+def _wakeups(settings: Settings, ids: IdSource) -> OpenWakeups:
+    if settings.postgres_url is None:
+        return InProcessWakeups()
+    from infrastructure.events.postgres_wakeups import PostgresWakeups
+
+    return PostgresWakeups(library_url(settings.postgres_url), process=ids.new("prc"))
+
+
+class ConsumedRunQueue(RunQueue, Protocol):
+    """A run queue with its other side."""
+
+    async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None:
+        """Handle runs until drained."""
+        ...
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Take no run any more; whether those in hand are done."""
+        ...
+
+
+def _run_queue(settings: Settings, database: Database) -> ConsumedRunQueue:
+    if settings.postgres_url is None:
+        return InProcessRunQueue()
+    from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
+
+    return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)
+
+
+def _sweep_lock(settings: Settings) -> SweepLock:
+    if settings.postgres_url is None:
+        return InProcessSweepLock()
+    from infrastructure.persistence.postgres_sweep_lock import PostgresSweepLock
+
+    return PostgresSweepLock(library_url(settings.postgres_url))
+
+
+def _kept(settings: Settings, store: StoreT, keeping: Callable[[StoreT], StoreT]) -> StoreT:
+    """The store, kept in memory where no other process writes behind its back; ADR 0006."""
+    return keeping(store) if settings.postgres_url is None else store
+
+
+def _token_capacity(settings: Settings) -> int:
+    """A key that another process revokes is to be refused at once."""
+    return TOKEN_CACHE_CAPACITY if settings.postgres_url is None else 0
 
 
 def _lazy_providers(egress: EgressPolicy) -> LazyProviders:
@@ -468,35 +535,53 @@ class Container(containers.DeclarativeContainer):
         ListeningAddress, settings.provided.public_url
     )
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
-    wakeups: providers.Provider[Wakeups] = providers.Singleton(InProcessWakeups)
-    run_queue: providers.Provider[InProcessRunQueue] = providers.Singleton(InProcessRunQueue)
+    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(_wakeups, settings, ids)
     tracer: providers.Provider[ClosableTracer] = providers.Singleton(_tracer, settings, redactor)
 
-    # Storage. One SQLite file in HOME; ADR 0002.
-    database: providers.Provider[SqliteDatabase] = providers.Singleton(_database, settings, home)
-    upgrade_schema: providers.Provider[None] = providers.Callable(_upgrade_schema, home)
+    # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes. ADR 0002 and 0015.
+    database: providers.Provider[Database] = providers.Singleton(_database, settings, home)
+    upgrade_schema: providers.Provider[bool] = providers.Callable(_upgrade_schema, settings, home)
+    run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(_run_queue, settings, database)
     readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     agents: providers.Provider[AgentStore] = providers.Singleton(
-        CachedAgentStore, providers.Singleton(SqlAgentStore, database=database, box=secret_box)
+        _kept,
+        settings,
+        providers.Singleton(SqlAgentStore, database=database, box=secret_box),
+        keeping=providers.Object(CachedAgentStore),
     )
     servers: providers.Provider[McpServerStore] = providers.Singleton(
-        CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box)
+        _kept,
+        settings,
+        providers.Singleton(SqlMcpServerStore, database=database, box=secret_box),
+        keeping=providers.Object(CachedMcpServerStore),
     )
     secrets: providers.Provider[SecretStore] = providers.Singleton(
-        CachedSecretStore, providers.Singleton(SqlSecretStore, database=database, box=secret_box)
+        _kept,
+        settings,
+        providers.Singleton(SqlSecretStore, database=database, box=secret_box),
+        keeping=providers.Object(CachedSecretStore),
     )
     model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
-        CachedModelProviderStore, providers.Singleton(SqlModelProviderStore, database=database, box=secret_box)
+        _kept,
+        settings,
+        providers.Singleton(SqlModelProviderStore, database=database, box=secret_box),
+        keeping=providers.Object(CachedModelProviderStore),
     )
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
         SqlOAuthStore, database=database, box=secret_box
     )
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
-        CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database)
+        _kept,
+        settings,
+        providers.Singleton(SqlMcpCatalogStore, database=database),
+        keeping=providers.Object(CachedMcpCatalogStore),
     )
     organizations: providers.Provider[OrganizationStore] = providers.Singleton(
-        CachedOrganizationStore, providers.Singleton(SqlOrganizationStore, database=database)
+        _kept,
+        settings,
+        providers.Singleton(SqlOrganizationStore, database=database),
+        keeping=providers.Object(CachedOrganizationStore),
     )
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
@@ -905,7 +990,9 @@ class Container(containers.DeclarativeContainer):
         ListOrganizations, organizations=organizations
     )
     key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=identities)
-    token_cache: providers.Provider[TokenCache] = providers.Singleton(TokenCache, TOKEN_CACHE_CAPACITY)
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(
+        TokenCache, providers.Callable(_token_capacity, settings)
+    )
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
         Authenticate,
         identities=identities,
@@ -941,7 +1028,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=database)
-    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(InProcessSweepLock)
+    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(_sweep_lock, settings)
     sweep_house: providers.Provider[SweepHouse] = providers.Singleton(
         SweepHouse,
         organizations=organizations,

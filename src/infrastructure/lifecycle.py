@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from application.runs.execute_run import ExecuteRunCommand
+from domain.errors import invalid
 from domain.ids import RunId
 from infrastructure.container import Container
 from infrastructure.logs import configure_logging
@@ -39,28 +40,15 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
     os.umask(0o077)
     async with AsyncExitStack() as stack:
         stack.enter_context(container.home().owned())
-        await asyncio.to_thread(container.upgrade_schema)
-        database = container.database()
-        await database.start()
-        stack.push_async_callback(database.stop)
+        await _open_storage(container, stack)
         await container.bootstrap_identity().execute()
         await stack.enter_async_context(_sealing(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
         stack.push_async_callback(_ended, sweeping)
-        tracer = container.tracer()
-        stack.push_async_callback(tracer.close)
-        stack.push_async_callback(container.lazy_providers().close)
         installs = container.server_installs()
         await installs.recover()
+        _close_at_the_end(container, stack)
         stack.push_async_callback(installs.close)
-        stack.push_async_callback(container.oauth().close)
-        connections = container.connections()
-        stack.push_async_callback(connections.close)
-        stack.push_async_callback(container.warm_catalogs().close)
-        stack.push_async_callback(container.code_execution().close)
-        stack.push_async_callback(container.text_extractor().close)
-        stack.push_async_callback(container.website_content().close)
-        stack.push_async_callback(container.internet_search().close)
         uses = container.key_uses()
         stack.push_async_callback(uses.settle)
         storing_uses = asyncio.create_task(uses.keep(), name="key-uses")
@@ -70,6 +58,61 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         if worker:
             await stack.enter_async_context(_working(container))
         yield
+
+
+@asynccontextmanager
+async def working(container: Container) -> AsyncIterator[None]:
+    """What executes runs, and nothing of what serves requests: for processes beside the service. HOME, where installed
+    servers are, may be the service's: nothing is written there. Raises INVALID `worker_needs_postgresql`, and like `running`."""
+    if container.settings().postgres_url is None:
+        raise invalid(
+            "worker_needs_postgresql",
+            "`dragoman worker` needs PostgreSQL: an SQLite database is owned by one process, `dragoman serve`, which executes"
+            " its runs itself. Set DRAGOMAN_DATABASE_URL to a postgresql:// URL.",
+        )
+    os.umask(0o077)
+    async with AsyncExitStack() as stack:
+        container.home().create()
+        await _open_storage(container, stack)
+        await stack.enter_async_context(_sealing(container))
+        _close_at_the_end(container, stack)
+        warming = asyncio.create_task(_warm(container), name="warm-up")
+        stack.push_async_callback(_ended, warming)
+        await stack.enter_async_context(_working(container))
+        yield
+
+
+def upgrade_database(container: Container) -> bool:
+    """Bring the database to this version's schema; False if it was there. Raises ServiceError."""
+    os.umask(0o077)
+    if container.settings().postgres_url is not None:
+        return container.upgrade_schema()
+    with container.home().owned():
+        return container.upgrade_schema()
+
+
+async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
+    """The database at this version's schema, and the wake-ups of those who share it."""
+    await asyncio.to_thread(container.upgrade_schema)
+    database = container.database()
+    await database.start()
+    stack.push_async_callback(database.stop)
+    wakeups = container.wakeups()
+    await wakeups.start()
+    stack.push_async_callback(wakeups.stop)
+
+
+def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
+    """What runs use; all of it is opened when it is first needed."""
+    stack.push_async_callback(container.tracer().close)
+    stack.push_async_callback(container.lazy_providers().close)
+    stack.push_async_callback(container.oauth().close)
+    stack.push_async_callback(container.connections().close)
+    stack.push_async_callback(container.warm_catalogs().close)
+    stack.push_async_callback(container.code_execution().close)
+    stack.push_async_callback(container.text_extractor().close)
+    stack.push_async_callback(container.website_content().close)
+    stack.push_async_callback(container.internet_search().close)
 
 
 @asynccontextmanager
@@ -87,14 +130,15 @@ async def _sealing(container: Container) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _working(container: Container) -> AsyncIterator[None]:
-    """The embedded worker. HOME is ours alone, so every lease of before is dead and its run can go on at once."""
+    """The worker. With SQLite HOME is ours alone, so every lease of before is dead and its run can go on at once; leases
+    of other processes are theirs until they lapse."""
     queue, active_runs, recover_runs = container.run_queue(), container.active_runs(), container.recover_runs()
     execute_run = container.execute_run()
 
     async def execute(run_id: RunId) -> None:
         await execute_run.execute(ExecuteRunCommand(run_id=run_id))
 
-    recovered = await recover_runs.execute(sole_owner=True)
+    recovered = await recover_runs.execute(sole_owner=container.settings().postgres_url is None)
     if recovered:
         logger.info("runs recovered", extra={"runs": recovered})
     concurrency = container.settings().worker_concurrency

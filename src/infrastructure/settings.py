@@ -127,8 +127,9 @@ class Settings(BaseSettings):
     database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(
         default=None,
         repr=False,
-        description="the URL of an SQLite file: sqlite:/// and its path, four slashes in all for an absolute one",
-        examples=["sqlite:////var/lib/dragoman/dragoman.db"],
+        description="the URL of an SQLite file (sqlite:/// and its path, four slashes in all for an absolute one) or of a"
+        " PostgreSQL database",
+        examples=["postgresql://dragoman@db.internal/dragoman"],
     )
     host: str = Field(
         default="127.0.0.1",
@@ -263,6 +264,11 @@ class Settings(BaseSettings):
         return None if named is None else _absolute(Path(named["path"]))
 
     @property
+    def postgres_url(self) -> str | None:
+        """The PostgreSQL database that DATABASE_URL names; None with SQLite."""
+        return self.database_url if self.database_path is None else None
+
+    @property
     def secret_keys(self) -> tuple[str, ...]:
         """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
         return () if self.secret_key is None else tuple(_split(self.secret_key))
@@ -316,9 +322,9 @@ def load_settings() -> Settings:
         provider = settings.search_provider
         complaint = f"is missing: {variable_name('search_provider')}={provider} needs it"
         raise _settings_error([_line(keyed, complaint)])
-    if settings.database_url is not None and settings.database_path is None:
-        later = "names PostgreSQL, which the service does not use yet: that comes with a later version. Leave it out"
-        raise _settings_error([_line("database_url", f"{later}, or name an SQLite file")])
+    if settings.postgres_url is not None and settings.secret_key is None:
+        complaint = "is missing: all processes on one PostgreSQL database encrypt with it"
+        raise _settings_error([_line("secret_key", complaint)])
     return settings
 
 

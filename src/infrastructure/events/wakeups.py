@@ -12,6 +12,12 @@ class InProcessWakeups:
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = {}
 
+    async def start(self) -> None:
+        """There is nobody else to hear of."""
+
+    async def stop(self) -> None:
+        """Nor to tell."""
+
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncIterator["Listener"]:
         """Listen from entering the context until leaving it."""

@@ -13,6 +13,7 @@ from interfaces.cli.api import ServiceApi
 from interfaces.cli.commands.agent import agent_app
 from interfaces.cli.commands.approval import approval_app
 from interfaces.cli.commands.audit import audit_app
+from interfaces.cli.commands.db import db_app
 from interfaces.cli.commands.doctor import doctor
 from interfaces.cli.commands.key import key_app
 from interfaces.cli.commands.mcp import mcp_app
@@ -25,6 +26,7 @@ from interfaces.cli.commands.serve import serve
 from interfaces.cli.commands.source import source_app
 from interfaces.cli.commands.thread import thread_app
 from interfaces.cli.commands.tool import tool_app
+from interfaces.cli.commands.worker import worker
 from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
@@ -62,6 +64,7 @@ def build_app() -> typer.Typer:
     )
     app.callback()(_root)
     app.command(epilog="Example: dragoman serve")(serve)
+    app.command(epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://dragoman@db/dragoman dragoman worker")(worker)
     app.command(epilog='Example: dragoman run "What changed last week?" --agent guide')(run)
     app.command("run-show", epilog="Example: dragoman run-show run_0123 --events")(run_show)
     app.command("run-cancel", epilog="Examples: dragoman run-cancel run_0123; dragoman run-cancel --agent guide")(
@@ -79,6 +82,7 @@ def build_app() -> typer.Typer:
     app.add_typer(key_app, name="key")
     app.add_typer(provider_app, name="provider")
     app.add_typer(secret_app, name="secret")
+    app.add_typer(db_app, name="db")
     app.command(epilog="Example: dragoman doctor")(doctor)
     return app
 

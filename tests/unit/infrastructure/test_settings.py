@@ -130,7 +130,7 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
         ("DRAGOMAN_DATABASE_URL", "mysql://db/x", "must be the URL of an SQLite file"),
         ("DRAGOMAN_DATABASE_URL", "sqlite:///:memory:", "must be the URL of an SQLite file"),
         ("DRAGOMAN_DATABASE_URL", "sqlite:///a.db?mode=ro", "must be the URL of an SQLite file"),
-        ("DRAGOMAN_DATABASE_URL", "postgresql://db/x", "PostgreSQL, which the service does not use yet"),
+        ("DRAGOMAN_DATABASE_URL", "postgresql://db/x", "DRAGOMAN_SECRET_KEY is missing"),
         ("LANGFUSE_HOST", "langfuse", "LANGFUSE_HOST must be an http or https URL"),
         ("OPENAI_BASE_URL", "ftp://models", "OPENAI_BASE_URL must be an http or https URL"),
         ("LANGFUSE_PUBLIC_KEY", "pk-lf-1", "LANGFUSE_SECRET_KEY is missing"),
@@ -167,13 +167,26 @@ def test_every_wrong_value_is_named_at_once_and_no_secret_is_shown(monkeypatch: 
 
 
 def test_a_refused_database_url_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "postgresql://me:hunter2@db/x")
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "mysql://me:hunter2@db/x")
 
     with pytest.raises(SettingsError) as caught:
         load_settings()
 
     assert "DRAGOMAN_DATABASE_URL" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.requirement("E6")
+def test_the_database_url_decides_between_the_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_SECRET_KEY", "a-long-enough-passphrase")
+    assert load_settings().postgres_url is None
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "sqlite:///mine.db")
+    assert load_settings().postgres_url is None
+    monkeypatch.setenv("DRAGOMAN_DATABASE_URL", "postgresql://me:hunter2@db/x")
+    settings = load_settings()
+    assert settings.postgres_url == "postgresql://me:hunter2@db/x"
+    assert settings.database_path is None
+    assert "hunter2" in settings.secret_values
 
 
 def test_a_database_file_may_be_named_from_the_working_directory(

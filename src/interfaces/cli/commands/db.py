@@ -1,0 +1,29 @@
+"""`dragoman db`: the schema of the database."""
+
+import typer
+
+from interfaces.cli.session import JsonFlag, session_of
+
+db_app = typer.Typer(
+    help="Look after the database.",
+    no_args_is_help=True,
+    epilog="Example: dragoman db upgrade",
+)
+
+
+@db_app.command("upgrade", epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://owner@db/dragoman dragoman db upgrade")
+def upgrade(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """Bring the database to the schema of this version. `serve` and `worker` do so at their start as well; apart from
+    them it can be done as the user who owns the tables, who then need not be the user they connect as."""
+    from infrastructure.container import Container
+    from infrastructure.lifecycle import configure_logs, upgrade_database
+    from interfaces.cli.connecting import checked_settings
+
+    session = session_of(context)
+    container = Container(settings=checked_settings())
+    configure_logs(container, only_trouble=True)
+    changed = upgrade_database(container)
+    if as_json:
+        session.terminal.json({"upgraded": changed})
+    else:
+        session.terminal.line("The database was upgraded." if changed else "The database is up to date.")

@@ -1,0 +1,48 @@
+"""The running worker: executes runs beside any number of services and other workers, on one PostgreSQL database."""
+
+import asyncio
+import logging
+import signal
+import sys
+
+import uvloop
+
+from infrastructure.container import Container
+from infrastructure.lifecycle import configure_logs, working
+from infrastructure.settings import Settings, unknown_variables
+
+logger = logging.getLogger(__name__)
+
+
+def work(settings: Settings) -> int:
+    """Execute runs until told to stop; returns the exit status. Raises ServiceError when it cannot start."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_work(settings))
+
+
+async def _work(settings: Settings) -> int:
+    container = Container(settings=settings)
+    configure_logs(container)
+    for warning in unknown_variables():
+        logger.warning(warning)
+    async with working(container):
+        sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
+        sys.stdout.flush()
+        await _told_to_stop()
+        logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
+    return 0
+
+
+async def _told_to_stop() -> None:
+    """Until SIGTERM or SIGINT; what comes after the first ends the process at once, and other workers go on with its runs
+    once their leases lapse."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, told.set)
+    try:
+        await told.wait()
+    finally:
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(name)
+            signal.signal(name, signal.SIG_DFL)

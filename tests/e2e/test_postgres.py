@@ -1,0 +1,171 @@
+"""The service on a real PostgreSQL: alone, and as API and worker processes that share the work."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.databases import PostgresDatabases
+from tests.e2e.postgres import Cluster, cluster
+from tests.e2e.processes import until
+from tests.e2e.service import Json, Service, a_turn, assert_consistent, results_by_tool
+from tests.e2e.streams import stream
+
+LOOK, HELD = "mcp__watched__look", "mcp__watched__held_look"
+
+
+@pytest.fixture
+def processes(tmp_path: Path, postgres_databases: PostgresDatabases) -> Iterator[Cluster]:
+    with postgres_databases.fresh() as url, cluster(url, tmp_path) as prepared:
+        yield prepared
+
+
+def looking(service: Service, gate: Path) -> Path:
+    """An agent `looker` whose one call is answered once the gate is there; its server's log."""
+    log = service.watched_server("watched", trusted=True)
+    model = service.script(
+        "looking",
+        a_turn("I look.", (HELD, {"text": "around", "gate": str(gate)})),
+        a_turn("The server said: {{ results.mcp__watched__held_look }}"),
+    )
+    service.agent("looker", model, mcp_servers=["watched"])
+    return log
+
+
+def status_of(service: Service, run_id: str) -> str:
+    return str(service.call("GET", f"/runs/{run_id}")["status"])
+
+
+def calls_in(log: Path) -> int:
+    return log.read_text().count("called ") if log.exists() else 0
+
+
+def assert_looked(service: Service, run_id: str) -> Json:
+    ended = service.wait(run_id)
+    assert ended["run"]["status"] == "completed"
+    assert ended["run"]["output"] == "The server said: held_look says around"
+    assert_consistent(ended["messages"], service.events(run_id))
+    return ended
+
+
+@pytest.mark.requirement("E6")
+def test_one_process_serves_and_executes_and_finds_everything_again_after_a_restart(processes: Cluster) -> None:
+    gate = processes.folder / "gate"
+    gate.touch()
+    with processes.running:
+        service = processes.serve("one")
+        ready = service.client.get(f"{service.url}/health/ready")
+        assert ready.status_code == 200, ready.text
+        looking(service, gate)
+        first = service.start_run("looker")
+        assert_looked(service, first)
+    again = processes.serve("one")
+    assert again.call("GET", f"/runs/{first}")["status"] == "completed"
+    answer = again.run("looker")
+    assert answer["run"]["status"] == "completed"
+    verdict = again.call("GET", "/audit-events?limit=1")
+    assert verdict["data"]
+
+
+@pytest.mark.requirement("E2", "E4", "E6")
+def test_workers_share_the_runs_and_one_that_is_killed_loses_none(processes: Cluster) -> None:
+    gate = processes.folder / "gate"
+    first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
+    log = looking(first, gate)
+    doomed = processes.work("worker-1", DRAGOMAN_WORKER_CONCURRENCY="2")
+    processes.work("worker-2", DRAGOMAN_WORKER_CONCURRENCY="2")
+    runs = [service.start_run("looker") for service in (first, second, first, second)]
+    until(lambda: calls_in(log) == len(runs), what="four held calls")
+    holders = processes.ask("SELECT worker_id, count(*) FROM run GROUP BY worker_id")
+    assert sorted(count for _, count in holders) == [2, 2], "each works as much as it may"
+    doomed.kill()
+    gate.touch()
+    attempts = [assert_looked(second, run_id)["run"]["attempt"] for run_id in runs]
+    assert sorted(attempts) == [1, 1, 2, 2]
+    assert calls_in(log) == len(runs) + 2, "what was read in vain is read again, nothing else"
+    assert processes.ask("SELECT count(*) FROM run WHERE worker_id IS NOT NULL AND status = 'in_progress'") == [(0,)]
+
+
+@pytest.mark.requirement("E4", "E7")
+def test_a_worker_that_is_told_to_stop_hands_its_runs_to_the_others(processes: Cluster) -> None:
+    gate = processes.folder / "gate"
+    api = processes.serve("api", "--no-worker")
+    log = looking(api, gate)
+    leaving = processes.work("worker-1")
+    run_id = api.start_run("looker")
+    until(lambda: calls_in(log) == 1, what="the held call")
+    processes.work("worker-2")
+    assert leaving.stop() == 0
+    assert status_of(api, run_id) in {"queued", "in_progress"}
+    gate.touch()
+    assert assert_looked(api, run_id)["run"]["attempt"] == 2
+
+
+@pytest.mark.requirement("E1", "E6")
+def test_a_stream_of_a_run_elsewhere_is_cut_and_resumed_on_another_process(processes: Cluster) -> None:
+    gate = processes.folder / "gate"
+    first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
+    looking(first, gate)
+    processes.work("worker")
+    run_id = first.start_run("looker")
+    seen: list[Json] = []
+    with stream(first, "GET", f"/runs/{run_id}/stream") as events:
+        for event in events:
+            seen.append(event)
+            if event["event"] == "tool.started":
+                break
+    last = max(event["id"] for event in seen if event["id"] is not None)
+    with stream(second, "GET", f"/runs/{run_id}/stream", after=last) as events:
+        gate.touch()
+        seen += list(events)
+    numbered = [event["id"] for event in seen if event["id"] is not None]
+    stored = second.events(run_id)
+    assert numbered == [event["seq"] for event in stored]
+    assert stored[-1]["type"] == "run.completed"
+
+
+@pytest.mark.requirement("E6")
+def test_a_run_is_cancelled_from_a_process_that_does_not_execute_it(processes: Cluster) -> None:
+    first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
+    log = looking(first, processes.folder / "never")
+    processes.work("worker")
+    run_id = first.start_run("looker")
+    until(lambda: calls_in(log) == 1, what="the held call")
+    second.call("POST", f"/runs/{run_id}/cancel")
+    ended = first.wait(run_id)
+    assert ended["run"]["status"] == "cancelled"
+    assert_consistent(ended["messages"], first.events(run_id))
+
+
+@pytest.mark.requirement("C3", "E6")
+def test_a_call_is_approved_on_another_process_than_the_one_that_asked(processes: Cluster) -> None:
+    first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
+    log = first.watched_server("watched")
+    model = first.script("asking", a_turn("I ask.", (LOOK, {"text": "around"})), a_turn("Done."))
+    policies = {LOOK: {"decision": "require_approval"}}
+    first.agent("asker", model, mcp_servers=["watched"], tool_policies=policies)
+    processes.work("worker")
+    run_id = first.start_run("asker")
+    until(lambda: status_of(first, run_id) == "requires_action", what="the question")
+    [approval] = second.call("GET", "/approvals?state=pending")["data"]
+    assert calls_in(log) == 0
+    second.call("POST", f"/approvals/{approval['id']}", {"decision": "approve"})
+    ended = first.wait(run_id)
+    assert ended["run"]["status"] == "completed"
+    assert results_by_tool(ended["messages"])[LOOK]["result"] == "look says around"
+
+
+@pytest.mark.requirement("E6")
+def test_what_one_process_changes_holds_in_the_others_at_once(processes: Cluster) -> None:
+    first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
+    processes.work("worker")
+    before, after = first.script("before", a_turn("before")), first.script("after", a_turn("after"))
+    agent = first.agent("talker", before)
+    assert second.run("talker")["run"]["output"] == "before"
+    key = first.call("POST", "/api-keys", {"name": "short-lived", "role": "viewer"})
+    bearer = {"Authorization": f"Bearer {key['token']}"}
+    assert second.client.get("/agents", headers=bearer).status_code == 200
+    assert first.client.delete(f"/api-keys/{key['id']}").is_success
+    assert second.client.get("/agents", headers=bearer).status_code == 401
+    first.call("PATCH", f"/agents/{agent['id']}", {"model": after})
+    assert second.run("talker")["run"]["output"] == "after"
