@@ -32,18 +32,15 @@ from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
 from application.tools.tool_catalog import DEFAULT_SEARCH_THRESHOLD, ToolCatalog
 from domain.agents.agent import Agent
-from domain.audit.event import AuditEvent
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role as KeyRole
 from domain.ids import McpServerId, RunId, ThreadId, ToolCallId, WorkerId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import McpServer
-from domain.runs.events import RunEvent, RunEventType
-from domain.runs.ledger import ToolCall
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run
-from domain.threads.message import Message, Role, TextContent, UserContent
+from domain.threads.message import Role, TextContent, UserContent
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.logs import log_context
 from infrastructure.memory.agents import InMemoryAgentStore
@@ -80,6 +77,7 @@ from tests.unit.application.runs.doubles import (
     RecordingTracer,
     SubmittedRuns,
 )
+from tests.unit.application.runs.records import RunRecords
 
 ADMIN = Principal(organization_id=ORG, key_id=KEY, role=KeyRole.ADMIN)
 EMAIL: JsonObject = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
@@ -133,7 +131,7 @@ class Worker:
         return asyncio.create_task(self.execute(run_id))
 
 
-class RunHarness:
+class RunHarness(RunRecords):
     """StartRun → ExecuteRun → WatchRun over in-memory adapters. `play` and
     `warm_up` store the catalogs of its servers first."""
 
@@ -150,7 +148,7 @@ class RunHarness:
         search_threshold: int = DEFAULT_SEARCH_THRESHOLD,
         discovery_timeout_s: float = 10.0,
     ) -> None:
-        self.state = InMemoryState()
+        super().__init__(InMemoryState())
         self.clock = FixedClock()
         self.ids = SequentialIds()
         self.wakeups = InProcessWakeups()
@@ -340,39 +338,7 @@ class RunHarness:
             while not condition():
                 assert await bell.wait(10), "nothing happened"
 
-    # --- reading back ---
-
-    def run(self, run_id: RunId) -> Run:
-        return self.state.runs[run_id].run
-
-    def transcript(self, thread_id: ThreadId = THREAD) -> tuple[Message, ...]:
-        return self.state.threads[thread_id].transcript()
-
-    def roles(self, thread_id: ThreadId = THREAD) -> list[str]:
-        return [message.role.value for message in self.transcript(thread_id)]
-
-    def results(self, thread_id: ThreadId = THREAD) -> list[str]:
-        """All tool results of the thread, in order."""
-        return [result.result for message in self.transcript(thread_id) for result in message.tool_results]
-
-    def events(self, run_id: RunId) -> list[RunEvent]:
-        return list(self.state.runs[run_id].events)
-
-    def types(self, run_id: RunId) -> list[str]:
-        return [event.type.value for event in self.events(run_id)]
-
-    def of_type(self, run_id: RunId, kind: RunEventType) -> list[JsonObject]:
-        """What the events of a type carry."""
-        return [event.data for event in self.events(run_id) if event.type is kind]
-
-    def ledger(self, run_id: RunId) -> list[ToolCall]:
-        return sorted(self.state.runs[run_id].calls.values(), key=lambda entry: (entry.turn, entry.index))
-
-    def audit(self, run_id: RunId) -> list[AuditEvent]:
-        return [entry for entry in self.state.audit.values() if entry.run_id == run_id]
-
-    def actions(self, run_id: RunId) -> list[str]:
-        return [entry.action.value for entry in self.audit(run_id)]
+    # --- reading back, beside what RunRecords reads ---
 
     def server_calls(self) -> list[str]:
         """The server's own names of the tools that were called, in order."""
