@@ -27,8 +27,9 @@ from domain.threads.message import Role
 class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn
     under way that no tool message answers yet, in the model's order; `recovered` are those that a worker before may
-    have sent; `model` is the one in force, which a change of the agent may replace; `organization` what the run's
-    organization said when the turn began (None before the first), `calls_made` counts calls by tool once a policy
+    have sent; `model` is the one in force, which a change of the agent may replace; `limits` are the agent's, narrowed by
+    the run's and the organization's; `organization` is what the run's organization said when the turn began (None before the
+    first), `calls_made` counts calls by tool once a policy
     has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
     reserved of a daily budget once the model call under way is paid for, None without a budget; `abandoned` are model
     calls that were cut off and are not stored yet: the next step stores them, whatever it is; `toolset` is the one of the
@@ -68,13 +69,8 @@ class RunSession:
         self.window = ContextWindow()
         self.toolset: Toolset | None = None
         self.organization: Organization | None = None
+        self.limits = self._limits()
         self.calls_made: Counter[str] | None = None
-
-    @property
-    def limits(self) -> Limits:
-        """The limits in force: the agent's, narrowed by the run's and the organization's."""
-        settings = self.agent.config.limits.narrowed_by(self.run.limits)
-        return Limits.of(settings if self.organization is None else settings.narrowed_by(self.organization.limits))
 
     @property
     def usage(self) -> Usage:
@@ -111,12 +107,14 @@ class RunSession:
         self.agent = newest
         self.model = newest.config.model if follows else self._listed(self.model)
         self.run = replace(self.run, agent_version=newest.version)
+        self.limits = self._limits()
 
     def govern(self, organization: Organization | None) -> None:
         """Go on under what the organization says now. A run on a model that neither its agent nor the organization lists
         any more takes the agent's."""
         self.organization = organization
         self.model = self._listed(self.model)
+        self.limits = self._limits()
 
     async def advance(self, build: Callable[[], Step]) -> StepOutcome:
         """Store one step, buffered events first, and mirror it here. Raises LeaseLost.
@@ -172,6 +170,10 @@ class RunSession:
 
     async def _append(self, events: tuple[NewEvent, ...]) -> None:
         await self._journal.append(self.lease, events)
+
+    def _limits(self) -> Limits:
+        settings = self.agent.config.limits.narrowed_by(self.run.limits)
+        return Limits.of(settings if self.organization is None else settings.narrowed_by(self.organization.limits))
 
     def _listed(self, model: str) -> str:
         """The model, unless whoever listed it has given it up."""

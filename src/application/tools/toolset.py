@@ -49,10 +49,12 @@ class Toolset:
         return self._denied_by_name.get(name)
 
     def policy_of(self, name: str) -> ToolPolicy:
-        """What policy says of the tool; looked up once."""
+        """What policy says of the tool; looked up once for each tool there is (models call others by any name)."""
         known = self._policies.get(name)
         if known is None:
-            known = self._policies[name] = self.policies.resolve(name)
+            known = self.policies.resolve(name)
+            if name in self._by_name or name in self._denied_by_name:
+                self._policies[name] = known
         return known
 
     @cached_property

@@ -102,7 +102,8 @@ def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -
     day = wanted.day.toordinal()
     scope = {"organization_id": organization_id, "day": day, "run_id": run_id}
     used: dict[AgentId, Decimal] = {}
-    for statement in (_spent, _reserved):
+    # What is reserved first: a call that is paid for in between counts twice, and not at all the other way round.
+    for statement in (_reserved, _spent):
         for row in connection.execute(statement, scope):
             used[AgentId(row.agent_id)] = used.get(AgentId(row.agent_id), Decimal(0)) + row.amount
     if not wanted.fits_beside(used):

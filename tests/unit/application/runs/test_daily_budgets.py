@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.models.ports import ToolChoice
 from application.runs.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
@@ -54,6 +55,13 @@ async def test_without_anything_left_no_model_is_asked() -> None:
     assert house.run(run_id).output is None
     assert house.model.requests == []
     assert house.events(run_id)[-1].data == {"reason": "daily_budget_usd"}
+
+
+async def test_without_a_budget_nothing_is_priced_but_what_was_used(mocker: MockerFixture) -> None:
+    house = RunHarness([asks("mcp__s__read"), says("Done.")], servers=READ)
+    asked = mocker.spy(house.prices, "cost_usd")
+    assert house.run(await house.play()).status is RunStatus.COMPLETED
+    assert asked.call_count == 2, "once for each reply"
 
 
 @pytest.mark.requirement("A7")

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,3 +130,19 @@ async def test_a_tool_is_found_by_name_without_looking_at_the_others(
     assert CountedTools.walks == 0
     # One for each that is found; the hash may share its first bits, never the whole of it.
     assert CountedName.comparisons == len(names)
+
+
+class InventedName(str):
+    """A name that can be watched leaving memory."""
+
+
+async def test_names_that_models_invent_are_not_remembered() -> None:
+    house = House()
+    house.add("small", "tool")
+    toolset = await house.tools("small")
+    invented = InventedName("mcp__small__invented")
+    assert toolset.policy_of(invented).is_shown
+    gone = weakref.ref(invented)
+    del invented
+    gc.collect()
+    assert gone() is None
