@@ -10,6 +10,7 @@ branch_labels = ${repr(branch_labels)}
 depends_on = ${repr(depends_on)}
 
 
+# Each new table needs `protect` (migrations/row_security.py).
 def upgrade() -> None:
     ${upgrades if upgrades else "pass"}
 

@@ -1,6 +1,7 @@
 """The schema: what is stored, for SQLite and PostgreSQL alike. Migrations under migrations/ build exactly this.
 
-Every table is scoped by organization_id. Foreign keys exist where deleting the parent must take the child along.
+Every table is scoped by organization_id, and on PostgreSQL behind a policy that compares it (ADR 0011). Foreign keys
+exist where deleting the parent must take the child along.
 What each step of a run writes to (message, run_event, tool_call, audit_event) has as few indices as its queries allow,
 and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLite every tree touched is a page written.
 """
