@@ -30,6 +30,8 @@ from domain.sources.words import words_of
 CHUNKS_IN_A_STEP = 100
 MAX_CHUNKS = 60_000
 """Pieces of one source that can be searched."""
+MAX_LINES = 2_000_000
+"""Lines of one source that can be searched: of very short ones there may be many millions, and each takes its time."""
 EXTRACTION_TIMEOUT_S = 60.0
 MAX_READ_AT_ONCE = 2
 """Sources whose text is in memory at the same time."""
@@ -129,14 +131,15 @@ class StoreSource:
         return chunks_of(document.text, SourceKind.MARKDOWN)
 
     async def _store_chunks(self, source: Source, chunks: Iterator[SourceChunk]) -> Source:
-        count = 0
-        while count < MAX_CHUNKS:
+        count = lines = 0
+        while count < MAX_CHUNKS and lines < MAX_LINES:
             # Cutting takes its time, and others have the event loop meanwhile.
             step = await asyncio.to_thread(_next_step, chunks)
             if not step:
                 return replace(source, chunks=count)
             await self._intake.put_chunks(source, count, step)
             count += len(step)
+            lines += sum(indexed.chunk.end_line - indexed.chunk.start_line + 1 for indexed in step)
         return replace(source, chunks=count, problem=f"Only the first {count} pieces of the text can be searched.")
 
 

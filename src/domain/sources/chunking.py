@@ -15,6 +15,8 @@ _SECTION = 300
 """Characters from which on a piece ends before the next heading."""
 _MAX_HEADING = 300
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
+_INK = re.compile(r"\S")
+_STRETCH = 64 * 1024
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 
 
@@ -34,7 +36,8 @@ def chunks_of(text: str, kind: SourceKind, *, page: int | None = None) -> Iterat
     """The pieces of a text in order, made as they are asked for. Lines of nothing but blanks are in none."""
     context = _Context(kind)
     piece = _Piece()
-    for number, line in _lines(text):
+    lines = _Lines(text)
+    for number, line in lines:
         heads_a_section = context.read(line)
         blank = not line.strip()
         if piece.size and (
@@ -44,9 +47,13 @@ def chunks_of(text: str, kind: SourceKind, *, page: int | None = None) -> Iterat
         ):
             yield from piece.taken(page)
         if blank and not piece.size:
+            lines.skip_blank()
             continue
         if not piece.size:
             piece.heading = context.heading
+        if len(line) < MAXIMUM:
+            piece.add(number, line)
+            continue
         for part in _parts(line):
             if piece.size and piece.size + len(part) + 1 > MAXIMUM:
                 yield from piece.taken(page)
@@ -122,14 +129,39 @@ class _Context:
         return True
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+class _Lines:
     """Numbered lines, one at a time: a text may be a long list of empty ones."""
-    start, number = 0, 1
-    while (end := text.find("\n", start)) >= 0:
-        yield number, text[start:end]
-        start, number = end + 1, number + 1
-    if start < len(text):
-        yield number, text[start:]
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._start = 0
+        self._number = 0
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return self
+
+    def __next__(self) -> tuple[int, str]:
+        start = self._start
+        if start >= len(self._text):
+            raise StopIteration
+        end = self._text.find("\n", start)
+        if end < 0:
+            end = len(self._text)
+        self._start = end + 1
+        self._number += 1
+        return self._number, self._text[start:end]
+
+    def skip_blank(self) -> None:
+        """Go on to the next line that is not blank, without a step for each one before it."""
+        text, place, found = self._text, self._start, None
+        # A stretch at a time, for nothing else runs during a search.
+        while found is None and place < len(text):
+            found = _INK.search(text, place, place + _STRETCH)
+            place += _STRETCH
+        ink = len(text) if found is None else found.start()
+        line = max(self._start, text.rfind("\n", self._start, ink) + 1)
+        self._number += text.count("\n", self._start, line)
+        self._start = line
 
 
 def _parts(line: str) -> Iterator[str]:

@@ -69,6 +69,16 @@ def test_a_text_of_nothing_but_line_ends_has_no_pieces() -> None:
     assert pieces("\n" * 100_000) == []
 
 
+@pytest.mark.requirement("D4")
+@pytest.mark.parametrize("blank", ["\n", " \t\n", "\u3000\n"])
+def test_lines_behind_many_blank_ones_keep_their_numbers(blank: str) -> None:
+    found = pieces("first\n" + blank * 70_000 + "  last\nend")
+    assert [(piece.text, piece.start_line, piece.end_line) for piece in found] == [
+        ("first", 1, 1),
+        ("  last\nend", 70_002, 70_003),
+    ]
+
+
 def test_pieces_of_a_document_count_lines_on_their_page() -> None:
     found = list(chunks_of_pages(["one\ntwo", "", "three"]))
     assert [(piece.page, piece.start_line, piece.end_line) for piece in found] == [(1, 1, 2), (3, 1, 1)]

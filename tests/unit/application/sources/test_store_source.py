@@ -143,6 +143,18 @@ async def test_the_text_of_a_long_file_is_stored_piece_by_piece(intake: Intake) 
 
 
 @pytest.mark.requirement("D4")
+@pytest.mark.requirement("D4")
+async def test_of_more_lines_than_can_be_searched_the_first_are_and_it_says_so(
+    intake: Intake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("application.sources.store_source.MAX_LINES", 100_000)
+    source = await intake.put("many.txt", pieces(b"a\n" * 300_000))
+    stored = intake.state.sources[source.id].chunks
+    assert source.chunks == len(stored) == CHUNKS_IN_A_STEP
+    assert source.problem == f"Only the first {CHUNKS_IN_A_STEP} pieces of the text can be searched."
+    assert stored[0].chunk.start_line == 1
+
+
 async def test_pages_and_main_texts_come_from_the_extractor(intake: Intake) -> None:
     pdf = await intake.put("a.pdf", pieces(b"%PDF-first page\fsecond\npage"), id="src_1")
     html = await intake.put("a.html", pieces(b"# Title\n\nbody"), id="src_2")
