@@ -1,0 +1,89 @@
+"""The contract of runs that wait while the thread's next message is there already (D5)."""
+
+import pytest
+
+from application.runs.closing import DISPLAYED
+from domain.runs.ledger import ToolCallState
+from domain.runs.run import RunStatus
+from tests.builders import KEY, ORG, RUN, WORKER, a_displayable_call, a_run_id, a_settlement, a_tool_call, after
+from tests.contract.run_steps import (
+    LEASE_S,
+    claim,
+    reply_step,
+    run_number,
+    settle_step,
+    start,
+    start_and_claim,
+    stored,
+    suspend_step,
+)
+from tests.contract.stores import Stores
+
+
+async def event_types(stores: Stores) -> list[str]:
+    events = await stores.runs.events(ORG, RUN, after_seq=0, limit=100)
+    return [event.type.value for event in events]
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_a_run_that_begins_to_wait_for_display_only_completes_when_a_message_waits_behind_it(
+    run_stores: Stores,
+) -> None:
+    claimed = await start_and_claim(run_stores, run_number(1))
+    done, shown = a_tool_call(0), a_displayable_call(1)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, done, shown))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
+    await start(run_stores, run_number(2))
+
+    outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, shown, at=after(5)))
+
+    run = await stored(run_stores, RUN)
+    assert (run.status, run.output, run.pending, run.finished_at) == (RunStatus.COMPLETED, "Shown.", (), after(5))
+    assert (outcome.last_seq, outcome.promoted) == (run.last_seq, a_run_id(2))
+    assert outcome.ending is not None
+    assert (outcome.ending.run.status, outcome.ending.run.output) == (RunStatus.COMPLETED, "Shown.")
+    assert [settlement.tool_call_id for settlement in outcome.ending.settled] == [shown.id]
+    answer = (await run_stores.runs.messages(ORG, RUN))[-1]
+    assert [result.result for result in answer.tool_results] == ["done", DISPLAYED]
+    assert (await event_types(run_stores))[-4:] == [
+        "run.requires_action",
+        "tool.executed",
+        "message.completed",
+        "run.completed",
+    ]
+    await claim(run_stores, a_run_id(2), at=after(6))
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_a_run_that_begins_to_wait_for_more_than_display_waits_before_the_message_behind_it(
+    run_stores: Stores,
+) -> None:
+    claimed = await start_and_claim(run_stores, run_number(1))
+    await start(run_stores, run_number(2))
+    asks, shown = a_tool_call(0, state=ToolCallState.AWAITING_CLIENT), a_displayable_call(1)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, asks, shown))
+
+    outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
+
+    assert (outcome.promoted, outcome.ending) == (None, None)
+    assert (await stored(run_stores, RUN)).status is RunStatus.REQUIRES_ACTION
+
+
+@pytest.mark.requirement("D5", "E5")
+async def test_a_message_that_completes_a_waiting_run_makes_room_for_the_one_that_was_queued_before_it(
+    run_stores: Stores,
+) -> None:
+    """What the waiting run needs more than display is given while a message is behind it already."""
+    claimed = await start_and_claim(run_stores, run_number(1))
+    await start(run_stores, run_number(2))
+    asks, shown = a_tool_call(0, state=ToolCallState.AWAITING_CLIENT), a_displayable_call(1)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, asks, shown))
+    await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
+    await run_stores.runs.resume(ORG, RUN, (a_settlement(asks),), actor=KEY, at=after(5))
+
+    started = await start(run_stores, run_number(3))
+
+    assert started.ended == (await stored(run_stores, RUN),)
+    assert started.promoted == a_run_id(2), "the new run is not the next of its thread"
+    assert await run_stores.leases.claim(a_run_id(3), WORKER, lease_s=LEASE_S, at=after(6)) is None
+    await claim(run_stores, a_run_id(2), at=after(6))
