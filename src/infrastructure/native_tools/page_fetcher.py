@@ -26,6 +26,8 @@ _UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _CHUNK_BYTES = 64 * 1024
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
+_SNIFFED_BYTES = 16 * 1024
+"""How much of a document is looked at for what it may be."""
 _HTML_START = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
@@ -183,7 +185,7 @@ def _sniffed(data: bytes) -> str:
         return "application/pdf"
     if b"\0" in data:
         raise _no_text("binary data")
-    return "text/html" if _HTML_START.match(data) else "text/plain"
+    return "text/html" if _HTML_START.match(data[:_SNIFFED_BYTES]) else "text/plain"
 
 
 def _no_text(kind: str) -> NativeToolError:

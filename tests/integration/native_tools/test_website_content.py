@@ -135,6 +135,8 @@ async def test_a_long_text_is_cut_with_a_notice(site: Site) -> None:
         (b'{"a": 1}', "application/json", 'URL: {url}\n\n{{"a": 1}}'),
         (b"plain words", "application/octet-stream", "URL: {url}\n\nplain words"),
         (b"\n<!DOCTYPE html><title>T</title><p>one</p><p>two</p>", None, "Title: T\nURL: {url}\n\none\n\ntwo"),
+        # Megabytes of blanks are no reason to look further for how HTML begins.
+        (b" " * 17_000 + b"<html><p>one</p>", None, "URL: {url}\n\n" + " " * 17_000 + "<html><p>one</p>"),
     ],
 )
 async def test_other_documents_are_read_too(site: Site, body: bytes, content_type: str | None, expected: str) -> None:
