@@ -56,7 +56,8 @@ class FireTimers:
         async with self._wakeups.subscribe(TIMERS_TOPIC) as added:
             while True:
                 try:
-                    await self.execute()
+                    if await self.execute() == _BATCH:
+                        continue  # there may be more, after a time in which no service ran
                     wait_s = await self._time_to_next()
                 except Exception:
                     logger.exception("timers could not be read")

@@ -58,11 +58,15 @@ class CanaryScanner:
     """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
-        forms = {form.text: form for token_id, token in tokens.items() for form in _forms(token_id, token)}
+        families = [{form.text: form for form in _forms(token_id, token)} for token_id, token in tokens.items()]
+        forms = {text: form for family in families for text, form in family.items()}
         self._forms = tuple(forms.values())
         self._texts = sorted(forms)
-        # A form that holds another one is found with it.
-        self._looked_for = tuple(text for text in self._texts if not any(o != text and o in text for o in self._texts))
+        # A form that holds another one of its token is found with it.
+        looked_for = (
+            text for family in families for text in family if not any(o != text and o in text for o in family)
+        )
+        self._looked_for = tuple(dict.fromkeys(looked_for))
         self._first_chars = frozenset(text[0] for text in self._texts)
         self._longest = max(map(len, self._texts))
         self._plus_is_space = any(" " in token for token in tokens.values())

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import Field
 
-from application.runs.cancel_runs import CancelRunsCommand
 from application.approvals.check_decisions import CallDecision
+from application.runs.cancel_runs import CancelRunsCommand
 from application.runs.resume_run import ClientToolResult
 from application.runs.start_run import StartRunCommand
 from domain.errors import Violation, invalid
@@ -35,7 +35,9 @@ class RunBody(Body):
         default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
     )
     limits: LimitsBody = LimitsBody()
-    model: Name | None = Field(default=None, description="The agent's model or one of its fallbacks.")
+    model: Name | None = Field(
+        default=None, description="The agent's, one of its fallbacks, or one of the organization's."
+    )
     tool_allowlist: Strings | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 from application.approvals.check_decisions import CallDecision
 from application.approvals.fire_timers import FireTimers
+from application.approvals.ports import TimerStore
 from application.mcp.ports import McpReply
 from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from domain.approvals.approval import Approval, ApprovalState
@@ -82,10 +83,10 @@ async def decide(
     return await house.resume_run.execute(command)
 
 
-def fire_timers(house: RunHarness) -> FireTimers:
+def fire_timers(house: RunHarness, timers: TimerStore | None = None) -> FireTimers:
     """What sees to the house's timers."""
     return FireTimers(
-        timers=InMemoryTimerStore(house.state),
+        timers=timers or InMemoryTimerStore(house.state),
         approvals=house.approvals,
         runs=house.runs,
         queue=house.queue,

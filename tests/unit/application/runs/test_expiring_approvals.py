@@ -1,19 +1,22 @@
 """Approvals that nobody gives in time, and the timers that see to it."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from application.approvals.check_decisions import CallDecision
 from domain.approvals.approval import ApprovalState
+from domain.approvals.timer import Timer, TimerKind
 from domain.errors import ServiceError
 from domain.identity.role import Role
+from domain.ids import TimerId
 from domain.runs.run import RunStatus
+from tests.builders import ORG
 from tests.unit.application.actors import a_principal
 from tests.unit.application.runs.approving import a_house, approvals, asks_first, decide, fire_timers, sends, states
 from tests.unit.application.runs.doubles import says
-from tests.unit.application.runs.harness import assert_consistent
+from tests.unit.application.runs.harness import RunHarness, assert_consistent
 
 OPERATOR = a_principal(Role.OPERATOR)
 
@@ -93,6 +96,46 @@ async def test_the_keeper_wakes_for_a_timer_that_is_added() -> None:
         house.clock.advance(1)
         # The keeper looks again within the time that was left, which is nothing.
         await house.until(run_id, lambda: states(house, run_id) == [ApprovalState.EXPIRED])
+    finally:
+        keeping.cancel()
+        await asyncio.wait((keeping,))
+
+
+class TimersOfTheGone:
+    """The `TimerStore` port: timers that were due while no service ran, of approvals that are no more."""
+
+    def __init__(self, house: RunHarness, count: int) -> None:
+        self._timers = {
+            TimerId(f"tmr_{number}"): Timer(
+                id=TimerId(f"tmr_{number}"),
+                organization_id=ORG,
+                kind=TimerKind.APPROVAL_EXPIRY,
+                subject_id="apr_gone",
+                due_at=house.clock.now(),
+            )
+            for number in range(count)
+        }
+        self.all_fired = asyncio.Event()
+
+    async def next_due(self) -> datetime | None:
+        return next((timer.due_at for timer in self._timers.values()), None)
+
+    async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
+        return tuple(self._timers.values())[:limit]
+
+    async def remove(self, timer_id: TimerId) -> None:
+        del self._timers[timer_id]
+        if not self._timers:
+            self.all_fired.set()
+
+
+async def test_the_keeper_does_not_rest_between_the_many_timers_of_a_long_night() -> None:
+    house = a_house()
+    timers = TimersOfTheGone(house, 250)
+    keeping = asyncio.create_task(fire_timers(house, timers).keep())
+    try:
+        async with asyncio.timeout(2):
+            await timers.all_fired.wait()
     finally:
         keeping.cancel()
         await asyncio.wait((keeping,))
