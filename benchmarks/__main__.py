@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import run_start
+from benchmarks import control, run_start
 from benchmarks.raw_http import RawClient
 from benchmarks.service import Service, running_service
 
@@ -139,6 +139,8 @@ def measure() -> list[str]:
         f"{WARM_UP + RUNS * len(CONCURRENCIES)} runs.",
         "",
         *asyncio.run(run_start.measure()),
+        "",
+        *asyncio.run(control.report()),
     ]
 
 
