@@ -51,7 +51,7 @@ async def test_neither_the_sweep_nor_the_queue_of_a_thread_scans_the_runs(sqlite
 
     assert len([statement for statement in seen if "lease_expires_at" in statement]) == 1
     assert len([statement for statement in seen if "row_number()" in statement]) == 1
-    assert len([statement for statement in seen if "run.thread_id = ?" in statement]) == 2
+    assert len([statement for statement in seen if "run.thread_id = ?" in statement]) == 3
     for statement in seen:
         steps = await sqlite.read(lambda connection, asked=statement: plan(connection, asked), scope=SYSTEM)  # type: ignore[misc]
         of_runs = [step for step in steps if " run " in step]
