@@ -336,6 +336,14 @@ def _run_queue(settings: Settings, database: Database) -> ConsumedRunQueue:
     return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)
 
 
+def _runs(settings: Settings, database: Database, wakeups: Wakeups) -> SqlRunStore:
+    if settings.postgres_url is None:
+        return SqlRunStore(database=database, wakeups=wakeups)
+    from infrastructure.jobs.procrastinate_queue import submit_runs
+
+    return SqlRunStore(database=database, wakeups=wakeups, submit=submit_runs)
+
+
 def _sweep_lock(settings: Settings) -> SweepLock:
     if settings.postgres_url is None:
         return InProcessSweepLock()
@@ -592,7 +600,7 @@ class Container(containers.DeclarativeContainer):
     seal_keys: providers.Provider[SealKeys] = providers.Singleton(SqlSealKeys, database=database, box=secret_box)
     usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
-    runs: providers.Provider[RunStore] = providers.Singleton(SqlRunStore, database=database, wakeups=wakeups)
+    runs: providers.Provider[RunStore] = providers.Singleton(_runs, settings, database, wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(
         SqlRunLeases, database=database, wakeups=wakeups, box=secret_box
     )

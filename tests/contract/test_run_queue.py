@@ -9,15 +9,22 @@ import psycopg
 import pytest
 from sqlalchemy import Connection
 
+from domain.audit.event import AuditAction
+from domain.errors import ServiceError
 from domain.ids import RunId
+from domain.runs.run import MultitaskStrategy
+from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue, submit_runs
 from infrastructure.jobs.queue_install import installed_library_schema
 from infrastructure.jobs.queue_schema import LIBRARY_SCHEMA, SCHEMA
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.identity_store import add_organization
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.roles import SYSTEM_ROLE
-from tests.builders import ORG, a_run_id
+from infrastructure.persistence.run_store import SqlRunStore
+from tests.builders import ORG, a_new_run, a_run, a_run_id, a_thread, an_agent, an_audit_event, an_organization
+from tests.contract.sql_legs import sql_stores
 from tests.databases import PostgresDatabases
 
 
@@ -278,6 +285,22 @@ async def test_a_run_rung_for_in_a_transaction_that_fails_is_not_queued(postgres
     assert waiting_jobs(url) == []
     await database.write(lambda connection: submit_runs(connection, [a_run_id(2)]), scope=ORG)
     assert waiting_jobs(url) == [a_run_id(2)]
+
+
+@pytest.mark.requirement("E6")
+async def test_starting_a_run_tells_the_queue_in_the_same_transaction(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    await database.write(lambda connection: add_organization(connection, an_organization(ORG)), scope=SYSTEM)
+    stores = sql_stores(database)
+    await stores.agents.add(an_agent(), an_audit_event(action=AuditAction.AGENT_CREATED))
+    await stores.threads.add(a_thread())
+    runs = SqlRunStore(database=database, wakeups=InProcessWakeups(), submit=submit_runs)
+    started = await runs.start(a_new_run())
+    assert (started.created, started.submitted, started.to_submit) == (True, True, ())
+    assert waiting_jobs(url) == [started.run.id]
+    with pytest.raises(ServiceError):
+        await runs.start(a_new_run(a_run(a_run_id(2)), strategy=MultitaskStrategy.REJECT))
+    assert waiting_jobs(url) == [started.run.id]
 
 
 async def test_handled_runs_leave_nothing_behind(postgres: tuple[str, Database]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -80,7 +81,7 @@ class Cluster:
         until(ready, what=f"the worker {name}")
         return Worker(name=name, process=process, log=log)
 
-    def ask(self, statement: str, *parameters: object) -> list[tuple[object, ...]]:
+    def ask(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Read the database."""
         with psycopg.connect(self.url) as connection:
             connection.execute("SET ROLE dragoman_system")

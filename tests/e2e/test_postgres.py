@@ -1,5 +1,7 @@
 """The service on a real PostgreSQL: alone, and as API and worker processes that share the work."""
 
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +10,21 @@ import pytest
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import Cluster, cluster
 from tests.e2e.processes import until
-from tests.e2e.service import Json, Service, a_turn, assert_consistent, results_by_tool
+from tests.e2e.service import (
+    DRAGOMAN,
+    ROOT,
+    Json,
+    Service,
+    a_turn,
+    assert_consistent,
+    environment,
+    results_by_tool,
+)
 from tests.e2e.streams import stream
 
+pytestmark = pytest.mark.timeout(300)
+
+START_S = 60.0
 LOOK, HELD = "mcp__watched__look", "mcp__watched__held_look"
 
 
@@ -169,3 +183,65 @@ def test_what_one_process_changes_holds_in_the_others_at_once(processes: Cluster
     assert second.client.get("/agents", headers=bearer).status_code == 401
     first.call("PATCH", f"/agents/{agent['id']}", {"model": after})
     assert second.run("talker")["run"]["output"] == "after"
+
+
+@pytest.mark.requirement("E6")
+def test_two_services_that_start_on_an_empty_database_agree_who_was_first(
+    tmp_path: Path, postgres_databases: PostgresDatabases
+) -> None:
+    with postgres_databases.empty() as url, cluster(url, tmp_path) as processes, processes.running:
+        upgrading = [
+            subprocess.Popen(
+                [*DRAGOMAN, "db", "upgrade", "--json"],
+                env=environment(tmp_path / f"home-{number}", **processes.settings),
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            for number in range(2)
+        ]
+        answers = [process.communicate(timeout=START_S) for process in upgrading]
+        assert [process.returncode for process in upgrading] == [0, 0], answers
+        assert sorted(json.loads(out)["upgraded"] for out, _ in answers) == [False, True]
+        first = processes.serve("api-1", "--no-worker")
+        second = processes.serve("api-2", "--no-worker")
+        assert second.call("GET", "/organization") == first.call("GET", "/organization")
+        assert not (second.home / "admin.key.draft").exists()
+
+
+@pytest.mark.requirement("E6")
+def test_a_worker_beside_an_sqlite_file_is_refused_with_the_reason(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        [*DRAGOMAN, "worker"],
+        env=environment(tmp_path / "home"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+        check=False,
+    )
+    assert refused.returncode == 2
+    [line] = refused.stderr.splitlines()
+    assert "PostgreSQL" in line
+    assert "DRAGOMAN_DATABASE_URL" in line
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.requirement("E6")
+def test_the_database_is_upgraded_by_a_command_of_its_own(tmp_path: Path) -> None:
+    def upgrade(*arguments: str) -> str:
+        done = subprocess.run(
+            [*DRAGOMAN, "db", "upgrade", *arguments],
+            env=environment(tmp_path / "home"),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=START_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert upgrade() == "The database was upgraded.\n"
+    assert json.loads(upgrade("--json")) == {"upgraded": False}

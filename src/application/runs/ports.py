@@ -46,13 +46,23 @@ class NewRun:
 class StartedRun:
     """`created` is False when an idempotency key named an earlier run. `interrupted` names runs asked to stop, `ended` are
     those that ended with this start: settled by the new message, or stopped while nobody executed them. `promoted` is a run
-    that waited before this one and can go on, since starting this one made room on the thread."""
+    that waited before this one and can go on, since starting this one made room on the thread. `submitted`: a queue that is
+    stored in the same database was told of both in the same transaction."""
 
     run: Run
     created: bool
     interrupted: tuple[RunId, ...] = ()
     ended: tuple[Run, ...] = ()
     promoted: RunId | None = None
+    submitted: bool = False
+
+    @property
+    def to_submit(self) -> tuple[RunId, ...]:
+        """Runs that can go on, and of which the queue does not know."""
+        if self.submitted:
+            return ()
+        created = (self.run.id,) if self.created else ()
+        return created if self.promoted is None else (*created, self.promoted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

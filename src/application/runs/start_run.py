@@ -127,10 +127,8 @@ class StartRun:
         started = await self._runs.start(
             NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key)
         )
-        if started.created:
-            await self._queue.submit(started.run.id)
-        if started.promoted is not None:
-            await self._queue.submit(started.promoted)
+        if started.to_submit:
+            await self._queue.submit(*started.to_submit)
         for ended in started.ended:
             await self._take_leave(ended)
         return started

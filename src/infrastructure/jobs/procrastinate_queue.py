@@ -103,7 +103,7 @@ class ProcrastinateRunQueue:
         `timeout_s`; they go on, and draining again waits for them again."""
         self._draining = True
         if self._fetching is not None:
-            self._fetching.cancel()
+            _cancel(self._fetching)
         if self._in_hand:
             await asyncio.wait(tuple(self._in_hand.values()), timeout=timeout_s)
         return not self._in_hand
@@ -205,8 +205,14 @@ async def _tidy(app: App) -> None:
             await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
 
 
+def _cancel(task: "asyncio.Task[None]") -> None:
+    """Once: a second time would cut short how the library's worker winds up after the first."""
+    if not task.cancelling():
+        task.cancel()
+
+
 async def _ended(task: "asyncio.Task[None]") -> None:
-    task.cancel()
+    _cancel(task)
     await asyncio.wait((task,))
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.error("fetching runs failed", exc_info=error)

@@ -24,15 +24,21 @@ def is_current(database_url: str) -> bool:
     engine = plain_engine(database_url)
     try:
         with engine.connect() as connection:
-            if not engine.dialect.has_table(connection, "alembic_version"):
-                return False
-            if list(connection.execute(_stored).scalars()) != [HEAD]:
-                return False
-            return engine.dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
+            return stands_at_head(connection)
     except DBAPIError as error:
         raise unusable(error) from error
     finally:
         engine.dispose()
+
+
+def stands_at_head(connection: Connection) -> bool:
+    """The same of an open connection."""
+    dialect = connection.dialect
+    if not dialect.has_table(connection, "alembic_version"):
+        return False
+    if list(connection.execute(_stored).scalars()) != [HEAD]:
+        return False
+    return dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
 
 
 def plain_engine(database_url: str) -> Engine:

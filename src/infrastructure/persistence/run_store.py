@@ -1,5 +1,6 @@
 """Stored runs in SQL, as the API sees them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -43,17 +44,29 @@ _messages = (
 )
 
 
-class SqlRunStore:
-    """The `RunStore` port."""
+Submit = Callable[[Connection, Sequence[RunId]], None]
 
-    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+
+class SqlRunStore:
+    """The `RunStore` port. `submit` tells a queue that is stored in the same database of runs, in their transaction."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups, submit: Submit | None = None) -> None:
         self._database = database
         self._wakeups = wakeups
+        self._submit = submit
 
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
+
+        def unit(connection: Connection) -> tuple[StartedRun, tuple[Run, ...]]:
+            started, touched = start_run(connection, new)
+            if self._submit is None or not started.to_submit:
+                return started, touched
+            self._submit(connection, started.to_submit)
+            return replace(started, submitted=True), touched
+
         started, _ = await self._database.write(
-            lambda connection: start_run(connection, new),
+            unit,
             scope=new.run.organization_id,
             after_commit=lambda result: self._wake(result[1]),
         )

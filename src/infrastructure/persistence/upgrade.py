@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.jobs.queue_install import install_queue
 from infrastructure.persistence.database import translated
-from infrastructure.persistence.revision import is_current, plain_engine
+from infrastructure.persistence.revision import is_current, plain_engine, stands_at_head
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x64726D6E
@@ -28,6 +28,8 @@ def upgrade(database_url: str) -> bool:
         with engine.begin() as connection:
             if connection.dialect.name != "sqlite":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+                if stands_at_head(connection):
+                    return False  # another process has done it meanwhile
             command.upgrade(configuration(connection), "head")
             if connection.dialect.name != "sqlite":
                 install_queue(connection)
