@@ -546,7 +546,7 @@ class Container(containers.DeclarativeContainer):
     wakeups: providers.Provider[OpenWakeups] = providers.Singleton(_wakeups, settings, ids)
     tracer: providers.Provider[ClosableTracer] = providers.Singleton(_tracer, settings, redactor)
 
-    # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes. ADR 0002 and 0015.
+    # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes. ADR 0002 and 0012.
     database: providers.Provider[Database] = providers.Singleton(_database, settings, home)
     upgrade_schema: providers.Provider[bool] = providers.Callable(_upgrade_schema, settings, home)
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(_run_queue, settings, database)
