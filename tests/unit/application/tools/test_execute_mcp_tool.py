@@ -262,6 +262,20 @@ async def test_structured_content_is_held_against_the_schema_as_the_servers_mode
     assert warned is (not fits and mode is OutputValidation.WARN)
 
 
+@pytest.mark.requirement("C4", "G2")
+async def test_what_servers_say_stands_in_no_log(setting: Setting, caplog: pytest.LogCaptureFixture) -> None:
+    setting.configure(output_validation=OutputValidation.WARN)
+    setting.connections.call_tool.return_value = text_reply("text", structured={"n": "told-in-confidence"})
+    with caplog.at_level(logging.DEBUG):
+        assert not (await setting.call(with_output(NUMBER))).is_error
+        setting.connections.call_tool.side_effect = McpFailure(
+            McpFailureKind.SERVER_ERROR, "told-in-confidence", rpc_code=-32000
+        )
+        assert (await setting.call()).error_code == "mcp_server_error"
+    assert len(caplog.records) == 3
+    assert "told-in-confidence" not in str([vars(record) for record in caplog.records])
+
+
 @pytest.mark.requirement("B9")
 async def test_a_schema_that_cannot_be_used_is_the_servers_fault_and_not_ours(setting: Setting) -> None:
     setting.configure(output_validation=OutputValidation.ENFORCE)
