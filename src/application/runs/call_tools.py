@@ -152,6 +152,7 @@ class CallTools:
             input=given,
             max_results=policy.max_results,
             max_result_bytes=policy.max_result_bytes,
+            holds_canary=session.guard.watch_of(call.id),
         )
         try:
             async with session.stop.interruptible(timeout_s + self._settings.grace_s):

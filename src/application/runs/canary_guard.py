@@ -1,6 +1,6 @@
 """Watches what passes through a run for its agent's canary tokens, and takes them out of whatever is kept or shown."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -140,8 +140,23 @@ class CanaryGuard:
             self._seen.setdefault(call_id, clean.found)
         return cast(JsonObject, clean.value)
 
+    def watch_of(self, call_id: ToolCallId) -> Callable[[str], bool] | None:
+        """Whether a text that the call is about to keep holds a token, which is remembered until the call is over; None if
+        nothing is watched for."""
+        scanner = self._scanner
+        if scanner is None:
+            return None
+
+        def holds_canary(text: str) -> bool:
+            found = scanner.clean(text).found if scanner.found_in(text) else None
+            if found is not None:
+                self._seen.setdefault(call_id, found)
+            return found is not None
+
+        return holds_canary
+
     def seen(self, call_id: ToolCallId) -> str | None:
-        """The id of a token that the call's progress held."""
+        """The id of a token that the call's progress held, or a text it wanted to keep."""
         return self._seen.get(call_id)
 
     def questions(self, asked: InputRound) -> str | None:

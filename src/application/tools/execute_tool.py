@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from application.mcp.ports import ConnectionScope, McpProgress, ProgressCallback
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 class ExecuteToolCommand:
     """A call that passed `CheckToolCall`. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
     server asked for before, with the answers. `max_results` and `max_result_bytes` are how much of its result policy lets
-    through."""
+    through. `holds_canary` is for native tools: see `NativeToolContext`."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -39,6 +39,7 @@ class ExecuteToolCommand:
     input: InputRound | None = None
     max_results: int | None = None
     max_result_bytes: int | None = None
+    holds_canary: Callable[[str], bool] | None = None
 
 
 class ExecuteTool:
@@ -82,6 +83,7 @@ class ExecuteTool:
             run_id=command.run_id,
             tool_call_id=command.tool_call_id,
             timeout_s=command.timeout_s,
+            holds_canary=command.holds_canary,
         )
         deadline = asyncio.timeout(command.timeout_s)
         try:

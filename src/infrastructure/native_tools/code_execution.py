@@ -165,7 +165,10 @@ class CodeExecutionTool:
         )
 
     async def _keep(self, written: dict[str, bytes], context: NativeToolContext) -> list[JsonValue]:
-        """What the code wrote, as sources whose ids say which call they are of: repeated, it makes no second ones."""
+        """What the code wrote, as sources whose ids say which call they are of: repeated, it makes no second ones. All of
+        it, or nothing where any of it holds a canary token."""
+        if await asyncio.to_thread(_holds_canary, written, context):
+            raise NativeToolError("code_files_not_kept", "The code ran, but its files must not be kept.")
         kept: list[JsonValue] = []
         for name, content in written.items():
             command = StoreSourceCommand(
@@ -278,6 +281,13 @@ class _Printed:
         if self._timeout is not None:
             with suppress(RuntimeError):  # the code has just ended
                 self._timeout.reschedule(self._loop.time())
+
+
+def _holds_canary(written: dict[str, bytes], context: NativeToolContext) -> bool:
+    holds = context.holds_canary
+    if holds is None:
+        return False
+    return any(holds(name) or holds(content.decode(errors="replace")) for name, content in written.items())
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -292,6 +292,23 @@ async def test_code_that_puts_a_token_together_or_reads_one_does_not_get_it_out(
     assert MARK in house.results()[0]
 
 
+@spellings
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('out.txt', 'w').write(say())",
+        "open(say(), 'w').write('x')",
+        "open('raw.bin', 'wb').write(b'\\xff\\x00' + say().encode())",
+    ],
+    ids=["text", "name", "bytes"],
+)
+async def test_a_token_that_code_writes_into_a_file_or_its_name_is_not_kept(code: str, spelling: str) -> None:
+    whole = f"def say():\n    return '{spelling[:6]}' + '{spelling[6:]}'\nopen('fine.txt', 'w').write('x')\n{code}\n'written'"
+    house, run_id = await a_run_with_files(ToolType.CODE_EXECUTION, {"code": whole}, "plans.txt", "Nothing.")
+    assert_halted(house, run_id, tool_call_id=first_call(house, run_id))
+    assert [stored.source.name for stored in house.state.sources.values()] == ["plans.txt"]
+
+
 async def a_resumed_run(*turns: ModelTurn, tool: str = "sent") -> tuple[RunHarness, RunId]:
     """A run that waited for an approval and was taken up by another worker after the service was gone."""
     house = an_asking_house(sends("hello"), *turns)
