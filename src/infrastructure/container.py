@@ -40,6 +40,7 @@ from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.get_organization import GetOrganization
 from application.identity.key_limits import KeyLimits
+from application.identity.key_standing import KeyStanding
 from application.identity.key_uses import KeyUses
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.list_organizations import ListOrganizations
@@ -831,7 +832,15 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         ids=ids,
     )
-    watch_run: providers.Provider[WatchRun] = providers.Singleton(WatchRun, runs=runs, wakeups=wakeups, clock=clock)
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(
+        TokenCache, providers.Callable(_token_capacity, settings)
+    )
+    key_standing: providers.Provider[KeyStanding] = providers.Singleton(
+        KeyStanding, identities=identities, cache=token_cache, clock=clock
+    )
+    watch_run: providers.Provider[WatchRun] = providers.Singleton(
+        WatchRun, runs=runs, keys=key_standing, wakeups=wakeups, clock=clock
+    )
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)
     list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=runs)
     get_run_messages: providers.Provider[GetRunMessages] = providers.Singleton(GetRunMessages, runs=runs)
@@ -998,9 +1007,6 @@ class Container(containers.DeclarativeContainer):
         ListOrganizations, organizations=organizations
     )
     key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=identities)
-    token_cache: providers.Provider[TokenCache] = providers.Singleton(
-        TokenCache, providers.Callable(_token_capacity, settings)
-    )
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
         Authenticate,
         identities=identities,

@@ -35,6 +35,7 @@ class TokenCache:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._keys: OrderedDict[str, KnownKey] = OrderedDict()
+        self._hashes: dict[ApiKeyId, str] = {}
         self.generation = 0
 
     def get(self, token_hash: str) -> KnownKey | None:
@@ -44,16 +45,24 @@ class TokenCache:
             self._keys.move_to_end(token_hash)
         return key
 
+    def of_key(self, key_id: ApiKeyId) -> KnownKey | None:
+        """The remembered key of that id."""
+        token_hash = self._hashes.get(key_id)
+        return None if token_hash is None else self._keys.get(token_hash)
+
     def put(self, token_hash: str, key: KnownKey, *, generation: int) -> None:
         """Remember, unless a key was revoked since `generation`."""
         if self._capacity == 0 or generation != self.generation:
             return
         self._keys[token_hash] = key
+        self._hashes[key.principal.key_id] = token_hash
         if len(self._keys) > self._capacity:
-            self._keys.popitem(last=False)
+            _, oldest = self._keys.popitem(last=False)
+            self._hashes.pop(oldest.principal.key_id, None)
 
     def forget(self, key_id: ApiKeyId) -> None:
         """The key was revoked: it is no longer known, nor is anything that is being looked up now."""
         self.generation += 1
-        for token_hash in [seen for seen, key in self._keys.items() if key.principal.key_id == key_id]:
-            del self._keys[token_hash]
+        token_hash = self._hashes.pop(key_id, None)
+        if token_hash is not None:
+            self._keys.pop(token_hash, None)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
+from application.identity.key_standing import KeyStanding
 from application.runs.ports import RunStore, Wakeups, events_topic, status_topic
 from application.system.ports import Clock
 from domain.errors import not_found
@@ -27,20 +28,22 @@ _LAST_EVENTS = frozenset(
 
 
 class WatchRun:
-    """Rules: needs the role viewer; a watcher that leaves harms nothing; events come in order, each once, from any point;
+    """Rules: needs the role viewer, and a key that still counts whenever something is told; a watcher that leaves harms nothing; events come in order, each once, from any point;
     watching ends when the run has ended or waits for somebody."""
 
-    def __init__(self, *, runs: RunStore, wakeups: Wakeups, clock: Clock) -> None:
+    def __init__(self, *, runs: RunStore, keys: KeyStanding, wakeups: Wakeups, clock: Clock) -> None:
         self._runs = runs
+        self._keys = keys
         self._wakeups = wakeups
         self._clock = clock
 
     async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> Run:
-        """The run once it has ended or waits, or as it is after `timeout_s`. Raises NOT_FOUND."""
+        """The run once it has ended or waits, or as it is after `timeout_s`. Raises NOT_FOUND, UNAUTHENTICATED."""
         deadline = None if timeout_s is None else self._clock.monotonic() + timeout_s
         async with self._wakeups.subscribe(status_topic(run_id)) as bell:
             while True:
                 run = await self._get(principal, run_id)
+                await self._keys.require(principal)
                 if _at_rest(run):
                     return run
                 left_s = REREAD_S if deadline is None else min(REREAD_S, deadline - self._clock.monotonic())
@@ -51,12 +54,14 @@ class WatchRun:
     async def follow(
         self, principal: Principal, run_id: RunId, *, after_seq: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
-        """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND."""
+        """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
         run = await self._get(principal, run_id)
         seq = after_seq
         async with self._wakeups.subscribe(events_topic(run_id)) as bell:
             while True:
                 events = await self._runs.events(principal.organization_id, run_id, after_seq=seq, limit=_PAGE)
+                if events:
+                    await self._keys.require(principal)
                 for event in events:
                     yield event
                     seq = event.seq
@@ -66,6 +71,7 @@ class WatchRun:
                     return
                 if not events:
                     run = await self._get(principal, run_id)
+                    await self._keys.require(principal)
                     if _at_rest(run) and run.last_seq <= seq:
                         return
                 elif _at_rest(run) and run.last_seq == seq:

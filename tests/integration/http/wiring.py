@@ -20,6 +20,7 @@ from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.get_organization import GetOrganization
 from application.identity.key_limits import KeyLimits
+from application.identity.key_standing import KeyStanding
 from application.identity.key_uses import KeyUses
 from application.identity.list_api_keys import ListApiKeys
 from application.identity.list_organizations import ListOrganizations
@@ -323,7 +324,12 @@ def use_cases(
             clock=clock,
             ids=ids,
         ),
-        watch_run=WatchRun(runs=runs, wakeups=stores.wakeups, clock=clock),
+        watch_run=WatchRun(
+            runs=runs,
+            keys=KeyStanding(identities=stores.identity, cache=tokens, clock=clock),
+            wakeups=stores.wakeups,
+            clock=clock,
+        ),
         get_run=GetRun(runs=runs),
         list_runs=ListRuns(runs=runs),
         get_run_messages=GetRunMessages(runs=runs),

@@ -15,6 +15,7 @@ from application.runs.ports import StartedRun
 from application.runs.queries import GetRun, GetRunMessages
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
+from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
 from interfaces.http.requests import client_left
@@ -85,12 +86,15 @@ class RunStreams:
         return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s)
 
     async def _frames(self, principal: Principal, run_id: RunId, after_seq: int) -> AsyncGenerator[bytes, None]:
-        """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing."""
+        """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing. So does a key
+        that was revoked or has expired meanwhile; with it the client is refused."""
         try:
             async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as events:
                 async for event in events:
                     yield event_frame(event)
             run = await self._get_run.execute(principal, run_id)
             yield end_frame(run.status)
+        except ServiceError as error:
+            logger.info("a stream of a run was ended", extra={"run_id": run_id, "code": error.code})
         except Exception:
             logger.exception("a stream of a run broke off", extra={"run_id": run_id})

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from application.approvals.check_decisions import CheckDecisions
+from application.identity.key_standing import KeyStanding
+from application.identity.token_cache import TokenCache
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
@@ -45,6 +47,7 @@ from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.logs import log_context
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.approvals import InMemoryApprovalStore
+from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
@@ -64,6 +67,7 @@ from tests.builders import (
     OTHER_WORKER,
     THREAD,
     WORKER,
+    a_key,
     a_server,
     a_thread,
     an_agent,
@@ -214,7 +218,11 @@ class RunHarness(RunRecords):
             clock=self.clock,
         )
         self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
-        self.watch = WatchRun(runs=self.runs, wakeups=self.wakeups, clock=self.clock)
+        self.state.keys[KEY] = a_key()
+        standing = KeyStanding(
+            identities=InMemoryIdentityStore(self.state), cache=TokenCache(capacity=0), clock=self.clock
+        )
+        self.watch = WatchRun(runs=self.runs, keys=standing, wakeups=self.wakeups, clock=self.clock)
         self.agent = agent or an_agent(
             tools=tuple(native_tools) + tuple(tool.type for tool in DISPLAYABLE_TOOLS),
             mcp_servers=tuple(servers or ()),

@@ -17,7 +17,7 @@ from tests.builders import OTHER_ORG, an_agent
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent
 
-VIEWER = Principal(organization_id=ADMIN.organization_id, key_id=ApiKeyId("key_viewer"), role=KeyRole.VIEWER)
+VIEWER = Principal(organization_id=ADMIN.organization_id, key_id=ADMIN.key_id, role=KeyRole.VIEWER)
 STRANGER = Principal(organization_id=OTHER_ORG, key_id=ApiKeyId("key_stranger"), role=KeyRole.ADMIN)
 
 
