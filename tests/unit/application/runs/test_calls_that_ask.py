@@ -10,7 +10,6 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import ElicitationPolicy
-from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.limits import LimitSettings
@@ -306,22 +305,6 @@ async def test_an_answer_that_does_not_fit_is_refused_and_changes_nothing(answer
     assert (refused.value.code, refused.value.kind) == ("elicitation_answer_invalid", ErrorKind.INVALID)
     assert {violation.path for violation in refused.value.violations} == {f"tool_results.0.{path}"}
     assert (house.run(run_id), house.ledger(run_id)[0]) == (before, entry)
-
-
-@pytest.mark.requirement("C4")
-async def test_an_answer_that_holds_a_canary_token_is_not_sent() -> None:
-    form: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}}
-    house = a_house(asking(Elicitation(request_id="name", message="Whose?", schema=form)))
-    house.change_agent(canary_tokens=(CanaryToken(id="one", secret="CANARY-0123456789"),))
-    run_id = await house.play()
-    hidden = b"CANARY-0123456789".hex()
-    with pytest.raises(ServiceError) as refused:
-        await house.resume(
-            run_id, {pending_id(house, run_id): {"action": "accept", "content": {"name": f"I, {hidden}"}}}
-        )
-    assert refused.value.code == "elicitation_answer_invalid"
-    assert hidden not in str(refused.value.violations)
-    assert house.run(run_id).status is RunStatus.REQUIRES_ACTION
 
 
 async def test_an_answer_is_no_failure_of_a_tool() -> None:

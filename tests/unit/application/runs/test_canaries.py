@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from application.mcp.ports import McpProgress, McpReply
+from application.mcp.ports import McpInputRequired, McpProgress, McpReply
 from application.models.ports import ModelRetrying, RequestedCall, TextDelta
 from application.threads.append_message import AppendMessage, AppendMessageCommand
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
@@ -15,12 +15,14 @@ from domain.errors import ServiceError
 from domain.identity.role import Role as KeyRole
 from domain.ids import RunId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.server import ElicitationPolicy
 from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.threads.message import Role, TextContent
 from domain.tools.capabilities import ToolType
+from domain.tools.elicitation import Elicitation
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
 from infrastructure.memory.threads import InMemoryThreadStore
@@ -267,6 +269,25 @@ async def test_a_clients_result_that_holds_a_token_is_stored_and_shown_without_i
     await house.worker.execute(run_id)
     assert house.run(run_id).status is RunStatus.COMPLETED
     assert house.results() == [f"They answered {MARK}."]
+    assert_nothing_leaked(house)
+
+
+@pytest.mark.requirement("C4")
+async def test_an_answer_to_a_server_that_holds_a_token_is_not_sent() -> None:
+    form: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}}
+    question = Elicitation(request_id="name", message="Whose?", schema=form)
+    asks_back = McpReply(is_error=False, content=(), input_required=McpInputRequired(questions=(question,)))
+    server = InMemoryMcpServer(tools={"look": InMemoryTool(answer=asks_back)})
+    house = house_with({"vault": server}, asks("mcp__vault__look"))
+    house.change_server("vault", elicitation=ElicitationPolicy.ASK)
+    run_id = await house.play()
+    [waiting] = house.run(run_id).pending
+    for spelling in ENCODED.values():
+        with pytest.raises(ServiceError) as refused:
+            await house.resume(run_id, {waiting.id: {"action": "accept", "content": {"name": f"I, {spelling}"}}})
+        assert refused.value.code == "elicitation_answer_invalid"
+        assert spelling not in str(refused.value.violations)
+    assert house.run(run_id).status is RunStatus.REQUIRES_ACTION
     assert_nothing_leaked(house)
 
 
