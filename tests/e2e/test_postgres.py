@@ -1,8 +1,11 @@
 """The service on a real PostgreSQL: alone, and as API and worker processes that share the work."""
 
 import json
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,15 @@ def looking(service: Service, gate: Path) -> Path:
 
 def status_of(service: Service, run_id: str) -> str:
     return str(service.call("GET", f"/runs/{run_id}")["status"])
+
+
+def is_completed(service: Service, run_id: str) -> bool:
+    """Asked for while the service may have lost its database."""
+    answer = service.client.get(f"/runs/{run_id}")
+    if not answer.is_success:
+        return False
+    assert answer.json()["error"] is None, answer.text
+    return bool(answer.json()["status"] == "completed")
 
 
 def calls_in(log: Path) -> int:
@@ -113,6 +125,49 @@ def test_a_worker_that_is_told_to_stop_hands_its_runs_to_the_others(processes: C
     assert status_of(api, run_id) in {"queued", "in_progress"}
     gate.touch()
     assert assert_looked(api, run_id)["run"]["attempt"] == 2
+
+
+@pytest.mark.requirement("E2", "E4")
+def test_a_worker_that_was_frozen_past_its_lease_changes_nothing_when_it_comes_back(processes: Cluster) -> None:
+    gate = processes.folder / "gate"
+    api = processes.serve("api", "--no-worker")
+    log = looking(api, gate)
+    frozen = processes.work("worker-1", DRAGOMAN_WORKER_CONCURRENCY="1")
+    run_id = api.start_run("looker")
+    until(lambda: calls_in(log) == 1, what="the held call")
+    frozen.process.send_signal(signal.SIGSTOP)
+    other = processes.work("worker-2")
+    until(lambda: calls_in(log) == 2, 40, what="the call of the second worker")
+    gate.touch()
+    ended = assert_looked(api, run_id)
+    assert ended["run"]["attempt"] == 2
+    events = api.events(run_id)
+    frozen.process.send_signal(signal.SIGCONT)
+    until(lambda: "lease lost" in frozen.log.read_text(encoding="utf-8"), what="the first worker's notice")
+    assert api.events(run_id) == events
+    assert api.call("GET", f"/runs/{run_id}") == ended["run"]
+    assert other.stop() == 0
+    assert api.run("looker")["run"]["status"] == "completed", "it works as before"
+
+
+@pytest.mark.requirement("E4", "E6")
+def test_runs_survive_that_all_connections_are_cut_again_and_again(
+    processes: Cluster, postgres_databases: PostgresDatabases
+) -> None:
+    api = processes.serve("api", "--no-worker")
+    api.watched_server("watched", trusted=True)
+    looks = [a_turn("Again.", (LOOK, {"text": str(number)})) for number in range(6)]
+    api.agent("busy", api.script("busy", *looks, a_turn("Done.")), mcp_servers=["watched"])
+    for number in range(2):
+        processes.work(f"worker-{number}")
+    runs = [api.start_run("busy") for _ in range(20)]
+    for _ in range(4):
+        postgres_databases.end_sessions()
+        time.sleep(0.7)
+    for run_id in runs:
+        until(partial(is_completed, api, run_id), 60, what=f"the end of {run_id}")
+        ended = api.wait(run_id)
+        assert_consistent(ended["messages"], api.events(run_id))
 
 
 @pytest.mark.requirement("E1", "E6")

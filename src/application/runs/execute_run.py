@@ -27,6 +27,7 @@ from application.runs.run_session import RunSession
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource, LogContext
 from application.tracing.ports import Tracer
+from domain.errors import ServiceError
 from domain.ids import RunId
 from domain.runs.run import RunError, RunStatus
 from domain.tools.result import ToolResult
@@ -48,6 +49,7 @@ class ExecuteRunCommand:
 class ExecuteRun:
     """Rules: claiming decides who executes; a stop from outside ends waits but no write; at every end each call has its
     result; a fault of ours fails the run with a reference and never takes the worker down; a lost lease writes nothing;
+    a run whose steps cannot be stored for now is left as it is, and goes on once its lease has lapsed;
     connections of the run are released, and the thread's next run is rung for, or this one if it was handed back."""
 
     def __init__(
@@ -151,7 +153,10 @@ class ExecuteRun:
         except ModelError as error:
             logger.warning("model failed", extra={**ids, "error_code": error.code})
             await self._fail(session, RunError(code=error.code, detail=error.detail))
-        except Exception:
+        except Exception as error:
+            if _storage_is_away(error):
+                logger.warning("storage lost, run left to whoever has one once its lease lapses", extra=ids)
+                return
             reference = self._ids.new("ref")
             logger.exception("run failed unexpectedly", extra={**ids, "reference": reference})
             detail = f"The run failed because of an internal error (reference {reference})."
@@ -224,6 +229,13 @@ class ExecuteRun:
                     stop.fire(StopReason.CANCELLED, actor=actor)
             except Exception:
                 logger.exception("cancel request could not be read", extra={"run_id": lease.run_id})
+
+
+def _storage_is_away(error: Exception) -> bool:
+    """Whether a step could not be stored; that the run has failed could not be stored either, and is not so."""
+    if isinstance(error, ExceptionGroup):
+        return any(map(_storage_is_away, error.exceptions))
+    return isinstance(error, ServiceError) and error.code == "storage_unavailable"
 
 
 def _log_ids(session: RunSession) -> dict[str, object]:

@@ -126,6 +126,8 @@ def _open(connection: Connection, begin: str, scope: Scope) -> None:
     except psycopg.Error as error:
         if raw.closed:
             connection.invalidate(error)
+            # Whatever else lies in the pool was most likely cut with it, and more attempts than there are would meet that.
+            connection.engine.dispose()
         # As SQLAlchemy raises it elsewhere.
         raise DBAPIError(None, None, error, connection_invalidated=raw.closed) from error
 

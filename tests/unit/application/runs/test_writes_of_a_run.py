@@ -7,6 +7,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.runs.ports import Lease, LeaseLost, RunJournal, Step, StepOutcome
+from domain.errors import ErrorKind, ServiceError
 from domain.runs.run import RunStatus
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
@@ -73,6 +74,29 @@ async def test_losing_the_lease_in_the_middle_of_several_calls_ends_them_all(moc
     await house.new_worker(journal=journal).execute(run_id)
     assert [sent.tool_name for sent in house.connections.cancelled] == ["held"]
     assert journal.commit.await_count == 2
+
+
+@pytest.mark.requirement("E2", "E4")
+@pytest.mark.parametrize("failing", [1, 2], ids=["the reply", "one of several results"])
+async def test_a_run_whose_database_is_away_is_left_as_it_is_and_goes_on_later(
+    mocker: MockerFixture, failing: int
+) -> None:
+    async def fail_from_then_on() -> None:
+        if journal.commit.await_count >= failing:
+            raise ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database is away.")
+
+    remote = InMemoryMcpServer(tools={"quick": text_reply("quick")})
+    house = RunHarness([asks("mcp__s__quick", "mcp__s__quick"), says("Done.")], servers={"s": remote})
+    journal = a_journal(mocker, house, before_commit=fail_from_then_on)
+    await house.warm_up()
+    run_id = await house.start()
+    await house.new_worker(journal=journal).execute(run_id)
+    assert house.run(run_id).status is RunStatus.IN_PROGRESS
+    assert house.run(run_id).error is None
+    assert await house.recover() == 1
+    await house.worker.execute(run_id)
+    assert house.run(run_id).status is RunStatus.COMPLETED
+    assert_consistent(house, run_id)
 
 
 async def test_a_step_that_cannot_be_stored_fails_the_run_and_leaves_it_consistent(mocker: MockerFixture) -> None:
