@@ -109,14 +109,11 @@ def _step(
 ) -> Step:
     return Step(
         run=session.run,
-        events=tuple(
-            tool_settled(call, settlement, server=_server(toolset, call)) for call, settlement, _ in blocked
-        ),
+        events=tuple(tool_settled(call, settlement, server=_server(toolset, call)) for call, settlement, _ in blocked),
         changed=changed,
         settled=tuple(settlement for _, settlement, _ in blocked),
         audit=tuple(
-            tool_call_audit(session.run, call, settlement, decision=decision)
-            for call, settlement, decision in blocked
+            tool_call_audit(session.run, call, settlement, decision=decision) for call, settlement, decision in blocked
         ),
     )
 

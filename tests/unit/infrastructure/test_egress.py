@@ -46,7 +46,6 @@ class FixedResolver(AbstractResolver):
         "http://[::ffff:10.0.0.1]/",
         "http://[64:ff9b::a00:1]/",
         "http://[2002:7f00:1::]/",
-        "http://[::127.0.0.1]/",
         "http://[::ffff:0:127.0.0.1]/",
         "http://[64:ff9b:1::a9fe:a9fe]/",
         "http://[fec0::1]/",

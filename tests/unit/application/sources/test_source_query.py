@@ -165,6 +165,6 @@ async def test_nothing_of_other_threads_and_organizations_is_found(library: Libr
     source = await library.add("a.txt", "walrus")
     library.state.threads[a_thread_id(2)] = StoredThread(thread=a_thread(a_thread_id(2)))
     for place in ({"thread_id": a_thread_id(2)}, {"organization": OTHER_ORG}):
-        assert (await library.ask(query="walrus", **place))["results"] == []  # type: ignore[arg-type]
+        assert (await library.ask(query="walrus", **place))["results"] == []
         with pytest.raises(NativeToolError):
-            await library.ask(query="walrus", source=source, **place)  # type: ignore[arg-type]
+            await library.ask(query="walrus", source=source, **place)
