@@ -28,6 +28,9 @@ RunHandler = Callable[[RunId], Awaitable[None]]
 CONNECTIONS = 4
 """How many connections the consumer holds at most, its listening one not counted."""
 _RETRY_S = 0.5
+_LOOK_EVERY_S = 0.25
+"""How often jobs are looked for although nobody rang. The library's worker (3.10) forgets a notification that comes while it asks
+for a job and gets none, which one in fifty does when runs follow closely on each other: with its 5 s they would wait that long."""
 _POOL_PATIENCE_S = 5.0
 _TIDY_EVERY_S = 60.0
 _STALLED_S = 30.0
@@ -167,6 +170,7 @@ class ProcrastinateRunQueue:
                     concurrency=concurrency,
                     delete_jobs="always",
                     install_signal_handlers=False,
+                    fetch_job_polling_interval=_LOOK_EVERY_S,
                     # Runs in hand are not the fetcher's: they outlive it, whether it is stopped or cut off.
                     shutdown_graceful_timeout=0,
                     stalled_worker_timeout=_STALLED_S,
