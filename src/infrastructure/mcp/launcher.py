@@ -184,8 +184,10 @@ def _become_server(command: list[str], limits: Limits, launcher: int) -> None:
             return
         signal.set_wakeup_fd(-1)
         # Python ignores SIGPIPE and SIGXFSZ, and ignored signals would stay ignored in the server.
-        for number in (*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+        # What whoever started Dragoman ignores (a shell does so for what it starts in the background) is no server's choice.
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            if signal.getsignal(number) != signal.SIG_DFL:
+                signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # The service keeps its own files to itself; what a server makes for people is not the service's.
         os.umask(0o022)
