@@ -24,7 +24,7 @@ PEERS_SETUP := $(PEERS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
 # The top-level code besides src and tests, as far as it is there.
 SCRIPTS := $(wildcard demo benchmarks chaos)
-PYTEST_ARGS ?= -n 2 --dist loadfile
+PYTEST_ARGS ?= -n 3 --dist loadfile
 
 # An environment that is whole is kept; one that is not (copied, moved, its Python gone or too old) is made anew.
 # pip's own script tells: it runs only where the environment was made, and says where that is.
