@@ -22,6 +22,9 @@ from interfaces.http.use_cases import UseCases
 
 logger = logging.getLogger(__name__)
 
+KEEP_CONNECTIONS_S = 75
+"""How long an unused connection is kept: longer than clients and load balancers keep theirs (60 s is usual), so that it is they who
+close it. One closed here may carry a request by then, which its sender cannot know the fate of."""
 CLOSE_CONNECTIONS_S = 2
 """How long open connections (streams, waits) are given when the service stops."""
 
@@ -111,6 +114,7 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
+                timeout_keep_alive=KEEP_CONNECTIONS_S,
             )
         )
 
