@@ -126,7 +126,7 @@ bench: setup ## measure the cost of a tool-call iteration and of runs over HTTP
 	@$(BIN)/python -m benchmarks
 
 .PHONY: chaos
-chaos: setup ## connect, call and kill MCP servers a thousand times, and count what is left
+chaos: setup ## what must hold whatever is killed, cut or stopped; CHAOS_ARGS names parts and their options
 	@$(BIN)/python -m chaos $(CHAOS_ARGS)
 
 .PHONY: requirements

@@ -1,39 +1,52 @@
-"""`make chaos`: a thousand cycles over each transport, the figures, and exit code 1 if anything is left behind."""
+"""`make chaos`: every part, or those named; its figures, and exit code 1 if anything did not hold.
+
+A part is a module with `options(parser)` and `run(arguments)`, which prints figures as they come and gives the complaints.
+"""
 
 import argparse
-import asyncio
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from chaos.cycles import Outcome, figures, over_http, over_stdio, python_version
-
-CYCLES = 1_000
-MAX_GROWTH_KIB = 8 * 1024
+from chaos import connections
 
 
-async def run(cycles: int) -> list[Outcome]:
-    """Both transports, one after the other."""
-    outcomes = []
-    for over in (over_stdio, over_http):
-        outcome = await over(cycles)
-        print(figures(outcome), flush=True)
-        outcomes.append(outcome)
-    return outcomes
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One kind of trouble. `run` gives what did not hold."""
+
+    about: str
+    options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], list[str]]
+
+
+PARTS: Mapping[str, Part] = {
+    "connections": Part(about="connect, call and kill MCP servers", options=connections.options, run=connections.run),
+}
 
 
 def main() -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
-    parser.add_argument("--cycles", type=int, default=CYCLES)
-    cycles = parser.parse_args().cycles
-    print(f"{cycles} connect, call and kill cycles over each transport ({python_version()}) …", flush=True)
+    parser = argparse.ArgumentParser(
+        prog="make chaos", description="What must hold whatever is killed, cut or stopped."
+    )
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help="; ".join(f"{name}: {part.about}" for name, part in PARTS.items()) + " (default: all)",
+    )
+    for part in PARTS.values():
+        part.options(parser)
+    arguments = parser.parse_args()
+    if unknown := sorted(set(arguments.parts) - set(PARTS)):
+        parser.error(f"no part is called {', '.join(unknown)}; there are {', '.join(PARTS)}")
     complaints = []
-    for outcome in asyncio.run(run(cycles)):
-        complaints += [f"{outcome.name}: {leak}" for leak in outcome.leaks]
-        growth = outcome.after.memory_kib - outcome.before.memory_kib
-        if growth > MAX_GROWTH_KIB:
-            complaints.append(f"{outcome.name}: memory grew by {growth} KiB")
+    for name in arguments.parts or PARTS:
+        print(f"{name}: {PARTS[name].about}", flush=True)
+        complaints += [f"{name}: {complaint}" for complaint in PARTS[name].run(arguments)]
     for complaint in complaints:
-        print(f"LEFT BEHIND: {complaint}", file=sys.stderr)
+        print(f"DID NOT HOLD: {complaint}", file=sys.stderr)
     return 1 if complaints else 0
 
 
