@@ -4,13 +4,8 @@ Providers are synchronous and build without I/O; what must be opened and closed 
 adapters are imported when they are first built.
 """
 
-import os
-import shutil
-import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
-from typing import Protocol, TypeVar
 
 from dependency_injector import containers, providers
 
@@ -62,7 +57,7 @@ from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
+from application.mcp.ports import McpCatalogStore, McpInstaller, McpServerStore
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
@@ -78,7 +73,7 @@ from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.ports import ModelProviderStore
 from application.model_providers.update_model_provider import UpdateModelProvider
-from application.models.ports import FallbackModels, PriceTable
+from application.models.ports import FallbackModels
 from application.policy.policy_checks import PolicyChecks
 from application.policy.review_tool_policies import ReviewToolPolicies
 from application.retention.apply_retention import ApplyRetention
@@ -93,7 +88,7 @@ from application.runs.cancel_runs import CancelRuns
 from application.runs.daily_budget import DailyBudgets
 from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun
-from application.runs.ports import RunJournal, RunLeases, RunQueue, RunStore, Wakeups
+from application.runs.ports import RunJournal, RunLeases, RunStore
 from application.runs.prepare_prompt import PreparePrompt
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
 from application.runs.record_reply import RecordReply
@@ -104,7 +99,7 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
-from application.secrets.ports import KeyRing, SecretStore
+from application.secrets.ports import SecretStore
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.sources.add_source import AddSource
@@ -132,45 +127,36 @@ from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
-from application.tracing.ports import Tracer
 from application.usage.get_usage import GetUsage
-from domain.ids import RunId, WorkerId
-from domain.mcp.server import McpServer
-from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
+from domain.ids import WorkerId
 from domain.tools.capabilities import ToolType
-from domain.tools.tool import Tool
+from infrastructure.assembly import mcp as mcp_assembly
+from infrastructure.assembly import models as models_assembly
+from infrastructure.assembly import native_tools as native_tools_assembly
+from infrastructure.assembly import storage as storage_assembly
+from infrastructure.assembly import tracing as tracing_assembly
+from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
+from infrastructure.assembly.tracing import ClosableTracer
 from infrastructure.egress import EgressPolicy
-from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.home import Home
-from infrastructure.jobs.embedded import InProcessRunQueue
-from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.llm.lazy_prices import LazyPriceTable
-from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
+from infrastructure.llm.lazy_providers import LazyProviders
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
-from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
 from infrastructure.logs import log_context
-from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.install.directories import InstallDirectories
-from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
-from infrastructure.mcp.install.node import NodeRuntime, packaged_node
-from infrastructure.mcp.install.npm import NpmPackages
-from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
-from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
-from infrastructure.mcp.process_limits import parse_process_limits
+from infrastructure.mcp.lazy_oauth import LazyOAuth
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
-from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.native_tools.internet_search import InternetSearchTool
-from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.source_query import SourceQueryTool
-from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
+from infrastructure.native_tools.website_content import WebsiteContentTool
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
 from infrastructure.persistence.audit_chain import SqlAuditChain
@@ -192,332 +178,28 @@ from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.organization_store import SqlOrganizationStore
-from infrastructure.persistence.postgres_url import library_url
 from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.retention_store import SqlRetentionStore
-from infrastructure.persistence.revision import is_current
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
-from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
 from infrastructure.persistence.source_store import SqlSourceStore
-from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
 from infrastructure.secrets import SecretBox
-from infrastructure.settings import Settings, base_process_environment, installer_environment
+from infrastructure.settings import Settings
 from infrastructure.system import RandomIds, SystemClock
-from infrastructure.tracing.null import NullTracer
-
-StoreT = TypeVar("StoreT")
-
-TOKEN_CACHE_CAPACITY = 1_000
-REFRESH_TIMEOUT_S = 30.0
-
-
-def _secret_box(settings: Settings) -> SecretBox:
-    return SecretBox(settings.secret_keys or load_or_create_secret_keys(settings.home))
-
-
-def _key_ring(settings: Settings, box: SecretBox) -> KeyRing:
-    return GivenKeyRing() if settings.secret_keys else HomeKeyRing(home=settings.home, box=box)
-
-
-def _model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
-    """The providers that the environment makes: `openai` and `anthropic`."""
-    given = (
-        (ProviderKind.OPENAI, settings.openai_base_url, settings.openai_api_key),
-        (ProviderKind.ANTHROPIC, settings.anthropic_base_url, settings.anthropic_api_key),
-    )
-    return tuple(
-        ProviderConfig(
-            name=kind.value,
-            kind=kind,
-            base_url=base_url or OFFICIAL_BASE_URLS[kind],
-            api_key=None if key is None else key.get_secret_value(),
-        )
-        for kind, base_url, key in given
-    )
-
-
-def _prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
-    def load() -> PriceTable:
-        from infrastructure.llm.pricing import GenaiPriceTable
-
-        return GenaiPriceTable(model_providers)
-
-    return LazyPriceTable(load)
-
-
-class ClosableTracer(Tracer, Protocol):
-    """A tracer with an end."""
-
-    async def close(self) -> None:
-        """Send what is buffered, in bounded time. Never raises."""
-        ...
-
-
-def _tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:
-    if settings.langfuse_public_key is None or settings.langfuse_secret_key is None:
-        return NullTracer()
-    from infrastructure.tracing.langfuse import LangfuseTracer
-
-    return LangfuseTracer(
-        public_key=settings.langfuse_public_key,
-        secret_key=settings.langfuse_secret_key.get_secret_value(),
-        base_url=settings.langfuse_url,
-        content=settings.trace_content == "on",
-        redactor=redactor,
-    )
-
-
-def _upgrade_schema(settings: Settings, home: Home) -> bool:
-    """Bring the schema up to date, and say whether it was not; Alembic is imported only when there is something to do."""
-    url = settings.postgres_url or f"sqlite:///{home.database_path}"
-    if is_current(url):
-        return False
-    from infrastructure.persistence.upgrade import upgrade
-
-    return upgrade(url)
-
-
-def _database(settings: Settings, home: Home) -> Database:
-    if settings.postgres_url is None:
-        return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
-    from infrastructure.persistence.postgres import PostgresDatabase
-
-    return PostgresDatabase(settings.postgres_url)
-
-
-class OpenWakeups(Wakeups, Protocol):
-    """Wake-ups with a beginning and an end."""
-
-    async def start(self) -> None:
-        """Begin to hear of other processes."""
-        ...
-
-    async def stop(self) -> None:
-        """Tell them what is left to tell, in bounded time."""
-        ...
-
-
-def _wakeups(settings: Settings, ids: IdSource) -> OpenWakeups:
-    if settings.postgres_url is None:
-        return InProcessWakeups()
-    from infrastructure.events.postgres_wakeups import PostgresWakeups
-
-    return PostgresWakeups(library_url(settings.postgres_url), process=ids.new("prc"))
-
-
-class ConsumedRunQueue(RunQueue, Protocol):
-    """A run queue with its other side."""
-
-    async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None:
-        """Handle runs until drained."""
-        ...
-
-    async def drain(self, timeout_s: float) -> bool:
-        """Take no run any more; whether those in hand are done."""
-        ...
-
-
-def _run_queue(settings: Settings, database: Database) -> ConsumedRunQueue:
-    if settings.postgres_url is None:
-        return InProcessRunQueue()
-    from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
-
-    return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)
-
-
-def _runs(settings: Settings, database: Database, wakeups: Wakeups) -> SqlRunStore:
-    if settings.postgres_url is None:
-        return SqlRunStore(database=database, wakeups=wakeups)
-    from infrastructure.jobs.procrastinate_queue import submit_runs
-
-    return SqlRunStore(database=database, wakeups=wakeups, submit=submit_runs)
-
-
-def _sweep_lock(settings: Settings) -> SweepLock:
-    if settings.postgres_url is None:
-        return InProcessSweepLock()
-    from infrastructure.persistence.postgres_sweep_lock import PostgresSweepLock
-
-    return PostgresSweepLock(library_url(settings.postgres_url))
-
-
-def _kept(settings: Settings, store: StoreT, keeping: Callable[[StoreT], StoreT]) -> StoreT:
-    """The store, kept in memory where no other process writes behind its back; ADR 0006."""
-    return keeping(store) if settings.postgres_url is None else store
-
-
-def _token_capacity(settings: Settings) -> int:
-    """A key that another process revokes is to be refused at once."""
-    return TOKEN_CACHE_CAPACITY if settings.postgres_url is None else 0
-
-
-def _lazy_providers(egress: EgressPolicy) -> LazyProviders:
-    def load() -> OpenProviders:
-        from infrastructure.http_client import HttpClients
-        from infrastructure.llm.provider_models import ProviderModels
-
-        clients = HttpClients()
-        return ProviderModels(http=clients.create(), guarded_http=clients.create(egress=egress), outbound=egress)
-
-    return LazyProviders(load)
-
-
-def _routed_models(providers: OrganizationProviders, lazy_providers: LazyProviders, home: Home) -> RoutedModels:
-    return RoutedModels(
-        providers=providers,
-        open_provider=lazy_providers.open,
-        scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
-    )
 
 
 def _egress_policy(settings: Settings) -> EgressPolicy:
     return EgressPolicy(settings.egress_allowed)
-
-
-def _oauth(
-    *,
-    clock: Clock,
-    servers: McpServerStore,
-    secrets: SecretStore,
-    store: SqlOAuthStore,
-    known_secrets: KnownSecrets,
-    egress: EgressPolicy,
-    address: ListeningAddress,
-) -> LazyOAuth:
-    def load() -> OpenOAuth:
-        from infrastructure.mcp.oauth.parts import OAuthParts
-        from infrastructure.mcp.remote import RemoteClient
-        from infrastructure.mcp.secret_values import SecretValues
-
-        return OAuthParts(
-            remote=RemoteClient(egress=egress),
-            store=store,
-            secrets=SecretValues(secrets=secrets, known=known_secrets),
-            find_server=servers.get,
-            address=address,
-            clock=clock,
-        )
-
-    return LazyOAuth(load)
-
-
-def _connections(
-    *,
-    settings: Settings,
-    clock: Clock,
-    ids: IdSource,
-    catalogs: McpCatalogStore,
-    secrets: SecretStore,
-    known_secrets: KnownSecrets,
-    egress: EgressPolicy,
-    oauth: LazyOAuth,
-    launches: InstalledLaunches,
-    node: NodeRuntime,
-) -> SupervisedConnections:
-    def load() -> ClosableConnections:
-        from infrastructure.mcp.connections import SdkMcpConnections
-        from infrastructure.mcp.remote import RemoteClient
-        from infrastructure.mcp.secret_values import SecretValues
-        from infrastructure.mcp.transports import ServerTransports
-
-        return SdkMcpConnections(
-            transports=ServerTransports(
-                remote=RemoteClient(egress=egress),
-                secrets=SecretValues(secrets=secrets, known=known_secrets),
-                credentials=oauth.loaded().credentials,
-                environment={**base_process_environment(), "PATH": node.search_path},
-                launch=launches.of,
-                limits=parse_process_limits(settings.mcp_process_limits),
-            ),
-            known_secrets=known_secrets,
-            clock=clock,
-            client_version=version("dragoman"),
-            on_tools_changed=supervised.tools_changed,
-            on_lost=supervised.lost,
-            max_processes=settings.mcp_max_processes,
-        )
-
-    async def relist(server: McpServer) -> None:
-        scope = ConnectionScope(organization_id=server.organization_id)
-        await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
-
-    owned = LazyMcpConnections(load)
-    limits = CallLimits(
-        calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
-    )
-    supervised = SupervisedConnections(
-        guarded(owned, clock=clock, limits=limits), owned=owned, relist=relist, clock=clock
-    )
-    server_catalogs = ServerCatalogs(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
-    return supervised
-
-
-def _node_runtime(home: Home) -> NodeRuntime:
-    return NodeRuntime(
-        search_path=base_process_environment().get("PATH", os.defpath),
-        packaged=packaged_node(),
-        own_commands=home.servers_path / ".node" / "bin",
-    )
-
-
-def _mcp_installer(
-    *,
-    home: Home,
-    directories: InstallDirectories,
-    node: NodeRuntime,
-    launches: InstalledLaunches,
-    clock: Clock,
-    ids: IdSource,
-) -> McpInstaller:
-    environment = installer_environment()
-    return LocalMcpInstaller(
-        directories=directories,
-        npm=NpmPackages(node=node),
-        python=PythonPackages(python=Path(sys.executable), uv=shutil.which("uv", path=environment.get("PATH"))),
-        launches=launches,
-        environment=environment,
-        home=home.path,
-        clock=clock,
-        ids=ids,
-    )
-
-
-def _native_tools(*native: NativeTool) -> Mapping[ToolType, NativeTool]:
-    return {each.tool.type: each for each in native}
-
-
-def _website_content(egress: EgressPolicy, extractor: ProcessTextExtractor) -> WebsiteContentTool:
-    def load() -> Fetcher:
-        from infrastructure.native_tools.page_fetcher import PageFetcher
-
-        return PageFetcher(egress=egress, user_agent=f"dragoman/{version('dragoman')}")
-
-    return WebsiteContentTool(open_fetcher=load, extractor=extractor)
-
-
-def _internet_search(settings: Settings) -> InternetSearchTool:
-    def load() -> SearchProvider:
-        from infrastructure.native_tools.search.providers import open_provider
-
-        return open_provider(settings)
-
-    return InternetSearchTool(open_provider=load)
-
-
-def _displayable_tools() -> Mapping[ToolType, Tool]:
-    return {tool.type: tool for tool in DISPLAYABLE_TOOLS}
 
 
 def _worker_id(ids: IdSource) -> WorkerId:
@@ -538,41 +220,43 @@ class Container(containers.DeclarativeContainer):
     )
     redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
     known_secrets: providers.Provider[KnownSecrets] = providers.Singleton(KnownSecrets, redactor)
-    secret_box: providers.Provider[SecretBox] = providers.Singleton(_secret_box, settings)
+    secret_box: providers.Provider[SecretBox] = providers.Singleton(storage_assembly.secret_box, settings)
     egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)
     public_address: providers.Provider[ListeningAddress] = providers.Singleton(
         ListeningAddress, settings.provided.public_url
     )
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
-    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(_wakeups, settings, ids)
-    tracer: providers.Provider[ClosableTracer] = providers.Singleton(_tracer, settings, redactor)
+    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(storage_assembly.wakeups, settings, ids)
+    tracer: providers.Provider[ClosableTracer] = providers.Singleton(tracing_assembly.tracer, settings, redactor)
 
     # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes. ADR 0002 and 0012.
-    database: providers.Provider[Database] = providers.Singleton(_database, settings, home)
-    upgrade_schema: providers.Provider[bool] = providers.Callable(_upgrade_schema, settings, home)
-    run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(_run_queue, settings, database)
+    database: providers.Provider[Database] = providers.Singleton(storage_assembly.database, settings, home)
+    upgrade_schema: providers.Provider[bool] = providers.Callable(storage_assembly.upgrade_schema, settings, home)
+    run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
+        storage_assembly.run_queue, settings, database
+    )
     readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     agents: providers.Provider[AgentStore] = providers.Singleton(
-        _kept,
+        storage_assembly.kept,
         settings,
         providers.Singleton(SqlAgentStore, database=database, box=secret_box),
         keeping=providers.Object(CachedAgentStore),
     )
     servers: providers.Provider[McpServerStore] = providers.Singleton(
-        _kept,
+        storage_assembly.kept,
         settings,
         providers.Singleton(SqlMcpServerStore, database=database, box=secret_box),
         keeping=providers.Object(CachedMcpServerStore),
     )
     secrets: providers.Provider[SecretStore] = providers.Singleton(
-        _kept,
+        storage_assembly.kept,
         settings,
         providers.Singleton(SqlSecretStore, database=database, box=secret_box),
         keeping=providers.Object(CachedSecretStore),
     )
     model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
-        _kept,
+        storage_assembly.kept,
         settings,
         providers.Singleton(SqlModelProviderStore, database=database, box=secret_box),
         keeping=providers.Object(CachedModelProviderStore),
@@ -581,13 +265,13 @@ class Container(containers.DeclarativeContainer):
         SqlOAuthStore, database=database, box=secret_box
     )
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
-        _kept,
+        storage_assembly.kept,
         settings,
         providers.Singleton(SqlMcpCatalogStore, database=database),
         keeping=providers.Object(CachedMcpCatalogStore),
     )
     organizations: providers.Provider[OrganizationStore] = providers.Singleton(
-        _kept,
+        storage_assembly.kept,
         settings,
         providers.Singleton(SqlOrganizationStore, database=database),
         keeping=providers.Object(CachedOrganizationStore),
@@ -601,16 +285,20 @@ class Container(containers.DeclarativeContainer):
     seal_keys: providers.Provider[SealKeys] = providers.Singleton(SqlSealKeys, database=database, box=secret_box)
     usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
-    runs: providers.Provider[RunStore] = providers.Singleton(_runs, settings, database, wakeups)
+    runs: providers.Provider[RunStore] = providers.Singleton(storage_assembly.run_store, settings, database, wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(
         SqlRunLeases, database=database, wakeups=wakeups, box=secret_box
     )
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
     # Models.
-    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(_lazy_providers, egress_policy)
-    model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(_model_providers, settings)
-    prices: providers.Provider[LazyPriceTable] = providers.Singleton(_prices, model_providers)
+    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(
+        models_assembly.lazy_providers, egress_policy
+    )
+    model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(
+        models_assembly.model_providers, settings
+    )
+    prices: providers.Provider[LazyPriceTable] = providers.Singleton(models_assembly.prices, model_providers)
     organization_providers: providers.Provider[OrganizationProviders] = providers.Singleton(
         OrganizationProviders,
         environment=model_providers,
@@ -619,7 +307,7 @@ class Container(containers.DeclarativeContainer):
         organizations=organizations,
     )
     routed_models: providers.Provider[RoutedModels] = providers.Singleton(
-        _routed_models, organization_providers, lazy_providers, home
+        models_assembly.routed_models, organization_providers, lazy_providers, home
     )
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 
@@ -630,12 +318,12 @@ class Container(containers.DeclarativeContainer):
     install_directories: providers.Provider[InstallDirectories] = providers.Singleton(
         InstallDirectories, home.provided.servers_path
     )
-    node_runtime: providers.Provider[NodeRuntime] = providers.Singleton(_node_runtime, home)
+    node_runtime: providers.Provider[NodeRuntime] = providers.Singleton(mcp_assembly.node_runtime, home)
     server_launches: providers.Provider[InstalledLaunches] = providers.Singleton(
         InstalledLaunches, directories=install_directories, node=node_runtime
     )
     oauth: providers.Provider[LazyOAuth] = providers.Singleton(
-        _oauth,
+        mcp_assembly.oauth,
         clock=clock,
         servers=servers,
         secrets=secrets,
@@ -645,7 +333,7 @@ class Container(containers.DeclarativeContainer):
         address=public_address,
     )
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
-        _connections,
+        mcp_assembly.connections,
         settings=settings,
         clock=clock,
         ids=ids,
@@ -674,11 +362,13 @@ class Container(containers.DeclarativeContainer):
         CodeExecutionTool, sources=sources, store_source=store_source, clock=clock
     )
     website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
-        _website_content, egress_policy, text_extractor
+        native_tools_assembly.website_content, egress_policy, text_extractor
     )
-    internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(_internet_search, settings)
+    internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(
+        native_tools_assembly.internet_search, settings
+    )
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(
-        _native_tools,
+        native_tools_assembly.native_tools,
         code_execution,
         website_content,
         internet_search,
@@ -687,7 +377,7 @@ class Container(containers.DeclarativeContainer):
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
         ToolCatalog,
         native_tools=native_tools,
-        displayable_tools=providers.Singleton(_displayable_tools),
+        displayable_tools=providers.Singleton(native_tools_assembly.displayable_tools),
         servers=servers,
         catalogs=warm_catalogs,
         connections=connections,
@@ -833,7 +523,7 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     token_cache: providers.Provider[TokenCache] = providers.Singleton(
-        TokenCache, providers.Callable(_token_capacity, settings)
+        TokenCache, providers.Callable(storage_assembly.token_capacity, settings)
     )
     key_standing: providers.Provider[KeyStanding] = providers.Singleton(
         KeyStanding, identities=identities, cache=token_cache, clock=clock
@@ -896,7 +586,7 @@ class Container(containers.DeclarativeContainer):
 
     # MCP servers.
     mcp_installer: providers.Provider[McpInstaller] = providers.Singleton(
-        _mcp_installer,
+        mcp_assembly.mcp_installer,
         home=home,
         directories=install_directories,
         node=node_runtime,
@@ -1042,7 +732,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=database)
-    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(_sweep_lock, settings)
+    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(storage_assembly.sweep_lock, settings)
     sweep_house: providers.Provider[SweepHouse] = providers.Singleton(
         SweepHouse,
         organizations=organizations,
@@ -1088,7 +778,7 @@ class Container(containers.DeclarativeContainer):
     rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
         RotateSecretKey,
         vault=providers.Singleton(SqlSecretVault, database=database, box=secret_box),
-        key_ring=providers.Singleton(_key_ring, settings, secret_box),
+        key_ring=providers.Singleton(storage_assembly.key_ring, settings, secret_box),
         audit_log=audit_log,
         clock=clock,
         ids=ids,

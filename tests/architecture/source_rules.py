@@ -17,6 +17,7 @@ DOORS = ("infrastructure.container", "infrastructure.lifecycle", "infrastructure
 """What `interfaces` may import of `infrastructure`."""
 
 CONTAINER = Path("src/infrastructure/container.py")
+ASSEMBLY = Path("src/infrastructure/assembly")
 SETTINGS = Path("src/infrastructure/settings.py")
 CLI = Path("src/interfaces/cli")
 
@@ -181,7 +182,7 @@ def nothing_hides_behind_type_checking(source: Source) -> Iterator[Violation]:
 
 def imports_stand_at_the_top(source: Source) -> Iterator[Violation]:
     """Except the CLI's command loaders and the container's providers of heavy adapters."""
-    if source.path == CONTAINER or source.path.is_relative_to(CLI):
+    if source.path == CONTAINER or source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
         return
     lines = {
         found.line

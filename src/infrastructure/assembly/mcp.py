@@ -1,0 +1,140 @@
+"""Builds the connections to MCP servers, and what installs and authorizes them."""
+
+import os
+import shutil
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
+from application.mcp.server_catalogs import ServerCatalogs
+from application.secrets.ports import SecretStore
+from application.system.ports import Clock, IdSource
+from domain.mcp.server import McpServer
+from infrastructure.egress import EgressPolicy
+from infrastructure.home import Home
+from infrastructure.mcp.guarded_connections import CallLimits, guarded
+from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.install.installer import LocalMcpInstaller
+from infrastructure.mcp.install.launches import InstalledLaunches
+from infrastructure.mcp.install.node import NodeRuntime, packaged_node
+from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.mcp.known_secrets import KnownSecrets
+from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
+from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
+from infrastructure.mcp.process_limits import parse_process_limits
+from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.persistence.oauth_store import SqlOAuthStore
+from infrastructure.public_address import ListeningAddress
+from infrastructure.settings import Settings, base_process_environment, installer_environment
+
+REFRESH_TIMEOUT_S = 30.0
+
+
+def oauth(
+    *,
+    clock: Clock,
+    servers: McpServerStore,
+    secrets: SecretStore,
+    store: SqlOAuthStore,
+    known_secrets: KnownSecrets,
+    egress: EgressPolicy,
+    address: ListeningAddress,
+) -> LazyOAuth:
+    def load() -> OpenOAuth:
+        from infrastructure.mcp.oauth.parts import OAuthParts
+        from infrastructure.mcp.remote import RemoteClient
+        from infrastructure.mcp.secret_values import SecretValues
+
+        return OAuthParts(
+            remote=RemoteClient(egress=egress),
+            store=store,
+            secrets=SecretValues(secrets=secrets, known=known_secrets),
+            find_server=servers.get,
+            address=address,
+            clock=clock,
+        )
+
+    return LazyOAuth(load)
+
+
+def connections(
+    *,
+    settings: Settings,
+    clock: Clock,
+    ids: IdSource,
+    catalogs: McpCatalogStore,
+    secrets: SecretStore,
+    known_secrets: KnownSecrets,
+    egress: EgressPolicy,
+    oauth: LazyOAuth,
+    launches: InstalledLaunches,
+    node: NodeRuntime,
+) -> SupervisedConnections:
+    def load() -> ClosableConnections:
+        from infrastructure.mcp.connections import SdkMcpConnections
+        from infrastructure.mcp.remote import RemoteClient
+        from infrastructure.mcp.secret_values import SecretValues
+        from infrastructure.mcp.transports import ServerTransports
+
+        return SdkMcpConnections(
+            transports=ServerTransports(
+                remote=RemoteClient(egress=egress),
+                secrets=SecretValues(secrets=secrets, known=known_secrets),
+                credentials=oauth.loaded().credentials,
+                environment={**base_process_environment(), "PATH": node.search_path},
+                launch=launches.of,
+                limits=parse_process_limits(settings.mcp_process_limits),
+            ),
+            known_secrets=known_secrets,
+            clock=clock,
+            client_version=version("dragoman"),
+            on_tools_changed=supervised.tools_changed,
+            on_lost=supervised.lost,
+            max_processes=settings.mcp_max_processes,
+        )
+
+    async def relist(server: McpServer) -> None:
+        scope = ConnectionScope(organization_id=server.organization_id)
+        await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
+
+    owned = LazyMcpConnections(load)
+    limits = CallLimits(
+        calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
+    )
+    supervised = SupervisedConnections(
+        guarded(owned, clock=clock, limits=limits), owned=owned, relist=relist, clock=clock
+    )
+    server_catalogs = ServerCatalogs(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
+    return supervised
+
+
+def node_runtime(home: Home) -> NodeRuntime:
+    return NodeRuntime(
+        search_path=base_process_environment().get("PATH", os.defpath),
+        packaged=packaged_node(),
+        own_commands=home.servers_path / ".node" / "bin",
+    )
+
+
+def mcp_installer(
+    *,
+    home: Home,
+    directories: InstallDirectories,
+    node: NodeRuntime,
+    launches: InstalledLaunches,
+    clock: Clock,
+    ids: IdSource,
+) -> McpInstaller:
+    environment = installer_environment()
+    return LocalMcpInstaller(
+        directories=directories,
+        npm=NpmPackages(node=node),
+        python=PythonPackages(python=Path(sys.executable), uv=shutil.which("uv", path=environment.get("PATH"))),
+        launches=launches,
+        environment=environment,
+        home=home.path,
+        clock=clock,
+        ids=ids,
+    )

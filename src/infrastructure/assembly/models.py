@@ -1,0 +1,58 @@
+"""Builds the way to language models; adapters that are heavy to import are imported when they are first used."""
+
+from application.models.ports import PriceTable
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
+from infrastructure.egress import EgressPolicy
+from infrastructure.home import Home
+from infrastructure.llm.lazy_prices import LazyPriceTable
+from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
+from infrastructure.llm.organization_providers import OrganizationProviders
+from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.routing import RoutedModels
+from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
+from infrastructure.settings import Settings
+
+
+def model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
+    """The providers that the environment makes: `openai` and `anthropic`."""
+    given = (
+        (ProviderKind.OPENAI, settings.openai_base_url, settings.openai_api_key),
+        (ProviderKind.ANTHROPIC, settings.anthropic_base_url, settings.anthropic_api_key),
+    )
+    return tuple(
+        ProviderConfig(
+            name=kind.value,
+            kind=kind,
+            base_url=base_url or OFFICIAL_BASE_URLS[kind],
+            api_key=None if key is None else key.get_secret_value(),
+        )
+        for kind, base_url, key in given
+    )
+
+
+def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
+    def load() -> PriceTable:
+        from infrastructure.llm.pricing import GenaiPriceTable
+
+        return GenaiPriceTable(model_providers)
+
+    return LazyPriceTable(load)
+
+
+def lazy_providers(egress: EgressPolicy) -> LazyProviders:
+    def load() -> OpenProviders:
+        from infrastructure.http_client import HttpClients
+        from infrastructure.llm.provider_models import ProviderModels
+
+        clients = HttpClients()
+        return ProviderModels(http=clients.create(), guarded_http=clients.create(egress=egress), outbound=egress)
+
+    return LazyProviders(load)
+
+
+def routed_models(providers: OrganizationProviders, lazy_providers: LazyProviders, home: Home) -> RoutedModels:
+    return RoutedModels(
+        providers=providers,
+        open_provider=lazy_providers.open,
+        scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
+    )

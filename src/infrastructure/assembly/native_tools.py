@@ -1,0 +1,41 @@
+"""Builds the native tools."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+
+from application.tools.ports import NativeTool
+from domain.tools.capabilities import ToolType
+from domain.tools.tool import Tool
+from infrastructure.egress import EgressPolicy
+from infrastructure.extraction.process_extractor import ProcessTextExtractor
+from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.native_tools.internet_search import InternetSearchTool
+from infrastructure.native_tools.search.provider import SearchProvider
+from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
+from infrastructure.settings import Settings
+
+
+def native_tools(*native: NativeTool) -> Mapping[ToolType, NativeTool]:
+    return {each.tool.type: each for each in native}
+
+
+def website_content(egress: EgressPolicy, extractor: ProcessTextExtractor) -> WebsiteContentTool:
+    def load() -> Fetcher:
+        from infrastructure.native_tools.page_fetcher import PageFetcher
+
+        return PageFetcher(egress=egress, user_agent=f"dragoman/{version('dragoman')}")
+
+    return WebsiteContentTool(open_fetcher=load, extractor=extractor)
+
+
+def internet_search(settings: Settings) -> InternetSearchTool:
+    def load() -> SearchProvider:
+        from infrastructure.native_tools.search.providers import open_provider
+
+        return open_provider(settings)
+
+    return InternetSearchTool(open_provider=load)
+
+
+def displayable_tools() -> Mapping[ToolType, Tool]:
+    return {tool.type: tool for tool in DISPLAYABLE_TOOLS}
