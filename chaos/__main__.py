@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import connections
+from chaos import boundaries, connections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,9 @@ class Part:
 
 PARTS: Mapping[str, Part] = {
     "connections": Part(about="connect, call and kill MCP servers", options=connections.options, run=connections.run),
+    "boundaries": Part(
+        about="kill -9 at every boundary of a run's steps", options=boundaries.options, run=boundaries.run
+    ),
 }
 
 

@@ -2,8 +2,8 @@
 
     watched_server.py LOG
 
-Tools: `look` reads only, `note` changes something; `held_look` and `held_note` likewise, answering once the file named by
-their argument `gate` exists; `refuse` fails.
+Tools: `look` reads only, `note` changes something, `put` does so and may be repeated; `held_look` and `held_note` are as
+the first two, and answer once the file named by their argument `gate` exists; `refuse` fails.
 """
 
 import json
@@ -16,7 +16,15 @@ from typing import Any
 
 READ_ONLY = {"readOnlyHint": True}
 UNSAFE = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}
-TOOLS = {"look": READ_ONLY, "note": UNSAFE, "held_look": READ_ONLY, "held_note": UNSAFE, "refuse": READ_ONLY}
+IDEMPOTENT = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True}
+TOOLS = {
+    "look": READ_ONLY,
+    "note": UNSAFE,
+    "put": IDEMPOTENT,
+    "held_look": READ_ONLY,
+    "held_note": UNSAFE,
+    "refuse": READ_ONLY,
+}
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}, "gate": {"type": "string"}}}
 
 

@@ -1,0 +1,310 @@
+"""`kill -9` at every boundary of a run's steps, on both databases, and what became of the run."""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+from sqlalchemy import create_engine, select, text
+
+from chaos.deadly import lines_of
+from chaos.scenario import Place, answer, drive, service, set_up, worker
+from chaos.verdict import Ending, Remains, complaints
+from domain.runs.ledger import ToolCallState
+from infrastructure.persistence.postgres_url import library_url
+from infrastructure.persistence.roles import SYSTEM_ROLE
+from infrastructure.persistence.tables import idempotency_key, run_event, tool_call
+from tests.databases import PostgresDatabases, postgres_server
+from tests.e2e.processes import carrying
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE_S = 60.0
+LINGER_S = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycle:
+    """One run that was to be killed at `fatal`. It was not if it never got there."""
+
+    fatal: str | None
+    reached: bool
+    passed: Sequence[str]
+    complaints: Sequence[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Doomed:
+    """Starts the processes that are killed."""
+
+    process: asyncio.subprocess.Process
+
+    @staticmethod
+    @asynccontextmanager
+    async def ready(log: Path) -> AsyncIterator["Doomed"]:
+        """What they say goes to `log`."""
+        with log.open("ab") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "chaos.doomed", cwd=ROOT, stdin=-1, stdout=-1, stderr=stderr
+            )
+        try:
+            yield Doomed(process=process)
+        finally:
+            process.kill()
+            await process.wait()
+
+    async def begin(self, **order: str | None) -> int:
+        """Start one; its id."""
+        assert self.process.stdin is not None
+        given = {name: value for name, value in order.items() if value is not None}
+        self.process.stdin.write(json.dumps(given).encode() + b"\n")
+        return await self._answer()
+
+    async def ended(self) -> int:
+        """Its exit status, once it has ended."""
+        return await self._answer()
+
+    async def _answer(self) -> int:
+        assert self.process.stdout is not None
+        return int(await asyncio.wait_for(self.process.stdout.readline(), PATIENCE_S))
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """Where cycles are played, one at a time. `runs` counts those that were completed on the database."""
+
+    place: Place
+    doomed: Doomed
+    runs: int = 0
+    _keys: int = field(default=0)
+
+    def new_key(self) -> str:
+        """The idempotency key of a cycle's run."""
+        self._keys += 1
+        self.place.trace.unlink(missing_ok=True)
+        self.place.log.unlink(missing_ok=True)
+        return f"cycle-{self._keys}"
+
+    async def begin(self, role: str, fatal: str | None, key: str) -> int:
+        """Start the process that is to be killed."""
+        place = self.place
+        return await self.doomed.begin(
+            role=role, folder=str(place.folder), database_url=place.database_url, fatal=fatal, key=key
+        )
+
+    async def remains(self, key: str) -> Remains:
+        """Once the killed process and all it started are gone."""
+        deadline = time.monotonic() + PATIENCE_S
+        while carrying(str(self.place.log)):
+            assert time.monotonic() < deadline, "processes are left"
+            await asyncio.sleep(0.01)
+        return await asyncio.to_thread(_remains, self.place, key)
+
+    async def judged(self, client: httpx.AsyncClient, run_id: str, fatal: str | None, remains: Remains | None) -> Cycle:
+        """The cycle, now that its run has ended."""
+        self.runs += 1
+        ended = await answer(client, "GET", f"/runs/{run_id}/wait")
+        usage = await answer(client, "GET", "/usage?limit=100")
+        ending = Ending(
+            run=ended["run"],
+            messages=ended["messages"],
+            events=(await answer(client, "GET", f"/runs/{run_id}/events?limit=200"))["data"],
+            audit=(await answer(client, "GET", f"/audit-events?run_id={run_id}&limit=100"))["data"],
+            chain=await answer(client, "GET", "/audit-events/verify"),
+            model_calls=sum(entry["model_calls"] for entry in usage["data"]),
+            runs=self.runs,
+            log=lines_of(self.place.log),
+        )
+        nothing = Remains(events=(), settled=frozenset(), log=ending.log)
+        passed = lines_of(self.place.trace)
+        return Cycle(
+            fatal=fatal,
+            reached=fatal is not None and fatal in passed,
+            passed=passed,
+            complaints=complaints(remains or nothing, ending),
+        )
+
+
+def _remains(place: Place, key: str) -> Remains:
+    """The run of this idempotency key as it is stored; nothing if none is."""
+    if place.database_url is None:
+        engine = create_engine(f"sqlite:///{place.home / 'dragoman.db'}")
+    else:
+        engine = create_engine(library_url(place.database_url))
+    with engine.begin() as connection:
+        if place.database_url is not None:
+            connection.execute(text(f"SET ROLE {SYSTEM_ROLE}"))
+        run_id = connection.execute(select(idempotency_key.c.run_id).where(idempotency_key.c.key == key)).scalar()
+        events = select(run_event.c.seq, run_event.c.type).where(run_event.c.run_id == run_id)
+        settled = select(tool_call.c.id).where(
+            tool_call.c.run_id == run_id, tool_call.c.state == ToolCallState.SETTLED.value
+        )
+        found = Remains(
+            events=[(row.seq, row.type) for row in connection.execute(events.order_by(run_event.c.seq))],
+            settled=frozenset(connection.execute(settled).scalars()),
+            log=lines_of(place.log),
+        )
+    engine.dispose()
+    return found
+
+
+@asynccontextmanager
+async def on_sqlite(folder: Path) -> AsyncIterator["SqliteStage"]:
+    """A stage on which the service is killed, with all that it does. Each cycle begins with a new HOME."""
+    place, template = Place(folder=folder), folder / "template"
+    async with service(place, worker=False) as client:
+        await set_up(client, place)
+    place.home.rename(template)
+    async with Doomed.ready(folder / "doomed.log") as doomed:
+        yield SqliteStage(place=place, doomed=doomed, template=template)
+
+
+@dataclass(slots=True, kw_only=True)
+class SqliteStage(Stage):
+    """Cycles of `dragoman serve` on SQLite."""
+
+    template: Path
+
+    async def play(self, fatal: str | None) -> Cycle:
+        """One cycle."""
+        key, self.runs = self.new_key(), 0
+        shutil.rmtree(self.place.home, ignore_errors=True)
+        shutil.copytree(self.template, self.place.home)
+        await self.begin("service", fatal, key)
+        await self.doomed.ended()
+        remains = await self.remains(key)
+        async with service(self.place) as client:
+            return await self.judged(client, await drive(client, key), fatal, remains)
+
+
+@asynccontextmanager
+async def on_postgres(folder: Path, url: str) -> AsyncIterator["PostgresStage"]:
+    """A stage on which a worker is killed, beside a service that only answers requests."""
+    place = Place(folder=folder, database_url=url)
+    async with (
+        service(place, worker=False) as client,
+        Doomed.ready(folder / "doomed.log") as doomed,
+    ):
+        await set_up(client, place)
+        yield PostgresStage(place=place, doomed=doomed, client=client)
+
+
+@dataclass(slots=True, kw_only=True)
+class PostgresStage(Stage):
+    """Cycles of `dragoman worker` on PostgreSQL."""
+
+    client: httpx.AsyncClient
+
+    async def play(self, fatal: str | None) -> Cycle:
+        """One cycle. The service sees nothing of it but that its run takes longer."""
+        key = self.new_key()
+        worker_id = await self.begin("worker", fatal, key)
+        driving = asyncio.create_task(drive(self.client, key))
+        ended = asyncio.create_task(self.doomed.ended())
+        await asyncio.wait((driving, ended), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            await asyncio.wait((ended,), timeout=LINGER_S)
+        with suppress(ProcessLookupError):
+            os.kill(worker_id, signal.SIGKILL)
+        await ended
+        remains = await self.remains(key)
+        async with AsyncExitStack() as stack:
+            if not driving.done():
+                await stack.enter_async_context(worker(self.place, successor=True))
+            run_id = await asyncio.wait_for(driving, PATIENCE_S)
+        return await self.judged(self.client, run_id, fatal, remains)
+
+
+@asynccontextmanager
+async def beside_a_worker(folder: Path, url: str) -> AsyncIterator["ServiceStage"]:
+    """A stage on which a service that only answers requests is killed, beside a worker that goes on."""
+    place = Place(folder=folder, database_url=url)
+    async with service(place, worker=False) as client:
+        await set_up(client, place)
+    async with worker(place), Doomed.ready(folder / "doomed.log") as doomed:
+        yield ServiceStage(place=place, doomed=doomed)
+
+
+@dataclass(slots=True, kw_only=True)
+class ServiceStage(Stage):
+    """Cycles of `dragoman serve --no-worker` on PostgreSQL."""
+
+    async def play(self, fatal: str | None) -> Cycle:
+        """One cycle. Clients ask the next service, with the same idempotency key."""
+        key = self.new_key()
+        await self.begin("api", fatal, key)
+        await self.doomed.ended()
+        remains = await self.remains(key)
+        async with service(self.place, worker=False) as client:
+            return await self.judged(client, await drive(client, key), fatal, remains)
+
+
+AnyStage = SqliteStage | PostgresStage | ServiceStage
+
+
+async def boundaries_of(stage: AnyStage) -> tuple[str, ...]:
+    """All that a run passes that nobody kills, in order. Raises AssertionError if even that one is not as it must be."""
+    cycle = await stage.play(None)
+    assert not cycle.complaints, cycle.complaints
+    return tuple(cycle.passed)
+
+
+def spread(boundaries: Sequence[str], count: int) -> list[str]:
+    """`count` of them, from first to last, as far from each other as they can be."""
+    last = len(boundaries) - 1
+    return [boundaries[round(place * last / (count - 1))] for place in range(min(count, len(boundaries)))]
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """What this part can be told."""
+    parser.add_argument("--boundaries", type=int, help="how many on each database (default: all)")
+
+
+def run(arguments: argparse.Namespace) -> list[str]:
+    """Every boundary on both databases; what did not hold."""
+    with tempfile.TemporaryDirectory(prefix="dragoman-chaos-") as folder:
+        return asyncio.run(_run(Path(folder), arguments.boundaries))
+
+
+async def _run(folder: Path, count: int | None) -> list[str]:
+    async with on_sqlite(_made(folder / "sqlite")) as sqlite:
+        found = await _all("SQLite, serve", sqlite, count)
+    with postgres_server() as server, PostgresDatabases(server).prepared() as databases:
+        with databases.fresh() as url:
+            async with on_postgres(_made(folder / "workers"), url) as workers:
+                found += await _all("PostgreSQL, worker", workers, count)
+        with databases.fresh() as url:
+            async with beside_a_worker(_made(folder / "services"), url) as services:
+                found += await _all("PostgreSQL, serve --no-worker", services, count)
+    return found
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+async def _all(name: str, stage: AnyStage, count: int | None) -> list[str]:
+    began = time.monotonic()
+    boundaries = await boundaries_of(stage)
+    found: list[str] = []
+    killed = 0
+    for fatal in boundaries if count is None else spread(boundaries, count):
+        cycle = await stage.play(fatal)
+        killed += cycle.reached
+        found += [f"{name}, killed at {fatal}: {complaint}" for complaint in cycle.complaints]
+    print(
+        f"{name:<30} {len(boundaries)} boundaries, killed at {killed} of them   {len(found)} complaints"
+        f"   {time.monotonic() - began:.0f} s",
+        flush=True,
+    )
+    return found
