@@ -145,7 +145,7 @@ async def test_runs_are_handled_side_by_side_within_the_bound(queue: ConsumedQue
 async def test_submitting_never_waits_for_a_handler(queue: ConsumedQueue) -> None:
     handler = Handler(held=True)
     consuming = consume(queue, handler, concurrency=1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         for number in range(1_000):
             await queue.submit(a_run_id(number))
     handler.go_on.set()
@@ -356,6 +356,80 @@ async def test_what_a_vanished_consumer_had_fetched_is_forgotten(postgres: tuple
     await consuming
     assert handler.finished == [a_run_id(1)]
     assert waiting_jobs(url) == []
+
+
+@pytest.mark.requirement("E6")
+async def test_every_run_is_rung_for_although_nobody_looks_for_runs_by_himself(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database, look_every_s=3600)
+    handler = Handler()
+    consuming = consume(queue, handler, concurrency=2)
+    await queue.submit(a_run_id(0))
+    await handler.until_begun(1)
+    # Each follows on the heels of the one before, while the consumer asks for more and gets none.
+    for number in range(1, 200):
+        await queue.submit(a_run_id(number))
+        await handler.until_begun(number + 1)
+    assert await queue.drain(60)
+    await consuming
+    assert handler.finished == [a_run_id(number) for number in range(200)]
+
+
+@pytest.mark.requirement("E6")
+async def test_what_is_submitted_while_the_listening_connection_is_away_is_fetched(
+    postgres: tuple[str, Database],
+) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database, look_every_s=3600)
+    handler = Handler()
+    consuming = consume(queue, handler)
+    for number in range(5):
+        await queue.submit(a_run_id(number))
+        await handler.until_begun(number + 1)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+            )
+    assert sorted(handler.begun) == [a_run_id(number) for number in range(5)]
+    await stop(consuming)
+
+
+@pytest.mark.requirement("E4")
+async def test_a_consumer_that_the_others_took_for_gone_registers_anew(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database)
+    handler = Handler()
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_finished(1)
+    with psycopg.connect(url) as connection:
+        connection.execute(f"SET ROLE {SYSTEM_ROLE}")
+        connection.execute(f"DELETE FROM {SCHEMA}.procrastinate_workers")
+    await queue.submit(a_run_id(2))
+    await handler.until_finished(2)
+    assert await queue.drain(60)
+    await consuming
+    assert waiting_jobs(url) == []
+
+
+@pytest.mark.requirement("E7")
+async def test_a_run_in_hand_that_is_rung_for_while_draining_is_left_to_somebody_else(
+    postgres: tuple[str, Database],
+) -> None:
+    url, database = postgres
+    queue = ProcrastinateRunQueue(url, database=database)
+    handler = Handler(held=True)
+    consuming = consume(queue, handler)
+    await queue.submit(a_run_id(1))
+    await handler.until_begun(1)
+    await queue.submit(a_run_id(1))
+    assert not await queue.drain(0)
+    handler.go_on.set()
+    assert await queue.drain(60)
+    await consuming
+    assert handler.finished == [a_run_id(1)]
+    assert waiting_jobs(url) == [a_run_id(1)], "and the job of the handled one is gone"
 
 
 def test_the_queue_s_schema_is_the_installed_library_s() -> None:

@@ -6,40 +6,28 @@ Only the doorbell, as the embedded one is: claiming the run decides, and the swe
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
-import psycopg
-from procrastinate import App, PsycopgConnector
-from procrastinate.exceptions import ProcrastinateException
-from procrastinate.jobs import Status
-from psycopg import sql
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy import Connection, text
 
 from domain.errors import ServiceError
 from domain.ids import RunId
-from infrastructure.jobs.queue_schema import QUEUE, SCHEMA, TASK
+from infrastructure.jobs.queue_schema import SCHEMA
+from infrastructure.jobs.queue_session import LOST, Job, QueueSession, queue_session
 from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.roles import SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)
 
 RunHandler = Callable[[RunId], Awaitable[None]]
 
-CONNECTIONS = 4
-"""How many connections the consumer holds at most, its listening one not counted."""
+LOOK_EVERY_S = 5.0
+"""How often jobs are looked for although nobody rang: the net under the notifications."""
 _RETRY_S = 0.5
-_LOOK_EVERY_S = 0.25
-"""How often jobs are looked for although nobody rang. The library's worker (3.10) forgets a notification that comes while it asks
-for a job and gets none, which one in fifty does when runs follow closely on each other: with its 5 s they would wait that long."""
-_POOL_PATIENCE_S = 5.0
-_TIDY_EVERY_S = 60.0
-_STALLED_S = 30.0
-"""After how long without a heartbeat a consumer counts as gone, and what it had fetched is forgotten."""
+_LEAVE_S = 2.0
+"""How long a consumer that stops may take to say goodbye. What it leaves behind is tidied up by others."""
 
 _submit = text(f"SELECT {SCHEMA}.submit_runs(CAST(:run_ids AS text[]))")
-_SETTING_OUT = sql.SQL("SELECT set_config('search_path', {schema}, false), set_config('role', {role}, false)").format(
-    schema=SCHEMA, role=SYSTEM_ROLE
-)
 
 
 def submit_runs(connection: Connection, run_ids: Sequence[RunId]) -> None:
@@ -47,20 +35,35 @@ def submit_runs(connection: Connection, run_ids: Sequence[RunId]) -> None:
     connection.execute(_submit, {"run_ids": list(run_ids)})
 
 
+@dataclass(slots=True)
+class _InHand:
+    """A run that is being handled, and the jobs that asked for it."""
+
+    jobs: list[int] = field(default_factory=list)
+    again: bool = False
+
+
 class ProcrastinateRunQueue:
     """Each submitted run is handled by some process of those that consume, in about the order of submission. A run
     submitted while it waits is queued once; submitted while this process handles it, it is handled once more after that.
 
     `url` is the consumer's own way to the database, `database` the one by which runs are submitted.
+
+    The library's own worker is not used: it (3.10) forgets a notification that comes while it asks for a job and gets
+    none, asks for one job at a time, and holds runs and connections together. Here a bell is cleared before jobs are asked
+    for, so that one which is rung meanwhile is answered by asking again.
     """
 
-    def __init__(self, url: str, *, database: Database) -> None:
+    def __init__(self, url: str, *, database: Database, look_every_s: float = LOOK_EVERY_S) -> None:
         self._url = url
         self._database = database
-        self._in_hand: dict[RunId, asyncio.Task[None]] = {}
-        self._again: set[RunId] = set()
-        self._fetching: asyncio.Task[None] | None = None
-        self._draining = False
+        self._look_every_s = look_every_s
+        self._in_hand: dict[RunId, _InHand] = {}
+        self._handlers: set[asyncio.Task[None]] = set()
+        self._ended: list[int] = []
+        self._rung = asyncio.Event()
+        self._draining = asyncio.Event()
+        self._fetched = asyncio.Event()
         self._consuming = False
 
     async def submit(self, *run_ids: RunId) -> None:
@@ -83,140 +86,104 @@ class ProcrastinateRunQueue:
         if self._consuming:
             raise RuntimeError("the queue has a consumer already")
         self._consuming = True
-        places = asyncio.Semaphore(concurrency)
+        self._fetched.clear()
         try:
             async with asyncio.TaskGroup() as handlers:
 
-                async def execute_run(run_id: str) -> None:
-                    await self._ring(RunId(run_id), handlers, handler, places)
+                def begin(job: Job) -> None:
+                    self._begin(job, handlers, handler)
 
-                while not self._draining:
-                    fetching = asyncio.create_task(self._fetch(execute_run, concurrency), name="run-queue")
-                    self._fetching = fetching
-                    try:
-                        await asyncio.wait((fetching,))
-                    finally:
-                        await _ended(fetching)
+                while not self._draining.is_set():
+                    await self._fetch(begin, concurrency)
+                self._fetched.set()
         finally:
-            self._fetching = None
+            self._fetched.set()
             self._consuming = False
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no run any more, for good, and wait until those in hand are done. False if some are not after
         `timeout_s`; they go on, and draining again waits for them again."""
-        self._draining = True
-        if self._fetching is not None:
-            _cancel(self._fetching)
-        if self._in_hand:
-            await asyncio.wait(tuple(self._in_hand.values()), timeout=timeout_s)
-        return not self._in_hand
+        self._draining.set()
+        self._rung.set()
+        if self._handlers:
+            await asyncio.wait(tuple(self._handlers), timeout=timeout_s)
+        if self._handlers:
+            return False
+        if self._consuming:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(timeout_s, _LEAVE_S)):
+                    await self._fetched.wait()
+        return True
 
-    async def _ring(
-        self, run_id: RunId, handlers: asyncio.TaskGroup, handler: RunHandler, places: asyncio.Semaphore
-    ) -> None:
-        """One job: it ends with the handling of its run, so that no more is fetched than there are places for. Ended
-        before, by a fetcher that stops, it leaves the handler alone."""
-        if self._draining:
-            await self.submit(run_id)
-            return
-        handling = self._in_hand.get(run_id)
-        if handling is None:
-            handling = handlers.create_task(self._handle(run_id, handler, places), name=f"run {run_id}")
-            self._in_hand[run_id] = handling
-        else:
-            self._again.add(run_id)
-        await asyncio.wait((handling,))
-
-    async def _handle(self, run_id: RunId, handler: RunHandler, places: asyncio.Semaphore) -> None:
+    async def _fetch(self, begin: Callable[[Job], None], concurrency: int) -> None:
+        """Fetch runs until drained, or until a connection is lost; then pause."""
         try:
-            # After an interruption there are handlers of before as well.
-            async with places:
-                while True:
-                    self._again.discard(run_id)
-                    try:
-                        await handler(run_id)
-                    except Exception:
-                        logger.exception("run could not be handled", extra={"run_id": run_id})
-                    if run_id not in self._again or self._draining:
-                        break
+            async with queue_session(self._url, rung=self._rung) as session:
+                try:
+                    while not self._draining.is_set():
+                        await self._fetch_once(session, begin, concurrency)
+                finally:
+                    await self._leave(session)
+        except* LOST as lost:
+            logger.warning("fetching runs is interrupted (%s)", type(lost.exceptions[0]).__name__)
+        if not self._draining.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_RETRY_S):
+                    await self._draining.wait()
+
+    async def _fetch_once(self, session: QueueSession, begin: Callable[[Job], None], concurrency: int) -> None:
+        """Take what there are places for; then wait for a run to end, for the bell, or for the next look."""
+        self._rung.clear()
+        places = concurrency - len(self._in_hand)
+        ended = tuple(self._ended)
+        taken = await session.take(places, ended=ended) if places or ended else []
+        # Not before: what is lost on the way is told once more over the next connection.
+        del self._ended[: len(ended)]
+        if self._draining.is_set():
+            await self.submit(*(job.run_id for job in taken))
+            self._ended += (job.id for job in taken)
+            return
+        for job in taken:
+            begin(job)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._look_every_s):
+                await self._rung.wait()
+
+    async def _leave(self, session: QueueSession) -> None:
+        """Runs in hand outlive their jobs: their leases count."""
+        in_hand = (job for run in self._in_hand.values() for job in run.jobs)
+        try:
+            async with asyncio.timeout(_LEAVE_S):
+                await session.leave(ended=(*self._ended, *in_hand))
+        except (*LOST, TimeoutError) as error:
+            logger.info("the run queue was left without a word (%s)", type(error).__name__)
+        else:
+            self._ended.clear()
+
+    def _begin(self, job: Job, handlers: asyncio.TaskGroup, handler: RunHandler) -> None:
+        run = self._in_hand.get(job.run_id)
+        if run is not None:
+            run.jobs.append(job.id)
+            run.again = True
+            return
+        self._in_hand[job.run_id] = run = _InHand([job.id])
+        task = handlers.create_task(self._handle(job.run_id, run, handler), name=f"run {job.run_id}")
+        self._handlers.add(task)
+        task.add_done_callback(self._handlers.discard)
+
+    async def _handle(self, run_id: RunId, run: _InHand, handler: RunHandler) -> None:
+        try:
+            while True:
+                run.again = False
+                try:
+                    await handler(run_id)
+                except Exception:
+                    logger.exception("run could not be handled", extra={"run_id": run_id})
+                if not run.again or self._draining.is_set():
+                    break
+            if run.again:
+                await self.submit(run_id)
         finally:
             del self._in_hand[run_id]
-            self._again.discard(run_id)
-
-    async def _fetch(self, execute_run: Callable[[str], Awaitable[None]], concurrency: int) -> None:
-        """Fetch jobs until cancelled, or until the connection is lost; then pause."""
-        pool = AsyncConnectionPool(
-            self._url,
-            min_size=1,
-            max_size=CONNECTIONS,
-            open=False,
-            timeout=_POOL_PATIENCE_S,
-            kwargs={"application_name": "dragoman-queue"},
-            configure=_set_out,
-            check=AsyncConnectionPool.check_connection,
-        )
-        connector = PsycopgConnector(configure=_set_out)
-        app = App(connector=connector)
-        app.task(name=TASK, queue=QUEUE)(execute_run)
-        try:
-            await pool.open(wait=True, timeout=_POOL_PATIENCE_S)
-            await connector.open_async(pool)
-            await _tidy(app)
-            tidying = asyncio.create_task(_keep_tidy(app), name="run-queue-tidy")
-            try:
-                await app.run_worker_async(
-                    queues=[QUEUE],
-                    name="dragoman",
-                    concurrency=concurrency,
-                    delete_jobs="always",
-                    install_signal_handlers=False,
-                    fetch_job_polling_interval=_LOOK_EVERY_S,
-                    # Runs in hand are not the fetcher's: they outlive it, whether it is stopped or cut off.
-                    shutdown_graceful_timeout=0,
-                    stalled_worker_timeout=_STALLED_S,
-                )
-            finally:
-                await _ended(tidying)
-        except (ProcrastinateException, psycopg.Error, PoolTimeout, OSError) as error:
-            logger.warning("fetching runs is interrupted (%s)", type(error).__name__)
-        finally:
-            await pool.close()
-        if not self._draining:
-            await asyncio.sleep(_RETRY_S)
-
-
-async def _set_out(connection: psycopg.AsyncConnection) -> None:
-    """Each of the consumer's connections sees the queue's schema, and acts as the system."""
-    await connection.execute(_SETTING_OUT)
-    await connection.commit()
-
-
-async def _keep_tidy(app: App) -> None:
-    """Forget now and then what vanished consumers had fetched, until cancelled."""
-    while True:
-        await asyncio.sleep(_TIDY_EVERY_S)
-        try:
-            await _tidy(app)
-        except (ProcrastinateException, psycopg.Error, PoolTimeout, OSError) as error:
-            # Others tidy as well, and may be faster.
-            logger.info("the run queue could not be tidied (%s)", type(error).__name__)
-
-
-async def _tidy(app: App) -> None:
-    """Their jobs only: the sweep rings for the runs, by their leases."""
-    for job in await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=_STALLED_S):
-        if job.id is not None:
-            await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
-
-
-def _cancel(task: "asyncio.Task[None]") -> None:
-    """Once: a second time would cut short how the library's worker winds up after the first."""
-    if not task.cancelling():
-        task.cancel()
-
-
-async def _ended(task: "asyncio.Task[None]") -> None:
-    _cancel(task)
-    await asyncio.wait((task,))
-    if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("fetching runs failed", exc_info=error)
+            self._ended += run.jobs
+            self._rung.set()

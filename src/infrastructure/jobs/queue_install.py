@@ -1,5 +1,5 @@
-"""Makes the queue on PostgreSQL: the library's schema or what is missing of it, and the one function by which runs are
-submitted. Above: `upgrade`."""
+"""Makes the queue on PostgreSQL: the library's schema or what is missing of it, and the functions by which runs are submitted
+and taken. Above: `upgrade`."""
 
 import logging
 from importlib.metadata import distribution
@@ -32,7 +32,28 @@ SET search_path = {SCHEMA}, pg_temp AS $$
     )
     HAVING count(*) > 0
 $$;
+
+-- All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for are
+-- marked as its own, oldest first, by the library's function.
+CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
+RETURNS TABLE (job_id bigint, run_id text) LANGUAGE plpgsql
+SET search_path = {SCHEMA}, pg_temp AS $$
+DECLARE
+    taken procrastinate_jobs;
+BEGIN
+    DELETE FROM procrastinate_jobs AS job WHERE job.id = ANY (ended);
+    FOR place IN 1..places LOOP
+        taken := procrastinate_fetch_job_v2(ARRAY['{QUEUE}'], worker);
+        EXIT WHEN taken.id IS NULL;
+        job_id := taken.id;
+        run_id := taken.args->>'run_id';
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
 REVOKE ALL ON FUNCTION submit_runs(text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION take_runs(bigint, bigint[], integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION take_runs(bigint, bigint[], integer) TO {SYSTEM_ROLE};
 GRANT USAGE ON SCHEMA {SCHEMA} TO {REQUEST_ROLE}, {SYSTEM_ROLE};
 GRANT EXECUTE ON FUNCTION submit_runs(text[]) TO {REQUEST_ROLE}, {SYSTEM_ROLE};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
