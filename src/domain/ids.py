@@ -16,7 +16,11 @@ AuditEventId = NewType("AuditEventId", str)
 ApprovalId = NewType("ApprovalId", str)
 GatewaySessionId = NewType("GatewaySessionId", str)
 TimerId = NewType("TimerId", str)
+ScheduleId = NewType("ScheduleId", str)
+WebhookDeliveryId = NewType("WebhookDeliveryId", str)
 WorkerId = NewType("WorkerId", str)
+WorkflowId = NewType("WorkflowId", str)
+WorkflowRunId = NewType("WorkflowRunId", str)
 
 
 def derived_id(prefix: str, *parts: str | int) -> str:

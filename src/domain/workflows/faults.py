@@ -1,0 +1,48 @@
+"""What can be wrong with a workflow."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FaultCode(StrEnum):
+    """Stable codes; values are part of the public contract."""
+
+    NAME_INVALID = "name_invalid"
+    TOO_LARGE = "too_large"
+    NODE_ID_INVALID = "node_id_invalid"
+    DUPLICATE_NODE = "duplicate_node"
+    UNKNOWN_KIND = "unknown_kind"
+    UNKNOWN_MODE = "unknown_mode"
+    NOT_A_TOOL = "not_a_tool"
+    CONFIG_INVALID = "config_invalid"
+    ENTRYPOINT_COUNT = "entrypoint_count"
+    UNKNOWN_NODE = "unknown_node"
+    UNKNOWN_HANDLE = "unknown_handle"
+    DUPLICATE_EDGE = "duplicate_edge"
+    EDGE_INTO_ENTRYPOINT = "edge_into_entrypoint"
+    TOOL_EDGE_SOURCE = "tool_edge_source"
+    TOOL_EDGE_TARGET = "tool_edge_target"
+    TOOL_EDGE_HANDLE = "tool_edge_handle"
+    CYCLE = "cycle"
+    UNREACHABLE = "unreachable"
+    UNKNOWN_REFERENCE = "unknown_reference"
+    REFERENCE_NOT_UPSTREAM = "reference_not_upstream"
+    REFERENCE_WITHOUT_OUTPUT = "reference_without_output"
+    TOOL_NAME_CLASH = "tool_name_clash"
+    EXPRESSION_INVALID = "expression_invalid"
+    SCHEMA_INVALID = "schema_invalid"
+    UNKNOWN_AGENT = "unknown_agent"
+    UNKNOWN_SERVER = "unknown_server"
+    UNKNOWN_SECRET = "unknown_secret"
+    TOOL_NOT_WIRED = "tool_not_wired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that is wrong: a sentence, the nodes it is about, and the place. `path` is within the first node
+    (`config.url`) if it names one, else within the definition (`edges.3`); empty where it is about the graph."""
+
+    code: FaultCode
+    message: str
+    node_ids: tuple[str, ...]
+    path: str = ""

@@ -1,0 +1,131 @@
+"""Templates in a workflow's values: `{{NODE.path}}` stands for what a node put out, the path being JMESPath.
+
+A string that is one placeholder becomes the value itself, with its type; in other strings text stands as it is and
+everything else as JSON. `\\{{` is a literal brace pair. Lexical only: who evaluates a path is told by the caller.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from domain.json_value import JsonValue
+
+INPUTS = "inputs"
+"""The name under which a component's own inputs are referred to."""
+
+_PLACEHOLDER = re.compile(r"\\\{\{|\{\{(.*?)\}\}", re.DOTALL)
+_INSIDE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(.*?)\s*", re.DOTALL)
+
+Evaluate = Callable[[str, JsonValue], JsonValue]
+"""A JMESPath expression over a value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A placeholder: `expression` is evaluated over what `name` stands for."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Braces that do not enclose a name and a path."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A placeholder and where it stands: `path` within the template."""
+
+    path: str
+    what: Reference | Unreadable
+
+
+def placeholders(template: JsonValue, path: str = "") -> Iterator[Placed]:
+    """Every placeholder of a template, in order."""
+    match template:
+        case str():
+            yield from (Placed(path=path, what=part) for part in _parts(template) if not isinstance(part, str))
+        case dict():
+            for name, value in template.items():
+                yield from placeholders(value, f"{path}.{name}" if path else name)
+        case list():
+            for index, value in enumerate(template):
+                yield from placeholders(value, f"{path}.{index}" if path else str(index))
+        case _:
+            return
+
+
+def rendered(template: JsonValue, values: Mapping[str, JsonValue], evaluate: Evaluate) -> JsonValue:
+    """The template with its placeholders replaced. What is missing in `values` counts as null."""
+    match template:
+        case str():
+            parts = list(_parts(template))
+            if len(parts) == 1 and isinstance(parts[0], Reference):
+                return _value_of(parts[0], values, evaluate)
+            return rendered_text(template, values, evaluate)
+        case dict():
+            return {name: rendered(value, values, evaluate) for name, value in template.items()}
+        case list():
+            return [rendered(value, values, evaluate) for value in template]
+        case _:
+            return template
+
+
+def rendered_text(
+    template: str,
+    values: Mapping[str, JsonValue],
+    evaluate: Evaluate,
+    quote: Callable[[str], str] = lambda text: text,
+) -> str:
+    """The template as text; `quote` is applied to each value that is put in."""
+    said = []
+    for part in _parts(template):
+        match part:
+            case Reference():
+                said.append(quote(as_text(_value_of(part, values, evaluate))))
+            case Unreadable():
+                said.append(part.text)
+            case text:
+                said.append(text)
+    return "".join(said)
+
+
+def as_text(value: JsonValue) -> str:
+    """Text as it is, null as nothing, everything else as compact JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _value_of(reference: Reference, values: Mapping[str, JsonValue], evaluate: Evaluate) -> JsonValue:
+    value = values.get(reference.name)
+    return value if reference.expression == "@" else evaluate(reference.expression, value)
+
+
+def _parts(template: str) -> Iterator[str | Reference | Unreadable]:
+    """Text that stands for itself, and what stands in braces."""
+    at = 0
+    for found in _PLACEHOLDER.finditer(template):
+        if found.start() > at:
+            yield template[at : found.start()]
+        at = found.end()
+        yield "{{" if found[1] is None else _read(found[1]) or Unreadable(text=found[0])
+    rest = template[at:]
+    if rest:
+        yield Unreadable(text=rest) if "{{" in rest else rest
+
+
+def _read(inside: str) -> Reference | None:
+    match = _INSIDE.fullmatch(inside)
+    if match is None:
+        return None
+    name, rest = match[1], match[2]
+    if not rest:
+        return Reference(name=name, expression="@")
+    if rest[0] in "[|":
+        return Reference(name=name, expression=f"@{rest}")
+    return Reference(name=name, expression=rest[1:]) if rest[0] == "." and len(rest) > 1 else None

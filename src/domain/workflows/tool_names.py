@@ -1,0 +1,53 @@
+"""Names of tools in a workflow: at one agent each name stands for one tool."""
+
+from collections.abc import Iterator, Mapping
+
+from domain.tools.capabilities import ToolType
+from domain.tools.names import model_facing_name
+from domain.workflows.faults import Fault, FaultCode
+from domain.workflows.graph import HttpRequestConfig, McpServerConfig
+from domain.workflows.plan import PlannedNode
+from domain.workflows.wiring import Wiring
+
+RESERVED_NAMES = frozenset({*(kind.value for kind in ToolType), "search_tools", "call_tool"})
+"""Rules about Dragoman's own tools must not reach others."""
+
+
+def tool_name_faults(nodes: Mapping[str, PlannedNode], wiring: Wiring) -> Iterator[Fault]:
+    """Names that are taken, and tools of one name at one agent."""
+    for node in nodes.values():
+        if isinstance(node.config, HttpRequestConfig) and node.config.tool is not None:
+            name = node.config.tool.name
+            if name in RESERVED_NAMES:
+                message = f"{name!r} is the name of a tool of Dragoman's own."
+                path = "config.tool.name"
+                yield Fault(code=FaultCode.TOOL_NAME_CLASH, message=message, node_ids=(node.id,), path=path)
+    for agent_id, sources in wiring.tools.items():
+        owners_of: dict[str, list[str]] = {}
+        for source in sources:
+            for name in _names(nodes[source]):
+                owners_of.setdefault(name, []).append(source)
+        for name, owners in owners_of.items():
+            rivals = list(dict.fromkeys((*owners, *_whole_servers(name, owners_of))))
+            if len(rivals) > 1:
+                message = f"At {agent_id!r} several tools have the name {name!r}: {', '.join(rivals)}."
+                yield Fault(code=FaultCode.TOOL_NAME_CLASH, message=message, node_ids=(*rivals, agent_id))
+
+
+def _whole_servers(name: str, owners_of: Mapping[str, list[str]]) -> list[str]:
+    """Nodes that bring every tool of a server, this one too."""
+    server, separator, _ = name.removeprefix("mcp__").partition("__")
+    return owners_of.get(f"mcp__{server}__*", []) if separator and name.startswith("mcp__") else []
+
+
+def _names(node: PlannedNode) -> tuple[str, ...]:
+    """What the node's tools are called as far as it is known; names of servers' tools begin with their slugs."""
+    match node.config:
+        case HttpRequestConfig(tool=tool) if tool is not None and tool.name:
+            return (tool.name,)
+        case McpServerConfig(server=server, tools=None) if server:
+            return (f"mcp__{server}__*",)
+        case McpServerConfig(server=server, tools=tools) if server and tools is not None:
+            return tuple(model_facing_name(server, tool) for tool in tools)
+        case _:
+            return ()
