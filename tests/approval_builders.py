@@ -13,6 +13,7 @@ def awaiting_approval_call(
     agent_version: int = 1,
     ttl_s: float = 3600.0,
     allow_self_approval: bool = True,
+    outcome_unknown: bool = False,
 ) -> ToolCall:
     """The call as it waits for a person's approval."""
     call = call or a_tool_call()
@@ -22,5 +23,6 @@ def awaiting_approval_call(
         reason="The policy of the agent requires an approval.",
         ttl_s=ttl_s,
         allow_self_approval=allow_self_approval,
+        outcome_unknown=outcome_unknown,
     )
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)

@@ -88,6 +88,19 @@ async def test_a_run_that_waits_has_its_approvals_and_their_timers(run_stores: S
     ] * 2
 
 
+@pytest.mark.requirement("C3", "E3")
+async def test_a_call_that_may_have_been_sent_is_shown_as_such_and_decided_about(run_stores: Stores) -> None:
+    lost = awaiting_approval_call(a_tool_call(0), outcome_unknown=True)
+    await a_waiting_run(run_stores, lost, waiting_call(1))
+    run = await stored(run_stores, RUN)
+    assert [use.approval and use.approval.outcome_unknown for use in run.pending] == [True, False]
+    assert [call.was_perhaps_sent for call in await run_stores.runs.tool_calls(ORG, RUN)] == [True, False]
+    outcomes = tuple(ended(approval, ApprovalState.DENIED) for approval in await approvals_of(run_stores))
+    await run_stores.runs.resume(ORG, RUN, (), outcomes=outcomes, actor=KEY, at=after(5))
+    results = [call.result for call in await run_stores.runs.tool_calls(ORG, RUN)]
+    assert [result and result.error_code for result in results] == ["outcome_unknown", "approval_denied"]
+
+
 @pytest.mark.requirement("C3")
 async def test_an_approved_call_is_claimed_as_it_was_approved(run_stores: Stores) -> None:
     _, approval = await a_waiting_run(run_stores)

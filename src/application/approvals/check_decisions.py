@@ -53,7 +53,7 @@ class CheckedDecisions:
 class CheckDecisions:
     """Rules: a pending approval only, in time, and once; whoever started the run does not approve its calls where policy wants
     somebody else; arguments are edited within the tool's schema and within policy, whose wish for an approval this one
-    fulfils, and hold no canary token; an approval for another version of the agent is stale."""
+    fulfils, and hold no canary token; a call that may have been sent is sent again as it was, or not at all; an approval for another version of the agent is stale."""
 
     def __init__(
         self, *, approvals: ApprovalStore, agents: AgentStore, catalog: ToolCatalog, check: CheckToolCall
@@ -117,6 +117,14 @@ class CheckDecisions:
                     "arguments_invalid",
                     "The arguments of a denied call cannot be changed.",
                     Violation(path=path, message="belong to an approved call"),
+                )
+        again = {use.id for use in run.pending if use.approval is not None and use.approval.outcome_unknown}
+        for index, decision in enumerate(decisions):
+            if decision.arguments is not None and decision.tool_call_id in again:
+                raise invalid(
+                    "arguments_invalid",
+                    "The arguments of a call that may have been sent already cannot be changed.",
+                    Violation(path=f"approvals.{index}.arguments", message="belong to a call that was not sent yet"),
                 )
         if agent is None:
             raise conflict("agent_deleted", "The run's agent was deleted; arguments cannot be changed any more.")

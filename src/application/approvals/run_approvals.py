@@ -27,7 +27,13 @@ _ACTIONS = {
 
 
 def approval_request(
-    call: ToolCall, *, agent_version: int, reason: str, ttl_s: float, allow_self_approval: bool
+    call: ToolCall,
+    *,
+    agent_version: int,
+    reason: str,
+    ttl_s: float,
+    allow_self_approval: bool,
+    outcome_unknown: bool = False,
 ) -> ApprovalRequest:
     """What `call` needs. The id is derived, so that a repeated step asks for the same approval."""
     return ApprovalRequest(
@@ -37,6 +43,7 @@ def approval_request(
         reason=reason,
         ttl_s=ttl_s,
         allow_self_approval=allow_self_approval,
+        outcome_unknown=outcome_unknown,
     )
 
 
@@ -102,8 +109,10 @@ def approval_audit(run: Run, call: ToolCall, outcome: ApprovalOutcome) -> tuple[
     )
 
 
-def denied_result(outcome: ApprovalOutcome) -> ToolResult:
+def denied_result(asked: ApprovalRequest, outcome: ApprovalOutcome) -> ToolResult:
     """What the model is told of a call that was denied, or that nobody approved in time."""
+    if asked.outcome_unknown:
+        return _not_sent_again(outcome)
     if outcome.state is ApprovalState.EXPIRED:
         return ToolResult.blocked(
             "approval_expired",
@@ -115,9 +124,20 @@ def denied_result(outcome: ApprovalOutcome) -> ToolResult:
     )
 
 
+def _not_sent_again(outcome: ApprovalOutcome) -> ToolResult:
+    why = "was denied" if outcome.state is ApprovalState.DENIED else "needs an approval that nobody gave in time"
+    said = f" The reason given: {outcome.reason}" if outcome.reason else ""
+    return ToolResult.unknown(
+        "The outcome of this call is unknown: the service was interrupted after it may have been sent, and sending it "
+        f"again {why}. Check whether it took effect before you repeat it.{said}"
+    )
+
+
 def approved_call(call: ToolCall, asked: ApprovalRequest, outcome: ApprovalOutcome) -> ToolCall:
     """The call as it was approved: to be executed, or, if its client does that, to be settled by the client."""
     params = call.params if outcome.edited_arguments is None else outcome.edited_arguments
     digest = approval_digest(call.name, params, asked.agent_version)
     state = ToolCallState.AWAITING_CLIENT if call.is_displayed else ToolCallState.APPROVED
-    return replace(call, state=state, params=params, approval=replace(asked, digest=digest))
+    # Answers that were given to the call's server belong to the arguments it was sent with.
+    answers = call.input if outcome.edited_arguments is None else None
+    return replace(call, state=state, params=params, input=answers, approval=replace(asked, digest=digest))

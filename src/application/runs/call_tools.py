@@ -45,8 +45,7 @@ class CallToolsSettings:
 
 
 class CallTools:
-    """Rules: a call is executed only while the lease holds; one that was recorded before a crash is executed again only if
-    it is repeatable, else its outcome is unknown; one whose server asks for input waits, and is recorded anew before it is
+    """Rules: a call is executed only while the lease holds (whether it may be made is decided before); one whose server asks for input waits, and is recorded anew before it is
     sent again with the answers; one that was approved is recorded before it is sent; every outcome is stored when it is known; the turn's last settlement also stores the
     tool message and begins the next turn, or suspends the run for its client."""
 
@@ -121,8 +120,6 @@ class CallTools:
         await self._store(session, toolset, call, settlement)
 
     async def _outcome(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> ToolResult:
-        if call.id in session.recovered and not call.repeatable:
-            return failure_text.outcome_unknown()
         tool = toolset.find(call.name)
         if tool is None:
             return gone_tool(toolset, call.name)

@@ -11,7 +11,7 @@ from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.runs.audit_trail import run_started_audit
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import MAX_LAPSES, Run, RunError, RunStatus
 from domain.threads.message import Message, Role
 from domain.tools.result import ToolResult
@@ -39,7 +39,7 @@ def ending_at_claim(
         perhaps_sent = tuple(
             Settlement(tool_call_id=call.id, result=failure_text.outcome_unknown(), duration_ms=0, at=at)
             for call in open_calls
-            if call.state is ToolCallState.RECORDED
+            if call.was_perhaps_sent
         )
         unsent = ToolResult.failed("run_failed", _GIVEN_UP)
         step = closing_step(ended, open_calls, result=unsent, at=at, known=perhaps_sent)

@@ -8,7 +8,7 @@ from application.approvals.refusals import approval_decided, approval_expired
 from application.approvals.run_approvals import approval_audit, approved_call, denied_result
 from application.runs.ports import Step
 from application.runs.run_events import run_resumed, tool_settled
-from domain.approvals.approval import ApprovalOutcome, ApprovalState
+from domain.approvals.approval import ApprovalOutcome, ApprovalRequest, ApprovalState
 from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
 from domain.runs.audit_trail import tool_call_audit
@@ -39,7 +39,7 @@ def resuming_step(
     _refuse_unless_pending(run, calls, settlements, answers)
     questions = {answer.tool_call_id: answer.next for answer in answers}
     refusals = tuple(
-        Settlement(tool_call_id=id_, result=denied_result(outcome), duration_ms=0, at=at)
+        Settlement(tool_call_id=id_, result=denied_result(_asked(calls[id_]), outcome), duration_ms=0, at=at)
         for id_, outcome in decided.items()
         if outcome.state in _REFUSALS
     )
@@ -81,11 +81,15 @@ def _answered(call: ToolCall, answer: InputAnswer) -> ToolCall:
 
 
 def _after(call: ToolCall, outcome: ApprovalOutcome) -> ToolCall:
-    if call.approval is None:
-        raise ValueError(f"call {call.id} needs no approval")
     if outcome.state is ApprovalState.STALE:
         return replace(call, state=ToolCallState.UNDECIDED)
-    return approved_call(call, call.approval, outcome)
+    return approved_call(call, _asked(call), outcome)
+
+
+def _asked(call: ToolCall) -> ApprovalRequest:
+    if call.approval is None:
+        raise ValueError(f"call {call.id} needs no approval")
+    return call.approval
 
 
 def _decided(

@@ -26,8 +26,7 @@ from domain.threads.message import Role
 
 class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn
-    under way that no tool message answers yet, in the model's order; `recovered` are those that a worker before may
-    have sent; `model` is the one in force, which a change of the agent may replace; `limits` are the agent's, narrowed by
+    under way that no tool message answers yet, in the model's order; `model` is the one in force, which a change of the agent may replace; `limits` are the agent's, narrowed by
     the run's and the organization's; `organization` is what the run's organization said when the turn began (None before the
     first), `calls_made` counts calls by tool once a policy
     has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
@@ -52,7 +51,6 @@ class RunSession:
         self.guard = CanaryGuard.of(claimed.agent, claimed.run.id)
         self.transcript = [self.guard.message(message) for message in claimed.transcript]
         self.open_calls = {call.id: self.guard.call(call) for call in claimed.open_calls}
-        self.recovered = frozenset(call.id for call in claimed.open_calls if call.state is ToolCallState.RECORDED)
         self.stop = stop
         self.promoted: RunId | None = None
         self.kept_reserve_usd: Decimal | None = None

@@ -56,5 +56,10 @@ def _pending(use: ToolUse, call: ToolCall, approval: Approval | None) -> ToolUse
     """The call as whoever settles it is to see it: of the tool that is meant."""
     waits_for = None
     if approval is not None:
-        waits_for = PendingApproval(approval_id=approval.id, expires_at=approval.expires_at, reason=approval.cause)
+        waits_for = PendingApproval(
+            approval_id=approval.id,
+            expires_at=approval.expires_at,
+            reason=approval.cause,
+            outcome_unknown=call.approval is not None and call.approval.outcome_unknown,
+        )
     return replace(use, name=call.name, params=call.params, elicitation=call.elicitation, approval=waits_for)

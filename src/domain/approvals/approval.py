@@ -34,7 +34,8 @@ def approval_digest(tool: str, arguments: JsonObject, agent_version: int) -> str
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
     """What a tool call needs approval for, kept with the call. `digest` is what was asked for, and once it is approved what
-    was approved. `reason` says which rule asks; `ttl_s` counts from the moment the run begins to wait."""
+    was approved. `reason` says which rule asks; `ttl_s` counts from the moment the run begins to wait. `outcome_unknown`:
+    the call may have been sent before, and approving sends it again."""
 
     id: ApprovalId
     agent_version: int
@@ -42,6 +43,7 @@ class ApprovalRequest:
     reason: str
     ttl_s: float
     allow_self_approval: bool
+    outcome_unknown: bool = False
 
     def as_json(self) -> JsonObject:
         """For storage."""
@@ -52,6 +54,7 @@ class ApprovalRequest:
             "reason": self.reason,
             "ttl_s": self.ttl_s,
             "allow_self_approval": self.allow_self_approval,
+            "outcome_unknown": self.outcome_unknown,
         }
 
     @classmethod
@@ -64,16 +67,18 @@ class ApprovalRequest:
             reason=cast(str, data["reason"]),
             ttl_s=cast(float, data["ttl_s"]),
             allow_self_approval=cast(bool, data["allow_self_approval"]),
+            outcome_unknown=cast(bool, data.get("outcome_unknown", False)),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """How a pending call shows that it waits for an approval."""
+    """How a pending call shows that it waits for an approval; with `outcome_unknown`, for one to be sent again."""
 
     approval_id: ApprovalId
     expires_at: datetime
     reason: str
+    outcome_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

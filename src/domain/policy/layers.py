@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from domain.json_value import JsonObject
 from domain.policy.allowlist import Allowlist, allows
-from domain.policy.rules import NO_POLICIES, OnBlock, ToolPolicies, ToolRule, Verdict
+from domain.policy.rules import NO_POLICIES, OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 from domain.policy.selection import RuleSelection, Selected
 
 DEFAULT_APPROVAL_TTL_S = 86_400.0
@@ -70,6 +70,7 @@ class ToolPolicy:
     max_calls: int | None = None
     max_result_bytes: int | None = None
     idempotent: bool | None = None
+    on_unknown_outcome: OnUnknownOutcome = OnUnknownOutcome.INFORM
     timeout_s: float | None = None
     approval: ApprovalTerms = ApprovalTerms()
     sources: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
@@ -195,6 +196,8 @@ def _resolved(said: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: PolicyL
         max_calls=word("max_calls", lambda rule: rule.max_calls, min),
         max_result_bytes=word("max_result_bytes", lambda rule: rule.max_result_bytes, min),
         idempotent=word("idempotent", lambda rule: rule.idempotent, min),
+        on_unknown_outcome=word("on_unknown_outcome", lambda rule: rule.on_unknown_outcome, _asking)
+        or OnUnknownOutcome.INFORM,
         timeout_s=word("timeout_s", lambda rule: rule.timeout_s, min),
         approval=ApprovalTerms(
             ttl_s=DEFAULT_APPROVAL_TTL_S if ttl_s is None else ttl_s,
@@ -233,6 +236,12 @@ def _stricter(one: Verdict, other: Verdict) -> Verdict:
 
 def _halting(one: OnBlock, other: OnBlock) -> OnBlock:
     return OnBlock.HALT if OnBlock.HALT in (one, other) else OnBlock.INFORM
+
+
+def _asking(one: OnUnknownOutcome, other: OnUnknownOutcome) -> OnUnknownOutcome:
+    # The stricter word: a model that is only informed may make the call once more by itself.
+    asks = OnUnknownOutcome.REQUIRE_APPROVAL
+    return asks if asks in (one, other) else OnUnknownOutcome.INFORM
 
 
 def _both(one: tuple[JsonObject, ...], other: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from domain.json_value import JsonObject, JsonValue
-from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
+from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 
 _PLAIN = (
     "arguments_schema",
@@ -36,6 +36,8 @@ def rule_to_json(rule: ToolRule) -> JsonObject:
         stated["decision"] = rule.decision.value
     if rule.on_block is not None:
         stated["on_block"] = rule.on_block.value
+    if rule.on_unknown_outcome is not None:
+        stated["on_unknown_outcome"] = rule.on_unknown_outcome.value
     if rule.allowed_params is not None:
         stated["allowed_params"] = list(rule.allowed_params)
     if rule.denied_params is not None:
@@ -50,9 +52,11 @@ def rule_from_json(stored: Mapping[str, JsonValue]) -> ToolRule:
     """The inverse of `rule_to_json`. Raises INVALID `tool_policy_invalid`."""
     decision = cast("str | None", stored.get("decision"))
     on_block = cast("str | None", stored.get("on_block"))
+    on_unknown_outcome = cast("str | None", stored.get("on_unknown_outcome"))
     return ToolRule(
         decision=None if decision is None else Verdict(decision),
         on_block=None if on_block is None else OnBlock(on_block),
+        on_unknown_outcome=None if on_unknown_outcome is None else OnUnknownOutcome(on_unknown_outcome),
         allowed_params=_names(stored.get("allowed_params")),
         denied_params=_names(stored.get("denied_params")),
         arguments_schema=cast("JsonObject | None", stored.get("arguments_schema")),

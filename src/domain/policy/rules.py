@@ -42,6 +42,14 @@ class OnBlock(StrEnum):
     HALT = "halt"
 
 
+class OnUnknownOutcome(StrEnum):
+    """What becomes of a call that may have been sent before a crash, and may not be repeated: the model is told that its
+    outcome is unknown, or a person decides whether it is sent again."""
+
+    INFORM = "inform"
+    REQUIRE_APPROVAL = "require_approval"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRule:
     """A rule for tools. None everywhere means that the rule says nothing of it.
@@ -49,7 +57,8 @@ class ToolRule:
     `allowed_params` and `denied_params` are names of arguments (absent: any, an empty `allowed_params`: none);
     `arguments_schema` is a JSON Schema the arguments have to fit besides the tool's own. `max_calls` counts per tool and
     run. `max_result_bytes` is how much of a result's text the model is given. `approval_ttl_s` is how long an approval
-    waits, `allow_self_approval` whether whoever started the run may give it. `overridable` (organizations only) lets an
+    waits, `allow_self_approval` whether whoever started the run may give it; both hold for approvals of `on_unknown_outcome`
+    too. `overridable` (organizations only) lets an
     agent's rule replace what this one says instead of only tightening it.
     """
 
@@ -62,6 +71,7 @@ class ToolRule:
     max_calls: int | None = None
     max_result_bytes: int | None = None
     idempotent: bool | None = None
+    on_unknown_outcome: OnUnknownOutcome | None = None
     timeout_s: float | None = None
     approval_ttl_s: float | None = None
     allow_self_approval: bool | None = None

@@ -81,11 +81,21 @@ class ToolCall:
         return self.type is not None and capability_of(self.type) is ToolCapability.DISPLAYABLE
 
     @property
+    def was_perhaps_sent(self) -> bool:
+        """Whether the call may have taken effect, as far as the ledger knows: its outcome is lost unless a worker has it."""
+        if self.state is ToolCallState.SETTLED:
+            return False
+        return self.state is ToolCallState.RECORDED or (self.approval is not None and self.approval.outcome_unknown)
+
+    @property
     def was_settled_by_people(self) -> bool:
         """Whether its client settled it, or whoever was to approve it, while no worker had the run."""
         if self.result is None or self.settled_at == self.recorded_at:
             return False
-        return self.is_displayed or (self.approval is not None and self.result.outcome is ToolOutcome.BLOCKED)
+        if self.approval is None:
+            return self.is_displayed
+        refused = ToolOutcome.UNKNOWN if self.approval.outcome_unknown else ToolOutcome.BLOCKED
+        return self.is_displayed or self.result.outcome is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,8 @@ def message_to_json(message: Message) -> JsonObject:
 
 def tool_use_to_json(use: ToolUse) -> JsonObject:
     """`{type, id, name, params}`, `malformed` where the model's arguments were not a JSON object, `elicitation` where the
-    call's server waits for an answer, and `approval_id`, `expires_at`, `reason` where it waits for an approval."""
+    call's server waits for an answer, and `approval_id`, `expires_at`, `reason` where it waits for an approval, with
+    `outcome_unknown` where approving sends it again."""
     data: JsonObject = {"type": "tool_use", "id": use.id, "name": use.name, "params": use.params}
     if use.malformed is not None:
         data["malformed"] = use.malformed
@@ -99,6 +100,8 @@ def tool_use_to_json(use: ToolUse) -> JsonObject:
         data["approval_id"] = use.approval.approval_id
         data["expires_at"] = timestamp(use.approval.expires_at)
         data["reason"] = use.approval.reason
+        if use.approval.outcome_unknown:
+            data["outcome_unknown"] = True
     return data
 
 
@@ -109,6 +112,7 @@ def _approval_from_json(data: JsonObject) -> PendingApproval | None:
         approval_id=ApprovalId(cast(str, data["approval_id"])),
         expires_at=datetime.fromisoformat(cast(str, data["expires_at"])),
         reason=cast(str, data["reason"]),
+        outcome_unknown=cast(bool, data.get("outcome_unknown", False)),
     )
 
 

@@ -14,6 +14,7 @@ from domain.policy.rules import (
     MAX_RULES,
     MAX_TIMEOUT_S,
     OnBlock,
+    OnUnknownOutcome,
     ToolPolicies,
     ToolRule,
     Verdict,
@@ -22,6 +23,7 @@ from interfaces.http.bodies import Body
 
 _Decision = Annotated[Verdict, Field(strict=False)]
 _OnBlock = Annotated[OnBlock, Field(strict=False)]
+_OnUnknownOutcome = Annotated[OnUnknownOutcome, Field(strict=False)]
 _Params = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(strict=False, max_length=MAX_PARAMS)]
 
 
@@ -37,6 +39,9 @@ class ToolRuleBody(Body):
     max_calls: int | None = Field(default=None, gt=0, le=MAX_COUNT, description="Of one tool in one run.")
     max_result_bytes: int | None = Field(default=None, gt=0, le=MAX_RESULT_BYTES, description="65536 by default.")
     idempotent: bool | None = Field(default=None, description="Whether a call may be sent again after a crash.")
+    on_unknown_outcome: _OnUnknownOutcome | None = Field(
+        default=None, description="What becomes of a call that a crash cut off and that may not be sent again."
+    )
     timeout_s: float | None = Field(default=None, gt=0, le=MAX_TIMEOUT_S)
     approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S, description="A day by default.")
     allow_self_approval: bool | None = None
@@ -63,6 +68,7 @@ class ToolRuleView(TypedDict, total=False):
     max_calls: int
     max_result_bytes: int
     idempotent: bool
+    on_unknown_outcome: str
     timeout_s: float
     approval_ttl_s: float
     allow_self_approval: bool

@@ -11,6 +11,7 @@ RULE = {
     "denied_params": ["to"],
     "arguments_schema": {"properties": {"subject": {"maxLength": 50}}},
     "max_calls": 2,
+    "on_unknown_outcome": "require_approval",
     "timeout_s": 1.5,
     "allow_self_approval": False,
 }
@@ -88,6 +89,7 @@ async def test_an_explanation_says_which_layer_decided_and_what_holds_in_the_end
     effective = asked["effective"]
     assert isinstance(effective, dict)
     assert (effective["max_calls"], effective["denied_params"], effective["on_block"]) == (2, ["to"], "halt")
+    assert effective["on_unknown_outcome"] == "require_approval"
     assert effective["sources"]["max_calls"] == [{"layer": "organization", "pattern": "send_email"}]
 
     await service.call("PATCH", "/v1/organization", json={"tool_policies": {"*": {"decision": "deny"}}})

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from domain.json_value import JsonObject
 from domain.policy.decision import Decision, DecisionReason, decide
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source
 from domain.policy.rule_json import policies_from_json, policies_to_json
-from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
+from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 
 TOOL = "mcp__git__log"
 ALLOW = ToolRule(decision=Verdict.ALLOW)
@@ -161,6 +162,19 @@ def test_a_halt_asked_for_by_any_layer_is_kept_and_concerns_blocked_calls_only()
     assert decided(None, ToolRule(on_block=OnBlock.HALT, denied_params=("x",)), arguments={"x": 1}).halts
 
 
+def test_a_person_is_asked_about_unknown_outcomes_if_any_layer_wants_it_unless_that_may_be_overridden() -> None:
+    asks, tells = (ToolRule(on_unknown_outcome=what) for what in reversed(OnUnknownOutcome))
+    assert asks.on_unknown_outcome is OnUnknownOutcome.REQUIRE_APPROVAL
+    assert decided(None, None).policy.on_unknown_outcome is OnUnknownOutcome.INFORM
+    for one, other in ((asks, tells), (tells, asks), (asks, None), (None, asks)):
+        assert decided(one, other).policy.on_unknown_outcome is OnUnknownOutcome.REQUIRE_APPROVAL
+    mild = decided(replace(asks, overridable=True), tells).policy
+    assert (mild.on_unknown_outcome, mild.source_of("on_unknown_outcome").layer) == (
+        OnUnknownOutcome.INFORM,
+        PolicyLayer.AGENT,
+    )
+
+
 def test_nobody_is_asked_about_a_call_that_may_not_be_made() -> None:
     asking = ToolRule(decision=Verdict.REQUIRE_APPROVAL, denied_params=("force",))
     assert decided(None, asking, arguments={"force": True}).verdict is Verdict.DENY
@@ -246,6 +260,7 @@ def rules(draw: st.DrawFn, *, overridable: st.SearchStrategy[bool] = never) -> T
         max_calls=draw(st.none() | st.integers(1, 3)),
         max_results=draw(st.none() | st.integers(1, 3)),
         idempotent=draw(st.none() | st.booleans()),
+        on_unknown_outcome=draw(st.none() | st.sampled_from(OnUnknownOutcome)),
         overridable=draw(overridable),
     )
 
@@ -269,6 +284,7 @@ def test_no_call_is_decided_milder_than_any_layer_alone_decides_it(
         single = decide(alone, name, arguments, calls_so_far=so_far)
         assert both.verdict.strictness >= single.verdict.strictness
         assert both.policy.on_block is OnBlock.HALT or single.policy.on_block is OnBlock.INFORM
+        assert single.policy.on_unknown_outcome in (both.policy.on_unknown_outcome, OnUnknownOutcome.INFORM)
         assert {c.schema["maxProperties"] for c in single.policy.constraints} <= {
             c.schema["maxProperties"] for c in both.policy.constraints
         }

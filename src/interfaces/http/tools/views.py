@@ -74,6 +74,7 @@ class EffectiveView(TypedDict):
     max_results: int | None
     max_calls: int | None
     max_result_bytes: int | None
+    on_unknown_outcome: str
     timeout_s: float | None
     approval_ttl_s: float
     allow_self_approval: bool
@@ -131,6 +132,7 @@ def _effective_view(policy: ToolPolicy, *, repeatable: bool) -> EffectiveView:
         "max_results": policy.max_results,
         "max_calls": policy.max_calls,
         "max_result_bytes": policy.max_result_bytes,
+        "on_unknown_outcome": policy.on_unknown_outcome.value,
         "timeout_s": policy.timeout_s,
         "approval_ttl_s": policy.approval.ttl_s,
         "allow_self_approval": policy.approval.allow_self,

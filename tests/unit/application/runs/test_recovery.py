@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import Lease, RunJournal, Step, StepOutcome
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import MAX_LAPSES, RunStatus
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
 
@@ -23,33 +23,6 @@ SERVERS = {
         }
     )
 }
-
-
-async def crash_after(house: RunHarness, mocker: MockerFixture, commits: int) -> None:
-    """Execute the run rung for last on a worker that is killed when it wants to store a step after that many. Its last
-    write still comes, after the run was put back, and is fenced off."""
-    stored = 0
-    dead, late = asyncio.Event(), asyncio.Event()
-
-    async def commit(lease: Lease, step: Step) -> StepOutcome:
-        nonlocal stored
-        if stored == commits:
-            dead.set()
-            await late.wait()
-        stored += 1
-        return await house.journal.commit(lease, step)
-
-    journal = mocker.create_autospec(RunJournal, instance=True)
-    journal.commit.side_effect = commit
-    journal.append.side_effect = house.journal.append
-    journal.cancel_requested_by.return_value = None
-    executing = house.new_worker(journal=journal).begin(house.queue.run_ids[-1])
-    await dead.wait()
-    executing.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await executing
-    assert await house.recover() == 1
-    late.set()
 
 
 @pytest.mark.requirement("E3", "E4", "E7")

@@ -1,0 +1,36 @@
+"""Kills the worker of a run at a step of its choice."""
+
+import asyncio
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.runs.ports import Lease, RunJournal, Step, StepOutcome
+from tests.unit.application.runs.harness import RunHarness
+
+
+async def crash_after(house: RunHarness, mocker: MockerFixture, commits: int) -> None:
+    """Execute the run rung for last on a worker that is killed when it wants to store a step after that many. Its last
+    write still comes, after the run was put back, and is fenced off."""
+    stored = 0
+    dead, late = asyncio.Event(), asyncio.Event()
+
+    async def commit(lease: Lease, step: Step) -> StepOutcome:
+        nonlocal stored
+        if stored == commits:
+            dead.set()
+            await late.wait()
+        stored += 1
+        return await house.journal.commit(lease, step)
+
+    journal = mocker.create_autospec(RunJournal, instance=True)
+    journal.commit.side_effect = commit
+    journal.append.side_effect = house.journal.append
+    journal.cancel_requested_by.return_value = None
+    executing = house.new_worker(journal=journal).begin(house.queue.run_ids[-1])
+    await dead.wait()
+    executing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await executing
+    assert await house.recover() == 1
+    late.set()
