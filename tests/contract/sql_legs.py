@@ -43,6 +43,8 @@ from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
+from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
+from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
 
@@ -85,6 +87,8 @@ def sql_stores(database: Database) -> Stores:
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         usage=(usage := SqlUsageStore(database=database)),
         reservations=usage,
+        webhooks=SqlWebhookDeliveryStore(database=database, wakeups=wakeups),
+        webhook_keys=SqlWebhookKeyStore(database=database, box=MirrorBox()),
         wakeups=wakeups,
     )
 

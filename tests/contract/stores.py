@@ -20,6 +20,7 @@ from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, UsageReports
+from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.mcp.oauth.grants import OAuthStore
@@ -42,6 +43,7 @@ from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
 from infrastructure.memory.usage import InMemoryUsageStore
+from infrastructure.memory.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class Stores:
     journal: RunJournal
     usage: UsageReports
     reservations: Reservations
+    webhooks: WebhookDeliveryStore
+    webhook_keys: WebhookKeyStore
     wakeups: Wakeups
 
 
@@ -120,5 +124,7 @@ class InMemoryLeg:
             journal=InMemoryRunJournal(state, wakeups),
             usage=(usage := InMemoryUsageStore(state)),
             reservations=usage,
+            webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
+            webhook_keys=InMemoryWebhookKeyStore(state),
             wakeups=wakeups,
         )

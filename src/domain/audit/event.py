@@ -46,6 +46,8 @@ class AuditAction(StrEnum):
     MODEL_PROVIDER_UPDATED = "model_provider.updated"
     MODEL_PROVIDER_DELETED = "model_provider.deleted"
     RUNS_CANCELLED = "runs.cancelled"
+    WEBHOOK_KEY_CREATED = "webhook_key.created"
+    WEBHOOK_DELIVERY_RETRIED = "webhook_delivery.retried"
     SECRET_SET = "secret.set"
     SECRET_DELETED = "secret.deleted"
     SECRET_KEY_ROTATED = "secret.key_rotated"

@@ -10,6 +10,7 @@ from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
+from domain.webhooks.webhook import Webhook
 
 
 class RunStatus(StrEnum):
@@ -94,6 +95,7 @@ class Run:
     metadata: JsonObject
     requested_by: ApiKeyId | None
     created_at: datetime
+    webhook: Webhook | None = None
     output: str | None = None
     error: RunError | None = None
     incomplete_reason: IncompleteReason | None = None

@@ -56,6 +56,7 @@ class InMemoryRetentionStore:
         stored.superseded_runs.discard(run_id)
         del state.runs[run_id]
         state.reservations.pop(run_id, None)
+        state.deliveries = {id_: new for id_, new in state.deliveries.items() if new.delivery.run_id != run_id}
         state.approvals = {id_: known for id_, known in state.approvals.items() if known.run_id != run_id}
         state.used_keys = {key: used for key, used in state.used_keys.items() if used.run_id != run_id}
         return removed

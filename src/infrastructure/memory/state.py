@@ -16,6 +16,8 @@ from application.runs.ports import (
     events_topic,
     status_topic,
 )
+from application.webhooks.announcing import Announcement, announced
+from application.webhooks.ports import WEBHOOKS_TOPIC
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
@@ -34,6 +36,7 @@ from domain.ids import (
     SourceId,
     ThreadId,
     ToolCallId,
+    WebhookDeliveryId,
     WorkerId,
 )
 from domain.mcp.catalog import McpCatalog
@@ -46,6 +49,7 @@ from domain.runs.usage import ModelSpending
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread, thread_quarantined
+from domain.webhooks.signing import WebhookKey
 from infrastructure.mcp.oauth.grants import PendingAuthorization
 from infrastructure.memory.stored_source import StoredSource
 
@@ -117,6 +121,8 @@ class InMemoryState:
         self.audit_heads: dict[OrganizationId, ChainHead] = {}
         self.spent: list[tuple[Run, ModelSpending]] = []
         self.reservations: dict[RunId, tuple[AgentId, Decimal]] = {}
+        self.deliveries: dict[WebhookDeliveryId, Announcement] = {}
+        self.webhook_keys: dict[OrganizationId, list[WebhookKey]] = {}
 
     # --- reading ---
 
@@ -187,6 +193,8 @@ class InMemoryState:
         self._keep_approvals(step)
         self.record(*step.audit)
         self._spend(step)
+        for new in announced(step.run, step.events, last_seq=stored.run.last_seq):
+            self.deliveries[new.delivery.id] = new
         if step.quarantine is not None:
             thread.thread = replace(thread.thread, quarantine=step.quarantine)
         promoted = None
@@ -240,6 +248,8 @@ def wake_followers(wakeups: Wakeups, run: Run) -> None:
     wakeups.wake(events_topic(run.id))
     if run.status.is_terminal or run.status is RunStatus.REQUIRES_ACTION:
         wakeups.wake(status_topic(run.id))
+        if run.webhook is not None:
+            wakeups.wake(WEBHOOKS_TOPIC)
 
 
 def settled(call: ToolCall, settlement: Settlement) -> ToolCall:

@@ -79,6 +79,7 @@ class InMemoryThreadStore:
         state.runs = {id_: stored for id_, stored in state.runs.items() if stored.run.thread_id != thread_id}
         state.approvals = {id_: known for id_, known in state.approvals.items() if known.run_id in state.runs}
         state.used_keys = {key: used for key, used in state.used_keys.items() if used.run_id in state.runs}
+        state.deliveries = {id_: new for id_, new in state.deliveries.items() if new.delivery.run_id in state.runs}
         state.record(audit)
         return True
 

@@ -8,6 +8,7 @@ from sqlalchemy import BindParameter, Connection, Update, bindparam, select, upd
 
 from application.runs.closing import step_instead_of_waiting
 from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups, events_topic, status_topic
+from application.webhooks.ports import WEBHOOKS_TOPIC
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
@@ -22,6 +23,7 @@ from infrastructure.persistence.run_rows import state_row
 from infrastructure.persistence.tables import message, run, run_request, thread
 from infrastructure.persistence.thread_queue import lock_thread, next_run, unfinished_runs
 from infrastructure.persistence.usage_rows import add_spending
+from infrastructure.persistence.webhook_rows import add_announcements
 
 _state: dict[str, BindParameter[Any]] = {
     name: bindparam(f"new_{name}")
@@ -176,6 +178,8 @@ def follow_up(wakeups: Wakeups, changed: Run) -> None:
     wakeups.wake(events_topic(changed.id))
     if changed.status.is_terminal or changed.status is RunStatus.REQUIRES_ACTION:
         wakeups.wake(status_topic(changed.id))
+        if changed.webhook is not None:
+            wakeups.wake(WEBHOOKS_TOPIC)
 
 
 def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
@@ -210,6 +214,7 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
     end_approvals(connection, step.outcomes)
     record(connection, *step.audit)
     add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
+    add_announcements(connection, after, step.events, last_seq=row.last_seq)
     if after.overview is not None and row.without_overview:
         connection.execute(_set_overview, {"of_run": run_id, "new_overview": after.overview})
     if step.quarantine is not None:

@@ -16,6 +16,7 @@ from infrastructure.persistence.tables import (
     oauth_grant,
     secret,
     tool_call,
+    webhook_key,
 )
 
 ENCRYPTED: tuple["Column[bytes]", ...] = (
@@ -27,6 +28,7 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     tool_call.c.input,
     agent_version.c.canary_tokens,
     audit_key.c.secret,
+    webhook_key.c.secret,
 )
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
 

@@ -24,6 +24,7 @@ from infrastructure.persistence.tables.secrets import secret
 from infrastructure.persistence.tables.sources import source, source_chunk, source_part
 from infrastructure.persistence.tables.threads import message, thread
 from infrastructure.persistence.tables.usage import budget_reservation, usage
+from infrastructure.persistence.tables.webhooks import webhook_delivery, webhook_key
 
 __all__ = [
     "agent",
@@ -56,4 +57,6 @@ __all__ = [
     "timer",
     "tool_call",
     "usage",
+    "webhook_delivery",
+    "webhook_key",
 ]

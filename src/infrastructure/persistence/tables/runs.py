@@ -90,6 +90,7 @@ run_request = Table(
     Column("tool_allowlist", JsonText),
     Column("metadata", JsonText, nullable=False),
     Column("overview", PlainText),
+    Column("webhook", JsonText),
 )
 
 # An event about a message stored in the same step names it by `message_id`; then `data` is NULL.

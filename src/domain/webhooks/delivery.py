@@ -1,0 +1,141 @@
+"""A delivery: one event of a run on its way to a webhook, as a state machine. What an answer means is decided here."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from http import HTTPStatus
+
+from domain.errors import conflict
+from domain.ids import OrganizationId, RunId, WebhookDeliveryId
+from domain.runs.events import RunEventType
+
+MAX_ATTEMPTS = 11
+FIRST_PAUSE_S = 5.0
+PAUSE_FACTOR = 3.0
+LONGEST_PAUSE_S = 10 * 3_600.0
+"""5 s, 15 s, 45 s, …, three times 10 h at most: the ten pauses make about a day."""
+JITTER = 0.2
+MAX_RETRY_AFTER_S = 24 * 3_600.0
+
+
+class DeliveryState(StrEnum):
+    """Where a delivery stands; values are part of the public contract."""
+
+    PENDING = "pending"
+    DELIVERING = "delivering"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something left to do."""
+        return self in OPEN_STATES
+
+
+OPEN_STATES = (DeliveryState.PENDING, DeliveryState.DELIVERING)
+
+
+class SendFailure(StrEnum):
+    """Why there was no answer; the values are the sentences that are shown."""
+
+    TIMEOUT = "The receiver did not answer in time."
+    UNREACHABLE = "The receiver could not be reached: there is no such host, or it does not accept connections."
+    INSECURE = "The connection to the receiver is not secure; its certificate may be wrong."
+    BROKEN = "The receiver broke off its answer, or does not speak HTTP."
+    BLOCKED = "The receiver's address is not public, so it is not requested."
+    UNSIGNED = "The signing secret is missing, or is not one (whsec_ and 24 to 64 bytes in base64)."
+    INTERNAL = "Something went wrong here; the log says what."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What one attempt came to: a `status`, or a `failure`."""
+
+    status: int | None = None
+    failure: SendFailure | None = None
+    retry_after_s: float | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the receiver took it."""
+        return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
+    def is_final(self) -> bool:
+        """Whether trying again is of no use: a blocked address, a redirect, and what the receiver says of the request itself."""
+        if self.status is None:
+            return self.failure is SendFailure.BLOCKED
+        passing = self.status in _PASSING or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return not (self.succeeded or passing)
+
+    @property
+    def error(self) -> str | None:
+        """A sentence that is safe to show; never the receiver's own words."""
+        if self.failure is not None:
+            return self.failure.value
+        if self.status is None or self.succeeded:
+            return None
+        if HTTPStatus.MULTIPLE_CHOICES <= self.status < HTTPStatus.BAD_REQUEST:
+            return f"The receiver answered with a redirect (HTTP {self.status}), which is not followed."
+        if self.status == HTTPStatus.GONE:
+            return "The receiver wants no more of these (HTTP 410)."
+        return f"The receiver answered HTTP {self.status}."
+
+
+_PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDelivery:
+    """One event on its way. `attempts` counts every begun one and fences those who were slower; `retried_after` is how many
+    there were when somebody last asked for another round. While DELIVERING, `next_attempt_at` is when the one who took it
+    counts as lost."""
+
+    id: WebhookDeliveryId
+    organization_id: OrganizationId
+    run_id: RunId
+    event: RunEventType
+    receiver: str
+    created_at: datetime
+    state: DeliveryState = DeliveryState.PENDING
+    attempts: int = 0
+    retried_after: int = 0
+    last_status: int | None = None
+    last_error: str | None = None
+    next_attempt_at: datetime | None
+    delivered_at: datetime | None = None
+
+    def taken(self, *, until: datetime) -> "WebhookDelivery":
+        """Somebody begins an attempt."""
+        return replace(self, state=DeliveryState.DELIVERING, attempts=self.attempts + 1, next_attempt_at=until)
+
+    def attempted(self, attempt: Attempt, *, at: datetime, fraction: float) -> "WebhookDelivery":
+        """The attempt is over. `fraction`, a random number from 0 to 1, spreads what failed together."""
+        told = replace(self, last_status=attempt.status, last_error=attempt.error, next_attempt_at=None)
+        if attempt.succeeded:
+            return replace(told, state=DeliveryState.DELIVERED, delivered_at=at)
+        in_round = self.attempts - self.retried_after
+        if attempt.is_final or in_round >= MAX_ATTEMPTS:
+            return replace(told, state=DeliveryState.FAILED)
+        asked = min(attempt.retry_after_s or 0.0, MAX_RETRY_AFTER_S)
+        pause = timedelta(seconds=max(pause_s(in_round, fraction), asked))
+        return replace(told, state=DeliveryState.PENDING, next_attempt_at=at + pause)
+
+    def given_back(self, *, at: datetime) -> "WebhookDelivery":
+        """Broken off because its sender stops; another one may go on at once."""
+        return replace(self, state=DeliveryState.PENDING, next_attempt_at=at)
+
+    def retried(self, *, at: datetime) -> "WebhookDelivery":
+        """Somebody asks for it again, whatever became of it: a new round begins. Raises CONFLICT
+        `webhook_delivery_in_progress` during an attempt."""
+        if self.state is DeliveryState.DELIVERING and self.next_attempt_at is not None and at < self.next_attempt_at:
+            raise conflict("webhook_delivery_in_progress", f"Delivery {self.id} is being attempted at this moment.")
+        return replace(
+            self, state=DeliveryState.PENDING, retried_after=self.attempts, next_attempt_at=at, delivered_at=None
+        )
+
+
+def pause_s(attempt: int, fraction: float) -> float:
+    """How long to wait after the attempt-th attempt (from 1): exponential, shifted by up to JITTER either way."""
+    pause = min(FIRST_PAUSE_S * PAUSE_FACTOR ** (attempt - 1), LONGEST_PAUSE_S)
+    return pause * (1 + JITTER * (2 * fraction - 1))

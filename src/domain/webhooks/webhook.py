@@ -1,0 +1,68 @@
+"""A webhook: the address that is told of a run's events. Runs have one each; whatever starts runs may carry one."""
+
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import urlsplit
+
+from domain.errors import Violation
+from domain.json_value import JsonObject
+from domain.runs.events import RunEventType
+from domain.secrets.secret import SecretRef, violations_of
+
+WEBHOOK_EVENTS = (
+    RunEventType.RUN_COMPLETED,
+    RunEventType.RUN_FAILED,
+    RunEventType.RUN_INCOMPLETE,
+    RunEventType.RUN_CANCELLED,
+    RunEventType.RUN_HALTED,
+    RunEventType.RUN_REQUIRES_ACTION,
+)
+"""What can be announced, and what is unless a webhook names fewer: a run has ended, or waits for somebody."""
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """`url` may be a secret in itself (many receivers put a token into its path), so it is never shown. `secret` names the
+    secret that signs in place of the organization's key."""
+
+    url: str
+    secret: SecretRef | None = None
+    events: tuple[RunEventType, ...] = WEBHOOK_EVENTS
+
+    @property
+    def receiver(self) -> str:
+        """Host and port, which may be shown."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}:{parts.port or _PORTS.get(parts.scheme, 0)}"
+
+    def violations(self, path: str = "webhook") -> list[Violation]:
+        """What is wrong with it in itself. Whether its address may be requested is for the egress guard to say."""
+        found = [] if self.secret is None else violations_of(path, self.secret)
+        if not self.events:
+            found.append(Violation(path=f"{path}.events", message="must not be empty"))
+        found += [
+            Violation(path=f"{path}.events.{index}", message=f"must be one of {', '.join(WEBHOOK_EVENTS)}")
+            for index, event in enumerate(self.events)
+            if event not in WEBHOOK_EVENTS
+        ]
+        return found
+
+    def to_json(self) -> JsonObject:
+        """As it is stored: `{url, secret, events}`."""
+        return {
+            "url": self.url,
+            "secret": None if self.secret is None else self.secret.name,
+            "events": [event.value for event in self.events],
+        }
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> "Webhook":
+        """The inverse of `to_json`."""
+        secret = cast("str | None", data["secret"])
+        return cls(
+            url=cast(str, data["url"]),
+            secret=None if secret is None else SecretRef(secret),
+            events=tuple(RunEventType(event) for event in cast("list[str]", data["events"])),
+        )

@@ -1,0 +1,53 @@
+"""Tables of webhooks: deliveries on their way, and the keys that sign them."""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+
+from infrastructure.persistence.column_types import Moment, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# Where it goes stands in run_request.webhook. While it is `delivering`, `next_attempt_at` is when its taker counts as lost.
+webhook_delivery = Table(
+    "webhook_delivery",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
+    Column("event", PlainText, nullable=False),
+    Column("receiver", PlainText, nullable=False),
+    Column("body", PlainText, nullable=False),
+    Column("state", PlainText, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("retried_after", Integer, nullable=False),
+    Column("last_status", Integer),
+    Column("last_error", PlainText),
+    Column("created_at", Moment, nullable=False),
+    Column("next_attempt_at", Moment),
+    Column("delivered_at", Moment),
+    Index(None, "run_id", "created_at", "id"),
+    Index(
+        "ix_webhook_delivery_open",
+        "next_attempt_at",
+        "id",
+        sqlite_where=text("state IN ('pending', 'delivering')"),
+        postgresql_where=text("state IN ('pending', 'delivering')"),
+    ),
+)
+
+# `secret` is encrypted. At most one key of an organization has no end: the newest.
+webhook_key = Table(
+    "webhook_key",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("secret", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    Index(
+        "uq_webhook_key_newest",
+        "organization_id",
+        unique=True,
+        sqlite_where=text("expires_at IS NULL"),
+        postgresql_where=text("expires_at IS NULL"),
+    ),
+    Index(None, "organization_id"),
+)
