@@ -46,11 +46,21 @@ def step_instead_of_waiting(
 
 def waits_for_display_only(open_calls: Iterable[ToolCall]) -> bool:
     """Whether the thread's next user message settles everything that a waiting run waits for (D5)."""
+    return all(_awaits_display(call) for call in open_calls if call.state is not ToolCallState.SETTLED)
+
+
+def lacks_display_only(open_calls: Iterable[ToolCall]) -> bool:
+    """Whether nobody but the thread's next user message has to say anything more to a waiting run, though calls that were
+    approved or answered meanwhile may have to be made first."""
     return all(
-        call.is_displayed and call.state is ToolCallState.AWAITING_CLIENT
+        _awaits_display(call) or call.state.is_executable
         for call in open_calls
         if call.state is not ToolCallState.SETTLED
     )
+
+
+def _awaits_display(call: ToolCall) -> bool:
+    return call.is_displayed and call.state is ToolCallState.AWAITING_CLIENT
 
 
 def closing_step(

@@ -93,8 +93,8 @@ class RunStore(Protocol):
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED with its `run.queued` event.
 
-        Settles the thread's waiting run if all its pending calls are displayable (it completes, D5); the strategy is
-        about the unfinished runs that remain. Raises CONFLICT `thread_busy` (extra `run_id`) for strategy REJECT with
+        Settles the thread's waiting run if all its pending calls are displayable (it completes, D5; with ENQUEUE, one that
+        has calls to make first goes on, to complete after them); the strategy is about the unfinished runs that remain. Raises CONFLICT `thread_busy` (extra `run_id`) for strategy REJECT with
         such a run, INVALID `idempotency_key_reused` for the same key with another body within 24 h, NOT_FOUND without
         the thread, CONFLICT `thread_quarantined` until it is released; then nothing was stored.
         INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at once,
@@ -151,7 +151,7 @@ class RunStore(Protocol):
     ) -> Run:
         """Settle calls that await the client, each with its event and an audit entry that names `actor` (a key's id),
         answer those that await input, and end approvals (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is
-        pending, else it stays, with what is pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, `approval_decided` or `approval_expired`, INVALID
+        pending (or what is, is settled by a message that is queued behind it), else it stays, with what is pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, `approval_decided` or `approval_expired`, INVALID
         `tool_call_not_pending` (also for a call settled twice, or one that asks something else by now); then nothing was
         stored."""
         ...

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from application.approvals.refusals import approval_decided, approval_expired
 from application.approvals.run_approvals import approval_audit, approved_call, denied_result
+from application.runs.closing import lacks_display_only
 from application.runs.ports import Step
 from application.runs.run_events import run_resumed, tool_settled
 from domain.approvals.approval import ApprovalOutcome, ApprovalRequest, ApprovalState
@@ -26,11 +27,13 @@ def resuming_step(
     answers: tuple[InputAnswer, ...],
     outcomes: tuple[ApprovalOutcome, ...] = (),
     *,
+    queued_behind: bool,
     actor: str,
     at: datetime,
 ) -> Step:
     """The step of a waiting run that `actor` gives results, answers and decisions. The run goes on when nothing is pending
-    any more, or when a call has to be decided about anew. Raises CONFLICT `run_not_waiting`, `approval_decided`,
+    any more, when a call has to be decided about anew, or when a message that settles all that is pending still is
+    `queued_behind` it (D5). Raises CONFLICT `run_not_waiting`, `approval_decided`,
     `approval_expired`, INVALID `tool_call_not_pending`."""
     if run.status is not RunStatus.REQUIRES_ACTION:
         raise conflict("run_not_waiting", f"Run {run.id} is {run.status}, not requires_action.", run_id=run.id)
@@ -47,8 +50,10 @@ def resuming_step(
     changed = tuple(
         _after(calls[id_], outcome) for id_, outcome in decided.items() if outcome.state not in _REFUSALS
     ) + tuple(_answered(calls[answer.tool_call_id], answer) for answer in answers)
-    waiting = {id_ for id_, call in {**calls, **{call.id: call for call in changed}}.items() if call.state.is_waiting}
-    waiting -= {settlement.tool_call_id for _, settlement in settled}
+    left = {**calls, **{call.id: call for call in changed}}
+    for _, settlement in settled:
+        del left[settlement.tool_call_id]
+    waiting = {id_ for id_, call in left.items() if call.state.is_waiting}
     pending: tuple[ToolUse, ...] = tuple(
         replace(
             use,
@@ -58,7 +63,8 @@ def resuming_step(
         for use in run.pending
         if use.id in waiting
     )
-    stays = bool(pending) and not any(call.state is ToolCallState.UNDECIDED for call in changed)
+    anew = any(call.state is ToolCallState.UNDECIDED for call in changed)
+    stays = bool(pending) and not anew and not (queued_behind and lacks_display_only(left.values()))
     return Step(
         run=replace(run, pending=pending) if stays else run.resumed(),
         events=(
@@ -73,6 +79,11 @@ def resuming_step(
             *(tool_call_audit(run, call, settlement, actor=actor) for call, settlement in settled),
         ),
     )
+
+
+def going_on_step(run: Run, *, at: datetime) -> Step:
+    """The step of a waiting run that goes on because the thread's next message settles what it still waits for (D5)."""
+    return Step(run=run.resumed(), events=(run_resumed(at=at),))
 
 
 def _answered(call: ToolCall, answer: InputAnswer) -> ToolCall:

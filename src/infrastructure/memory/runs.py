@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.closing import cancelled_step, displayed_step, waits_for_display_only
+from application.runs.closing import cancelled_step, displayed_step, lacks_display_only, waits_for_display_only
 from application.runs.ports import (
     KEY_LIFETIME,
     CancelOutcome,
@@ -15,7 +15,7 @@ from application.runs.ports import (
     Wakeups,
     control_topic,
 )
-from application.runs.resuming import resuming_step
+from application.runs.resuming import going_on_step, resuming_step
 from application.runs.run_events import run_queued
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import ApprovalOutcome
@@ -61,6 +61,9 @@ class InMemoryRunStore:
             self._state.threads[new.new_thread.id] = StoredThread(thread=new.new_thread)
         for stored in waiting:
             self._apply(stored, displayed_step(stored.run, self._state.open_calls(stored), at=new.run.created_at))
+        if new.strategy is MultitaskStrategy.ENQUEUE:
+            for stored in filter(self._lacks_display_only, others):
+                self._apply(stored, going_on_step(stored.run, at=new.run.created_at))
         interrupted = self._stop(others, new)
         ended = tuple(stored.run for stored in unfinished if stored.run.status.is_terminal)
         stored = StoredRun(run=new.run)
@@ -147,8 +150,17 @@ class InMemoryRunStore:
         stored = self._state.run_of(organization_id, run_id)
         if stored is None:
             raise not_found("run", run_id)
-        open_calls = self._state.open_calls(stored)
-        self._apply(stored, resuming_step(stored.run, open_calls, settlements, answers, outcomes, actor=actor, at=at))
+        step = resuming_step(
+            stored.run,
+            self._state.open_calls(stored),
+            settlements,
+            answers,
+            outcomes,
+            queued_behind=len(self._state.unfinished(stored.run.thread_id)) > 1,
+            actor=actor,
+            at=at,
+        )
+        self._apply(stored, step)
         return stored.run
 
     def _earlier(self, new: NewRun) -> Run | None:
@@ -179,6 +191,10 @@ class InMemoryRunStore:
     def _waits_for_display_only(self, stored: StoredRun) -> bool:
         waits = stored.run.status is RunStatus.REQUIRES_ACTION
         return waits and waits_for_display_only(self._state.open_calls(stored))
+
+    def _lacks_display_only(self, stored: StoredRun) -> bool:
+        waits = stored.run.status is RunStatus.REQUIRES_ACTION
+        return waits and lacks_display_only(self._state.open_calls(stored))
 
     def _stop(self, others: list[StoredRun], new: NewRun) -> tuple[RunId, ...]:
         if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):

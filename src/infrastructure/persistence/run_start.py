@@ -6,8 +6,9 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql
 
-from application.runs.closing import displayed_step, waits_for_display_only
+from application.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
+from application.runs.resuming import going_on_step
 from application.runs.run_events import run_queued
 from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
@@ -65,7 +66,8 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
     connection.execute(_insert_request, run_request_row(started))
     add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
     started = replace(started, last_seq=1)
-    interrupted = tuple(changed.id for changed in touched if changed.status is not RunStatus.COMPLETED)
+    went_on = (RunStatus.COMPLETED, RunStatus.QUEUED)
+    interrupted = tuple(changed.id for changed in touched if changed.status not in went_on)
     first = next_run(connection, started.thread_id) if touched else None
     promoted = None if first == started.id else first
     ended = tuple(changed for changed in touched if changed.status.is_terminal)
@@ -113,8 +115,8 @@ def run_of_key(
 
 
 def _make_room(connection: Connection, new: NewRun) -> list[Run]:
-    """Settle the run that waits for display only, then stop the others if the strategy says so. Returns all changed
-    runs."""
+    """Settle the run that waits for display only, or have it go on if it has calls to make first, then stop the others if
+    the strategy says so. Returns all changed runs."""
     at = new.run.created_at
     changed: list[Run] = []
     remaining = []
@@ -122,6 +124,10 @@ def _make_room(connection: Connection, new: NewRun) -> list[Run]:
         calls = open_calls(connection, RunId(row.id)) if row.status == RunStatus.REQUIRES_ACTION.value else ()
         if row.status == RunStatus.REQUIRES_ACTION.value and waits_for_display_only(calls):
             step = displayed_step(_load(connection, RunId(row.id)), calls, at=at)
+            outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
+            changed.append(replace(step.run, last_seq=outcome.last_seq))
+        elif calls and new.strategy is MultitaskStrategy.ENQUEUE and lacks_display_only(calls):
+            step = going_on_step(_load(connection, RunId(row.id)), at=at)
             outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             changed.append(replace(step.run, last_seq=outcome.last_seq))
         else:

@@ -34,7 +34,7 @@ from infrastructure.persistence.run_start import run_of_key, start_run
 from infrastructure.persistence.run_steps import change_run, follow_up
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.tables import message, run
-from infrastructure.persistence.thread_queue import lock_thread_of
+from infrastructure.persistence.thread_queue import lock_thread_of, unfinished_runs
 
 _get = select_run.where(run.c.organization_id == bindparam("organization_id"), run.c.id == bindparam("run_id"))
 _messages = (
@@ -163,7 +163,14 @@ class SqlRunStore:
             if stored is None:
                 raise not_found("run", run_id)
             step = resuming_step(
-                stored, open_calls(connection, run_id), settlements, answers, outcomes, actor=actor, at=at
+                stored,
+                open_calls(connection, run_id),
+                settlements,
+                answers,
+                outcomes,
+                queued_behind=len(unfinished_runs(connection, stored.thread_id)) > 1,
+                actor=actor,
+                at=at,
             )
             outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
             return replace(step.run, last_seq=outcome.last_seq)
