@@ -1,0 +1,137 @@
+"""Rows of a database as text: what a service of one schema revision has stored, with what it answered about it."""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Boolean, Connection, LargeBinary, MetaData, Table, func, insert, select, text
+
+from tests.e2e.service import Json
+
+FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "saved_runs"
+SAME_AS: Mapping[str, tuple[str, str]] = {
+    "0002": ("0001", "adds columns to servers that are empty until one is installed"),
+    "0003": ("0001", "adds the table of secrets, which no run is stored in"),
+    "0005": ("0008", "no version of its own made calls that ask: 0008 was the first"),
+    "0006": ("0008", "was never the newest: it took its place in the chain after 0007 and 0008"),
+    "0007": ("0008", "adds settings of organizations, with their defaults"),
+    "0009": ("0012", "adds sums of usage, which later runs fill"),
+    "0010": ("0012", "adds to keys what later keys have"),
+    "0011": ("0012", "adds settings of organizations, with their defaults"),
+    "0013": ("0016", "adds seals over the audit trail, which 0016 has too"),
+    "0014": ("0016", "adds approvals; the first version in which an agent could ask for one had 0016"),
+    "0015": ("0016", "adds sources, which 0016 has too"),
+    "0017": ("0016", "changes who may see rows, none of them"),
+    "0019": ("0018", "adds to requests a webhook, which they need not name, and tables of their own for deliveries"),
+}
+"""Revisions without a file of their own: whose file has what they store, and why."""
+_NOT_STORED = ("alembic_version", "source_words")
+"""Beginnings of tables that migrations and databases fill themselves."""
+_SHARED = "audit_key"
+"""Named by what it holds: two services with the same secret key have the same row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRuns:
+    """What one file holds. `runs` names each run by its story, `answers` has the API's answers by path, `tables` the
+    columns and rows of each table, parents first. Paths of the machine stand as `{name}`."""
+
+    revision: str
+    token: str
+    runs: Mapping[str, str]
+    answers: Mapping[str, Any]
+    tables: Mapping[str, Json]
+
+    def write(self, folder: Path, places: Mapping[str, str]) -> Path:
+        """A line for each row and each answer, so that a change can be read."""
+        parts = [f'"revision": {json.dumps(self.revision)}', f'"token": {json.dumps(self.token)}']
+        parts.append(f'"runs": {json.dumps(self.runs, indent=1)}')
+        parts.append(_block("answers", self.answers))
+        tables = [
+            f'{json.dumps(name)}: {{"columns": {json.dumps(table["columns"])}, "rows": [\n'
+            + ",\n".join(json.dumps(row, ensure_ascii=False) for row in table["rows"])
+            + "\n]}"
+            for name, table in self.tables.items()
+        ]
+        parts.append('"tables": {\n' + ",\n".join(tables) + "\n}")
+        whole = "{\n" + ",\n".join(parts) + "\n}\n"
+        for name, place in places.items():
+            whole = whole.replace(place, "{" + name + "}")
+        path = folder / f"{self.revision}.json"
+        path.write_text(whole, encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, revision: str, places: Mapping[str, str]) -> "SavedRuns":
+        """The file of a revision, with these paths in it."""
+        whole = (FOLDER / f"{revision}.json").read_text(encoding="utf-8")
+        for name, place in places.items():
+            whole = whole.replace("{" + name + "}", place)
+        return cls(**json.loads(whole))
+
+    def insert(self, connection: Connection) -> None:
+        """Add all rows to a database that stands at this revision."""
+        metadata = MetaData()
+        metadata.reflect(connection, only=list(self.tables))
+        for name, saved in self.tables.items():
+            table = metadata.tables[name]
+            rows = [_from_json(table, dict(zip(saved["columns"], row, strict=True))) for row in saved["rows"]]
+            if name == _SHARED:
+                known = set(connection.execute(select(table.c.id)).scalars())
+                rows = [row for row in rows if row["id"] not in known]
+            if name == "source_chunk":
+                # Its numbers count up in each database; PostgreSQL takes them from a sequence.
+                rows = [{column: value for column, value in row.items() if column != "id"} for row in rows]
+            if rows:
+                connection.execute(insert(table), rows)
+
+    def without_end(self, connection: Connection, until: int) -> None:
+        """Let nothing that waits run out before `until` (microseconds), however old the file is."""
+        for table, column in (("approval", "expires_at"), ("timer", "due_at")):
+            if table in self.tables:
+                connection.execute(text(f"UPDATE {table} SET {column} = :until"), {"until": until})
+
+
+def stored_tables(connection: Connection, *, token_hash: str) -> dict[str, Json]:
+    """All rows of a database. The first key gets this hash of its token."""
+    metadata = MetaData()
+    metadata.reflect(connection)
+    found: dict[str, Json] = {}
+    for table in metadata.sorted_tables:
+        if table.name.startswith(_NOT_STORED):
+            continue
+        assert connection.execute(select(func.count()).select_from(table)).scalar_one() < 2000, table.name
+        keys = [column.name for column in table.primary_key]
+        rows = [dict(row) for row in connection.execute(select(table).order_by(*keys)).mappings()]
+        if table.name == "api_key":
+            [first] = [row for row in rows if row["platform"]]
+            first["token_hash"] = token_hash
+        columns = [column.name for column in table.columns]
+        if rows:
+            found[table.name] = {"columns": columns, "rows": [list(_to_json(table, row)) for row in rows]}
+    return found
+
+
+def _block(name: str, entries: Mapping[str, Any]) -> str:
+    lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in entries.items()]
+    return f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}"
+
+
+def _to_json(table: Table, row: Mapping[str, Any]) -> Iterator[object]:
+    for column in table.columns:
+        value = row[column.name]
+        yield base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _from_json(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(table, name, value) for name, value in row.items()}
+
+
+def _value(table: Table, name: str, value: Any) -> Any:
+    kind = table.c[name].type
+    if value is not None and isinstance(kind, LargeBinary):
+        return base64.b64decode(value)
+    return bool(value) if value is not None and isinstance(kind, Boolean) else value
