@@ -128,6 +128,13 @@ from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
 from application.usage.get_usage import GetUsage
+from application.webhooks.create_webhook_key import CreateWebhookKey
+from application.webhooks.deliver_webhooks import DeliverWebhooks
+from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
+from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore, WebhookSender
+from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
+from application.webhooks.signing_secrets import SigningSecrets
+from application.webhooks.webhook_check import WebhookCheck
 from domain.ids import WorkerId
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import mcp as mcp_assembly
@@ -135,6 +142,7 @@ from infrastructure.assembly import models as models_assembly
 from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly import tracing as tracing_assembly
+from infrastructure.assembly import webhooks as webhooks_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
 from infrastructure.assembly.tracing import ClosableTracer
 from infrastructure.egress import EgressPolicy
@@ -190,6 +198,8 @@ from infrastructure.persistence.source_store import SqlSourceStore
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
+from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
+from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
@@ -475,10 +485,45 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
     )
 
+    # Webhooks: announced by whatever stores a run's steps, delivered here.
+    webhook_deliveries: providers.Provider[WebhookDeliveryStore] = providers.Singleton(
+        SqlWebhookDeliveryStore, database=database, wakeups=wakeups
+    )
+    webhook_keys: providers.Provider[WebhookKeyStore] = providers.Singleton(
+        SqlWebhookKeyStore, database=database, box=secret_box
+    )
+    webhook_sender: providers.Provider[WebhookSender] = providers.Singleton(
+        webhooks_assembly.webhook_sender, egress_policy, clock
+    )
+    webhook_check: providers.Provider[WebhookCheck] = providers.Singleton(
+        WebhookCheck, outbound=egress_policy, secrets=secrets
+    )
+    signing_secrets: providers.Provider[SigningSecrets] = providers.Singleton(
+        SigningSecrets, secrets=secrets, keys=webhook_keys, clock=clock, ids=ids
+    )
+    deliver_webhooks: providers.Provider[DeliverWebhooks] = providers.Singleton(
+        DeliverWebhooks,
+        deliveries=webhook_deliveries,
+        secrets=signing_secrets,
+        sender=webhook_sender,
+        wakeups=wakeups,
+        clock=clock,
+    )
+    create_webhook_key: providers.Provider[CreateWebhookKey] = providers.Singleton(
+        CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets, clock=clock, ids=ids
+    )
+    list_webhook_deliveries: providers.Provider[ListWebhookDeliveries] = providers.Singleton(
+        ListWebhookDeliveries, runs=runs, deliveries=webhook_deliveries
+    )
+    retry_webhook_delivery: providers.Provider[RetryWebhookDelivery] = providers.Singleton(
+        RetryWebhookDelivery, deliveries=webhook_deliveries, clock=clock, ids=ids
+    )
+
     # Runs, as clients see them.
     start_run: providers.Provider[StartRun] = providers.Singleton(
         StartRun,
         runs=runs,
+        webhooks=webhook_check,
         agents=agents,
         organizations=organizations,
         models=routed_models,

@@ -105,6 +105,7 @@ async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
 def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     """What runs use; all of it is opened when it is first needed."""
     stack.push_async_callback(container.tracer().close)
+    stack.push_async_callback(container.webhook_sender().close)
     stack.push_async_callback(container.lazy_providers().close)
     stack.push_async_callback(container.oauth().close)
     stack.push_async_callback(container.connections().close)
@@ -147,6 +148,7 @@ async def _working(container: Container) -> AsyncIterator[None]:
         asyncio.create_task(active_runs.keep(), name="leases"),
         asyncio.create_task(recover_runs.keep(), name="recovery"),
         asyncio.create_task(container.fire_timers().keep(), name="timers"),
+        asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
     ]
     try:
         yield

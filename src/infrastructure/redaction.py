@@ -25,7 +25,10 @@ _SECRET_WORDS = frozenset(
 )
 _SECRET_PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("set", "cookie")})
 # Tokens that nobody registered: ours, the widespread `sk-…`, and whatever follows an authorization scheme.
-_TOKENS = re.compile(r"\b(?:dgm_|sk-)[A-Za-z0-9_-]{16,}|(?<=\bBearer )[^\s\"',;]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}")
+_TOKENS = re.compile(
+    r"\b(?:dgm_|sk-)[A-Za-z0-9_-]{16,}|\bwhsec_[A-Za-z0-9+/=]{16,}"
+    r"|(?<=\bBearer )[^\s\"',;]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}"
+)
 
 
 class Redactor:

@@ -87,6 +87,39 @@ class Leg(Protocol):
         ...
 
 
+def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
+    """The in-memory adapters over one state."""
+    return Stores(
+        threads=InMemoryThreadStore(state),
+        agents=InMemoryAgentStore(state),
+        servers=InMemoryMcpServerStore(state),
+        catalogs=InMemoryMcpCatalogStore(state),
+        identity=InMemoryIdentityStore(state),
+        organizations=InMemoryOrganizationStore(state),
+        audit=InMemoryAuditLog(state),
+        audit_seals=InMemoryAuditChain(state),
+        audit_chain=InMemoryAuditChain(state),
+        secrets=InMemorySecretStore(state),
+        sources=InMemorySourceStore(state),
+        source_intake=InMemorySourceIntake(state),
+        source_search=InMemorySourceSearch(state),
+        model_providers=InMemoryModelProviderStore(state),
+        runs=InMemoryRunStore(state, wakeups),
+        unfinished_runs=InMemoryUnfinishedRuns(state),
+        approvals=InMemoryApprovalStore(state),
+        timers=InMemoryTimerStore(state),
+        retention=InMemoryRetentionStore(state),
+        oauth=InMemoryOAuthStore(state),
+        leases=InMemoryRunLeases(state, wakeups),
+        journal=InMemoryRunJournal(state, wakeups),
+        usage=(usage := InMemoryUsageStore(state)),
+        reservations=usage,
+        webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
+        webhook_keys=InMemoryWebhookKeyStore(state),
+        wakeups=wakeups,
+    )
+
+
 class InMemoryLeg:
     """The in-memory adapters."""
 
@@ -98,33 +131,4 @@ class InMemoryLeg:
         """Everything over one state."""
         state = InMemoryState()
         state.organizations = {organization.id: organization for organization in organizations}
-        wakeups = InProcessWakeups()
-        yield Stores(
-            threads=InMemoryThreadStore(state),
-            agents=InMemoryAgentStore(state),
-            servers=InMemoryMcpServerStore(state),
-            catalogs=InMemoryMcpCatalogStore(state),
-            identity=InMemoryIdentityStore(state),
-            organizations=InMemoryOrganizationStore(state),
-            audit=InMemoryAuditLog(state),
-            audit_seals=InMemoryAuditChain(state),
-            audit_chain=InMemoryAuditChain(state),
-            secrets=InMemorySecretStore(state),
-            sources=InMemorySourceStore(state),
-            source_intake=InMemorySourceIntake(state),
-            source_search=InMemorySourceSearch(state),
-            model_providers=InMemoryModelProviderStore(state),
-            runs=InMemoryRunStore(state, wakeups),
-            unfinished_runs=InMemoryUnfinishedRuns(state),
-            approvals=InMemoryApprovalStore(state),
-            timers=InMemoryTimerStore(state),
-            retention=InMemoryRetentionStore(state),
-            oauth=InMemoryOAuthStore(state),
-            leases=InMemoryRunLeases(state, wakeups),
-            journal=InMemoryRunJournal(state, wakeups),
-            usage=(usage := InMemoryUsageStore(state)),
-            reservations=usage,
-            webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
-            webhook_keys=InMemoryWebhookKeyStore(state),
-            wakeups=wakeups,
-        )
+        yield in_memory_stores(state, InProcessWakeups())

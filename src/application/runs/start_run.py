@@ -18,6 +18,7 @@ from application.runs.ports import (
 )
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource
+from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
@@ -28,6 +29,7 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
+from domain.webhooks.webhook import Webhook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,7 @@ class StartRunCommand:
     model: str | None = None
     tool_allowlist: tuple[str, ...] | None = None
     metadata: JsonObject | None = None
+    webhook: Webhook | None = None
     idempotency_key: str | None = None
     body_digest: str = ""
 
@@ -64,6 +67,7 @@ class StartRun:
         queue: RunQueue,
         connections: McpConnections,
         trace_ended: TraceEndedRun,
+        webhooks: WebhookCheck,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -75,6 +79,7 @@ class StartRun:
         self._queue = queue
         self._connections = connections
         self._trace_ended = trace_ended
+        self._webhooks = webhooks
         self._clock = clock
         self._ids = ids
 
@@ -92,6 +97,8 @@ class StartRun:
             earlier = await self._runs.started_before(organization_id, key, at=now)
             if earlier is not None:
                 return StartedRun(run=earlier, created=False)
+        if command.webhook is not None:
+            await self._webhooks.require_usable(organization_id, command.webhook)
         agent = await self._agent(command)
         organization = await self._organizations.get(organization_id)
         model = await self._model(command, agent, () if organization is None else organization.models)
@@ -123,6 +130,7 @@ class StartRun:
             metadata=command.metadata or {},
             requested_by=command.principal.key_id,
             created_at=now,
+            webhook=command.webhook,
         )
         started = await self._runs.start(
             NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key)

@@ -29,6 +29,7 @@ from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.usage.routes import usage_routes
 from interfaces.http.use_cases import Readiness, UseCases
+from interfaces.http.webhooks.routes import webhooks_routes
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
 HEARTBEAT_S = 15.0
@@ -67,6 +68,7 @@ def create_app(
             *secrets_routes(),
             *model_providers_routes(),
             *usage_routes(),
+            *webhooks_routes(),
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={

@@ -72,6 +72,9 @@ from application.threads.release_thread import ReleaseThread
 from application.tools.explain_tool import ExplainTool
 from application.tools.list_tools import ListTools
 from application.usage.get_usage import GetUsage
+from application.webhooks.create_webhook_key import CreateWebhookKey
+from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
+from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +149,10 @@ class UseCases:
     export_audit_events: ExportAuditEvents
     verify_audit_chain: VerifyAuditChain
     get_usage: GetUsage
+
+    list_webhook_deliveries: ListWebhookDeliveries
+    retry_webhook_delivery: RetryWebhookDelivery
+    create_webhook_key: CreateWebhookKey
 
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys

@@ -35,8 +35,8 @@ from tests.builders import (
     an_organization,
 )
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
-from tests.contract.stores import Stores
-from tests.integration.http.wiring import BOX_KEY, in_memory_stores, use_cases
+from tests.contract.stores import Stores, in_memory_stores
+from tests.integration.http.wiring import BOX_KEY, use_cases
 
 MODEL = "scripted:demo.yaml"
 COLOUR = InputRound(

@@ -88,33 +88,20 @@ from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.tool_catalog import ToolCatalog
 from application.usage.get_usage import GetUsage
+from application.webhooks.create_webhook_key import CreateWebhookKey
+from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
+from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
+from application.webhooks.signing_secrets import SigningSecrets
+from application.webhooks.webhook_check import WebhookCheck
 from domain.ids import OrganizationId
 from infrastructure.egress import EgressPolicy
-from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.audit_chain import GivenSealKeys, InMemoryAuditChain
+from infrastructure.memory.audit_chain import GivenSealKeys
 from infrastructure.memory.authorizer import InMemoryAuthorizer
-from infrastructure.memory.identity import InMemoryIdentityStore
-from infrastructure.memory.journal import InMemoryRunJournal
-from infrastructure.memory.leases import InMemoryRunLeases
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.model_providers import InMemoryModelProviderStore
-from infrastructure.memory.oauth import InMemoryOAuthStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.retention import InMemoryRetentionStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
-from infrastructure.memory.threads import InMemoryThreadStore
-from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
-from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
@@ -136,37 +123,6 @@ class ModelsThat:
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         return None if model in self._known else f"there is no model {model!r}"
-
-
-def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
-    """The in-memory adapters over one state."""
-    return Stores(
-        threads=InMemoryThreadStore(state),
-        agents=InMemoryAgentStore(state),
-        servers=InMemoryMcpServerStore(state),
-        catalogs=InMemoryMcpCatalogStore(state),
-        identity=InMemoryIdentityStore(state),
-        organizations=InMemoryOrganizationStore(state),
-        audit=InMemoryAuditLog(state),
-        audit_seals=InMemoryAuditChain(state),
-        audit_chain=InMemoryAuditChain(state),
-        secrets=InMemorySecretStore(state),
-        sources=InMemorySourceStore(state),
-        source_intake=InMemorySourceIntake(state),
-        source_search=InMemorySourceSearch(state),
-        model_providers=InMemoryModelProviderStore(state),
-        runs=InMemoryRunStore(state, wakeups),
-        unfinished_runs=InMemoryUnfinishedRuns(state),
-        approvals=InMemoryApprovalStore(state),
-        timers=InMemoryTimerStore(state),
-        retention=InMemoryRetentionStore(state),
-        oauth=InMemoryOAuthStore(state),
-        leases=InMemoryRunLeases(state, wakeups),
-        journal=InMemoryRunJournal(state, wakeups),
-        usage=(usage := InMemoryUsageStore(state)),
-        reservations=usage,
-        wakeups=wakeups,
-    )
 
 
 def use_cases(
@@ -308,6 +264,7 @@ def use_cases(
             queue=queue,
             connections=connections,
             trace_ended=trace_ended,
+            webhooks=WebhookCheck(outbound=EgressPolicy(), secrets=stores.secrets),
             clock=clock,
             ids=ids,
         ),
@@ -353,6 +310,14 @@ def use_cases(
             clock=clock,
         ),
         get_usage=GetUsage(reports=stores.usage),
+        list_webhook_deliveries=ListWebhookDeliveries(runs=runs, deliveries=stores.webhooks),
+        retry_webhook_delivery=RetryWebhookDelivery(deliveries=stores.webhooks, clock=clock, ids=ids),
+        create_webhook_key=CreateWebhookKey(
+            keys=stores.webhook_keys,
+            secrets=SigningSecrets(secrets=stores.secrets, keys=stores.webhook_keys, clock=clock, ids=ids),
+            clock=clock,
+            ids=ids,
+        ),
         create_api_key=CreateApiKey(identities=stores.identity, clock=clock, ids=ids),
         list_api_keys=ListApiKeys(identities=stores.identity, uses=uses),
         revoke_api_key=RevokeApiKey(identities=stores.identity, cache=tokens, clock=clock, ids=ids),

@@ -19,6 +19,7 @@ from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.approvals.schemas import DecisionBody
 from interfaces.http.bodies import Body, Name, Strings
 from interfaces.http.threads.schemas import UserInput, user_content
+from interfaces.http.webhooks.schemas import WebhookField, webhook_of
 
 _EXAMPLE: JsonObject = {"agent": "repository-guide", "input": "What changed in the last three commits?"}
 
@@ -40,6 +41,9 @@ class RunBody(Body):
     )
     tool_allowlist: Strings | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
+    webhook: WebhookField | None = Field(
+        default=None, description="Where to announce that the run has ended or waits: a URL, or `{url, secret, events}`."
+    )
 
     def to_command(
         self, principal: Principal, thread_id: str | None, *, idempotency_key: str | None, body_digest: str
@@ -62,6 +66,7 @@ class RunBody(Body):
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),
+            webhook=None if self.webhook is None else webhook_of(self.webhook),
             idempotency_key=idempotency_key,
             body_digest=body_digest,
         )

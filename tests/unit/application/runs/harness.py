@@ -33,6 +33,7 @@ from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
 from application.tools.tool_catalog import DEFAULT_SEARCH_THRESHOLD, ToolCatalog
+from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
@@ -43,6 +44,7 @@ from domain.mcp.server import McpServer
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run
 from domain.threads.message import Role, TextContent, UserContent
+from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.logs import log_context
 from infrastructure.memory.agents import InMemoryAgentStore
@@ -55,6 +57,7 @@ from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryM
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.scripted_model import ModelTurn, Script, ScriptedModel
+from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.state import InMemoryState, StoredThread
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.memory.usage import InMemoryUsageStore
@@ -296,6 +299,7 @@ class RunHarness(RunRecords):
             queue=self.queue,
             connections=self.connections,
             trace_ended=self.trace_ended,
+            webhooks=WebhookCheck(outbound=EgressPolicy(), secrets=InMemorySecretStore(self.state)),
             clock=self.clock,
             ids=self.ids,
         )

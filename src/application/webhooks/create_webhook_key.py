@@ -1,0 +1,51 @@
+"""CreateWebhookKey: give an organization a new key that signs its webhooks."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from application.audit.entries import audit_entry
+from application.system.ports import Clock, IdSource
+from application.webhooks.ports import WebhookKeyStore
+from application.webhooks.signing_secrets import SigningSecrets
+from domain.audit.event import AuditAction
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.webhooks.signing import OVERLAP, WebhookKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateWebhookKeyCommand:
+    """For the principal's organization."""
+
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedWebhookKey:
+    """The key, whose secret is shown this once; until `former_signs_until` the one before signs as well."""
+
+    key: WebhookKey
+    former_signs_until: datetime | None
+
+
+class CreateWebhookKey:
+    """Admins make keys. The new one signs at once, the one before goes on beside it for a day, and any older one stops (so
+    that making two in a row puts a leaked key out of use). Audited `webhook_key.created`, without the secret."""
+
+    def __init__(self, *, keys: WebhookKeyStore, secrets: SigningSecrets, clock: Clock, ids: IdSource) -> None:
+        self._keys = keys
+        self._secrets = secrets
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: CreateWebhookKeyCommand) -> CreatedWebhookKey:
+        """The new key. Raises FORBIDDEN."""
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        key = self._secrets.new_key(principal.organization_id)
+        until = self._clock.now() + OVERLAP
+        audit = audit_entry(
+            principal, AuditAction.WEBHOOK_KEY_CREATED, principal.organization_id, ids=self._ids, at=key.created_at
+        )
+        had_one = await self._keys.replace(key, former_until=until, audit=audit)
+        return CreatedWebhookKey(key=key, former_signs_until=until if had_one else None)

@@ -1,0 +1,38 @@
+"""ListWebhookDeliveries: what became of the announcements of a run."""
+
+from dataclasses import dataclass
+
+from application.runs.ports import RunStore
+from application.system.pages import Page, PageRequest
+from application.webhooks.ports import WebhookDeliveryStore
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId
+from domain.webhooks.delivery import WebhookDelivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListWebhookDeliveriesCommand:
+    """Of which run, and which page."""
+
+    principal: Principal
+    run_id: RunId
+    page: PageRequest = PageRequest()
+
+
+class ListWebhookDeliveries:
+    """Viewers see where deliveries stand, newest first; nobody sees the webhook's URL beyond its host, nor its secret."""
+
+    def __init__(self, *, runs: RunStore, deliveries: WebhookDeliveryStore) -> None:
+        self._runs = runs
+        self._deliveries = deliveries
+
+    async def execute(self, command: ListWebhookDeliveriesCommand) -> Page[WebhookDelivery]:
+        """One page. Raises FORBIDDEN, NOT_FOUND."""
+        command.principal.require(Role.VIEWER)
+        organization_id = command.principal.organization_id
+        page = await self._deliveries.of_run(organization_id, command.run_id, command.page)
+        if not page.items and await self._runs.get(organization_id, command.run_id) is None:
+            raise not_found("run", command.run_id)
+        return page

@@ -1,0 +1,52 @@
+"""RetryWebhookDelivery: send an announcement again, whatever became of it."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.system.ports import Clock, IdSource
+from application.webhooks.ports import WebhookDeliveryStore
+from domain.audit.event import AuditAction
+from domain.errors import conflict, not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import WebhookDeliveryId
+from domain.webhooks.delivery import WebhookDelivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryWebhookDeliveryCommand:
+    """Which delivery."""
+
+    principal: Principal
+    delivery_id: WebhookDeliveryId
+
+
+class RetryWebhookDelivery:
+    """Operators send again: at once, with the same id and body, and with a fresh round of attempts. One that was delivered
+    may be sent again as well. Audited `webhook_delivery.retried`."""
+
+    def __init__(self, *, deliveries: WebhookDeliveryStore, clock: Clock, ids: IdSource) -> None:
+        self._deliveries = deliveries
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: RetryWebhookDeliveryCommand) -> WebhookDelivery:
+        """The delivery, pending. Raises FORBIDDEN, NOT_FOUND, CONFLICT `webhook_delivery_in_progress`."""
+        principal = command.principal
+        principal.require(Role.OPERATOR)
+        seen = await self._deliveries.get(principal.organization_id, command.delivery_id)
+        if seen is None:
+            raise not_found("webhook delivery", command.delivery_id)
+        now = self._clock.now()
+        after = seen.retried(at=now)
+        audit = audit_entry(
+            principal,
+            AuditAction.WEBHOOK_DELIVERY_RETRIED,
+            seen.id,
+            ids=self._ids,
+            at=now,
+            details={"run_id": seen.run_id, "event": seen.event.value, "attempts": seen.attempts},
+        )
+        if not await self._deliveries.retry(seen, after, audit):
+            raise conflict("webhook_delivery_in_progress", f"Delivery {seen.id} is being attempted at this moment.")
+        return after

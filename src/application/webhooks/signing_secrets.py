@@ -1,0 +1,52 @@
+"""Finds what a delivery is signed with: the secret its webhook names, else the organization's own key, made when first used."""
+
+import secrets as randomness
+from collections.abc import Callable
+
+from application.secrets.ports import SecretStore
+from application.system.ports import Clock, IdSource
+from application.webhooks.ports import WebhookKeyStore
+from domain.ids import OrganizationId
+from domain.webhooks.signing import NEW_KEY_BYTES, WebhookKey, new_secret, signing_keys
+from domain.webhooks.webhook import Webhook
+
+
+class SigningSecrets:
+    """Rules: a named secret signs alone, as it is now; an organization's key signs beside its predecessor for a while."""
+
+    def __init__(
+        self,
+        *,
+        secrets: SecretStore,
+        keys: WebhookKeyStore,
+        clock: Clock,
+        ids: IdSource,
+        random: Callable[[int], bytes] = randomness.token_bytes,
+    ) -> None:
+        self._secrets = secrets
+        self._keys = keys
+        self._clock = clock
+        self._ids = ids
+        self._random = random
+
+    async def of(self, organization_id: OrganizationId, webhook: Webhook) -> tuple[bytes, ...]:
+        """The keys that sign, the newest first. Raises ValueError if the named secret is missing or is not one."""
+        if webhook.secret is not None:
+            value = await self._secrets.value(organization_id, webhook.secret.name)
+            if value is None:
+                raise ValueError("there is no such secret")
+            return signing_keys(value)
+        found = await self._keys.in_force(organization_id, at=self._clock.now())
+        if not any(key.expires_at is None for key in found):
+            await self._keys.add_first(self.new_key(organization_id))
+            found = await self._keys.in_force(organization_id, at=self._clock.now())
+        return tuple(each for key in found for each in signing_keys(key.secret))
+
+    def new_key(self, organization_id: OrganizationId) -> WebhookKey:
+        """A fresh key, not stored."""
+        return WebhookKey(
+            id=self._ids.new("whs"),
+            organization_id=organization_id,
+            secret=new_secret(self._random(NEW_KEY_BYTES)),
+            created_at=self._clock.now(),
+        )

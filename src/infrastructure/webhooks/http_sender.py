@@ -1,0 +1,150 @@
+"""Sends webhooks through the egress guard: what a name resolves to is vetted and connected to, and no redirect is followed."""
+
+import asyncio
+import ssl
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx
+from aiohttp.abc import AbstractResolver
+
+from application.system.ports import Clock
+from domain.webhooks.delivery import Attempt, SendFailure
+from infrastructure.egress import EgressBlockedError, EgressPolicy
+from infrastructure.http_client import HttpClients
+
+TIMEOUT_S = 15.0
+"""For everything from looking up the name to the end of the answer; well below the lease on a delivery."""
+MAX_ANSWER_BYTES = 64 * 1024
+"""What an answer says is of no interest: it is read so far only that the connection can be used again."""
+
+
+class HttpWebhookSender:
+    """The `WebhookSender` port. One client for all receivers: no cookies, no credentials, no proxies."""
+
+    def __init__(
+        self,
+        *,
+        egress: EgressPolicy,
+        user_agent: str,
+        clock: Clock,
+        timeout_s: float = TIMEOUT_S,
+        resolver: AbstractResolver | None = None,
+        http: HttpClients | None = None,
+    ) -> None:
+        self._egress = egress
+        self._user_agent = user_agent
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._resolver = resolver
+        self._http = http or HttpClients()
+        self._client: httpx.AsyncClient | None = None
+
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
+        """POST, and what came of it."""
+        try:
+            self._egress.check(url)
+            async with asyncio.timeout(self._timeout_s):
+                return await self._post(url, headers, body)
+        except TimeoutError:
+            return Attempt(failure=SendFailure.TIMEOUT)
+        except EgressBlockedError:
+            return Attempt(failure=SendFailure.BLOCKED)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return Attempt(failure=_failure(error))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
+        client = self._opened()
+        request = client.build_request(
+            "POST",
+            url,
+            content=body,
+            headers={
+                **headers,
+                "content-type": "application/json",
+                "user-agent": self._user_agent,
+                "accept-encoding": "identity",
+            },
+        )
+        response = await client.send(request, stream=True)
+        try:
+            await _read_some(response)
+            return Attempt(
+                status=response.status_code,
+                retry_after_s=_retry_after_s(response.headers.get("retry-after"), self._clock.now()),
+            )
+        finally:
+            await response.aclose()
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = self._http.create(
+                egress=self._egress,
+                resolver=self._resolver,
+                connect_timeout_s=self._timeout_s,
+                pool_timeout_s=self._timeout_s,
+                read_timeout_s=self._timeout_s,
+                max_connections=100,
+                keepalive_s=15.0,
+            )
+        return self._client
+
+
+async def _read_some(response: httpx.Response) -> None:
+    """The status counts even where the rest breaks off."""
+    read = 0
+    try:
+        async for chunk in response.aiter_raw():
+            read += len(chunk)
+            if read > MAX_ANSWER_BYTES:
+                return
+    except httpx.HTTPError:
+        return
+
+
+def _retry_after_s(value: str | None, now: datetime) -> float | None:
+    """RFC 9110, section 10.2.3: seconds, or a date; None for anything else."""
+    if value is None:
+        return None
+    if value.strip().isdecimal():
+        return float(value) if len(value) < 10 else None
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max((moment - now).total_seconds(), 0.0)
+
+
+def _failure(error: Exception) -> SendFailure:
+    causes = list(_causes(error))
+    if any(isinstance(cause, EgressBlockedError) for cause in causes):
+        return SendFailure.BLOCKED
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return SendFailure.INSECURE
+    if isinstance(error, httpx.TimeoutException):
+        return SendFailure.TIMEOUT
+    if isinstance(error, httpx.ConnectError | httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return SendFailure.UNREACHABLE
+    return SendFailure.BROKEN
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The errors behind an error; aiohttp keeps that of a connection in `os_error`."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        cause = left.pop()
+        if cause is not None and id(cause) not in seen:
+            seen.add(id(cause))
+            yield cause
+            inner = getattr(cause, "os_error", None)
+            left += [cause.__cause__, cause.__context__, inner if isinstance(inner, BaseException) else None]

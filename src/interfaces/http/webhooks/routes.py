@@ -1,0 +1,85 @@
+"""Routes of webhook deliveries and of the organization's signing key."""
+
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from application.webhooks.create_webhook_key import CreateWebhookKey, CreateWebhookKeyCommand
+from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries, ListWebhookDeliveriesCommand
+from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery, RetryWebhookDeliveryCommand
+from domain.ids import RunId, WebhookDeliveryId
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import RunPath, WebhookDeliveryPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.webhooks.views import (
+    CreatedWebhookKeyView,
+    WebhookDeliveryPage,
+    WebhookDeliveryView,
+    created_webhook_key_view,
+    webhook_delivery_view,
+)
+
+TAGS = ["webhooks"]
+
+
+@get(
+    "/runs/{run_id:str}/webhook-deliveries",
+    tags=TAGS,
+    summary="List the webhook deliveries of a run",
+    responses=documented(404),
+)
+async def list_webhook_deliveries(
+    *,
+    request: ApiRequest,
+    run_id: RunPath,
+    list_webhook_deliveries: NamedDependency[ListWebhookDeliveries],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> WebhookDeliveryPage:
+    """Newest first."""
+    command = ListWebhookDeliveriesCommand(
+        principal=request.principal, run_id=RunId(run_id), page=PageRequest(limit=limit, cursor=cursor)
+    )
+    return page_view(await list_webhook_deliveries.execute(command), webhook_delivery_view)
+
+
+@post(
+    "/webhook-deliveries/{delivery_id:str}/retry",
+    tags=TAGS,
+    summary="Send a webhook again",
+    status_code=202,
+    responses=documented(403, 404, 409),
+)
+async def retry_webhook_delivery(
+    request: ApiRequest,
+    delivery_id: WebhookDeliveryPath,
+    retry_webhook_delivery: NamedDependency[RetryWebhookDelivery],
+) -> WebhookDeliveryView:
+    """Needs the role operator. At once, with the same `webhook-id` and body, whatever became of it before; a receiver that
+    has it already can tell by the id."""
+    command = RetryWebhookDeliveryCommand(principal=request.principal, delivery_id=WebhookDeliveryId(delivery_id))
+    return webhook_delivery_view(await retry_webhook_delivery.execute(command))
+
+
+@post(
+    "/organization/webhook-key",
+    tags=TAGS,
+    summary="Make a new key that signs webhooks",
+    status_code=201,
+    responses=documented(403),
+)
+async def create_webhook_key(
+    request: ApiRequest, create_webhook_key: NamedDependency[CreateWebhookKey]
+) -> CreatedWebhookKeyView:
+    """Needs the role admin. The new key signs at once and is shown this once; the one before signs as well for 24 hours,
+    older ones no more."""
+    return created_webhook_key_view(
+        await create_webhook_key.execute(CreateWebhookKeyCommand(principal=request.principal))
+    )
+
+
+def webhooks_routes() -> list[HTTPRouteHandler]:
+    """The routes of webhooks."""
+    return [list_webhook_deliveries, retry_webhook_delivery, create_webhook_key]

@@ -1,0 +1,55 @@
+"""`webhook` in bodies of whatever starts runs: a URL, or an object."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Discriminator, Field, Tag
+
+from domain.json_value import JsonObject
+from domain.runs.events import RunEventType
+from domain.secrets.secret import SecretRef
+from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook
+from interfaces.http.bodies import Body
+from interfaces.http.secrets.references import SecretReference
+
+MAX_URL = 8_192
+
+_Url = Annotated[str, Field(max_length=MAX_URL, description="http or https, without credentials. It is never shown.")]
+_Events = Annotated[
+    tuple[Annotated[RunEventType, Field(strict=False)], ...], Field(strict=False, min_length=1, max_length=50)
+]
+
+
+class WebhookBody(Body):
+    """Where to announce what becomes of a run. `secret` names what signs in place of the organization's own key; `events`
+    are the ends of a run and `run.requires_action` unless fewer are named."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"url": "https://example.com/hooks/dragoman", "events": ["run.completed", "run.failed"]},
+    )
+
+    url: _Url
+    secret: SecretReference | None = None
+    events: _Events = WEBHOOK_EVENTS
+
+
+def _form(given: object) -> str:
+    return "url" if isinstance(given, str) else "object"
+
+
+WebhookField = Annotated[
+    Annotated[_Url, Tag("url")] | Annotated[WebhookBody, Tag("object")],
+    # So that what is wrong is said once, of the form that was meant.
+    Discriminator(_form),
+]
+"""`"https://…"`, or `{url, secret, events}`."""
+
+
+def webhook_of(given: str | WebhookBody) -> Webhook:
+    """The webhook; whether it can be used is for the use case to say."""
+    if isinstance(given, str):
+        return Webhook(url=given)
+    return Webhook(
+        url=given.url,
+        secret=None if given.secret is None else SecretRef(given.secret.secret),
+        events=tuple(dict.fromkeys(given.events)),
+    )
