@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import sys
@@ -29,14 +30,15 @@ from tests.e2e.processes import carrying
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 60.0
+THRICE = 50
 LINGER_S = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """One run that was to be killed at `fatal`. It was not if it never got there."""
+    """One run whose process was to be killed at each of `fatal`. It was not if it never got there."""
 
-    fatal: str | None
+    fatal: Sequence[str | None]
     reached: bool
     passed: Sequence[str]
     complaints: Sequence[str]
@@ -101,15 +103,17 @@ class Stage:
             role=role, folder=str(place.folder), database_url=place.database_url, fatal=fatal, key=key
         )
 
-    async def remains(self, key: str) -> Remains:
+    async def remains(self, key: str, *, killed: bool) -> Remains:
         """Once the killed process and all it started are gone."""
         deadline = time.monotonic() + PATIENCE_S
         while carrying(str(self.place.log)):
             assert time.monotonic() < deadline, "processes are left"
             await asyncio.sleep(0.01)
-        return await asyncio.to_thread(_remains, self.place, key)
+        return await asyncio.to_thread(_remains, self.place, key, killed=killed)
 
-    async def judged(self, client: httpx.AsyncClient, run_id: str, fatal: str | None, remains: Remains | None) -> Cycle:
+    async def judged(
+        self, client: httpx.AsyncClient, run_id: str, fatal: Sequence[str | None], remains: Sequence[Remains]
+    ) -> Cycle:
         """The cycle, now that its run has ended."""
         self.runs += 1
         ended = await answer(client, "GET", f"/runs/{run_id}/wait")
@@ -124,17 +128,15 @@ class Stage:
             runs=self.runs,
             log=lines_of(self.place.log),
         )
-        nothing = Remains(events=(), settled=frozenset(), log=ending.log)
-        passed = lines_of(self.place.trace)
         return Cycle(
             fatal=fatal,
-            reached=fatal is not None and fatal in passed,
-            passed=passed,
-            complaints=complaints(remains or nothing, ending),
+            reached=all(each.killed for each in remains),
+            passed=lines_of(self.place.trace),
+            complaints=complaints(remains, ending),
         )
 
 
-def _remains(place: Place, key: str) -> Remains:
+def _remains(place: Place, key: str, *, killed: bool) -> Remains:
     """The run of this idempotency key as it is stored; nothing if none is."""
     if place.database_url is None:
         engine = create_engine(f"sqlite:///{place.home / 'dragoman.db'}")
@@ -149,6 +151,7 @@ def _remains(place: Place, key: str) -> Remains:
             tool_call.c.run_id == run_id, tool_call.c.state == ToolCallState.SETTLED.value
         )
         found = Remains(
+            killed=killed,
             events=[(row.seq, row.type) for row in connection.execute(events.order_by(run_event.c.seq))],
             settled=frozenset(connection.execute(settled).scalars()),
             log=lines_of(place.log),
@@ -174,16 +177,18 @@ class SqliteStage(Stage):
 
     template: Path
 
-    async def play(self, fatal: str | None) -> Cycle:
-        """One cycle."""
+    async def play(self, *fatal: str | None) -> Cycle:
+        """One cycle, in which a service is killed for each of these."""
         key, self.runs = self.new_key(), 0
         shutil.rmtree(self.place.home, ignore_errors=True)
         shutil.copytree(self.template, self.place.home)
-        await self.begin("service", fatal, key)
-        await self.doomed.ended()
-        remains = await self.remains(key)
+        remains = [await self._killed(each, key) for each in fatal]
         async with service(self.place) as client:
             return await self.judged(client, await drive(client, key), fatal, remains)
+
+    async def _killed(self, fatal: str | None, key: str) -> Remains:
+        await self.begin("service", fatal, key)
+        return await self.remains(key, killed=await self.doomed.ended() == -signal.SIGKILL)
 
 
 @asynccontextmanager
@@ -216,12 +221,12 @@ class PostgresStage(Stage):
         with suppress(ProcessLookupError):
             os.kill(worker_id, signal.SIGKILL)
         await ended
-        remains = await self.remains(key)
+        remains = await self.remains(key, killed=fatal in lines_of(self.place.trace))
         async with AsyncExitStack() as stack:
             if not driving.done():
                 await stack.enter_async_context(worker(self.place, successor=True))
             run_id = await asyncio.wait_for(driving, PATIENCE_S)
-        return await self.judged(self.client, run_id, fatal, remains)
+        return await self.judged(self.client, run_id, [fatal], [remains])
 
 
 @asynccontextmanager
@@ -242,10 +247,9 @@ class ServiceStage(Stage):
         """One cycle. Clients ask the next service, with the same idempotency key."""
         key = self.new_key()
         await self.begin("api", fatal, key)
-        await self.doomed.ended()
-        remains = await self.remains(key)
+        remains = await self.remains(key, killed=await self.doomed.ended() == -signal.SIGKILL)
         async with service(self.place, worker=False) as client:
-            return await self.judged(client, await drive(client, key), fatal, remains)
+            return await self.judged(client, await drive(client, key), [fatal], [remains])
 
 
 AnyStage = SqliteStage | PostgresStage | ServiceStage
@@ -267,17 +271,21 @@ def spread(boundaries: Sequence[str], count: int) -> list[str]:
 def options(parser: argparse.ArgumentParser) -> None:
     """What this part can be told."""
     parser.add_argument("--boundaries", type=int, help="how many on each database (default: all)")
+    parser.add_argument(
+        "--thrice", type=int, default=THRICE, help="runs whose service is killed three times (default %(default)s)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> list[str]:
     """Every boundary on both databases; what did not hold."""
     with tempfile.TemporaryDirectory(prefix="dragoman-chaos-") as folder:
-        return asyncio.run(_run(Path(folder), arguments.boundaries))
+        return asyncio.run(_run(Path(folder), arguments.boundaries, arguments.thrice))
 
 
-async def _run(folder: Path, count: int | None) -> list[str]:
+async def _run(folder: Path, count: int | None, thrice: int) -> list[str]:
     async with on_sqlite(_made(folder / "sqlite")) as sqlite:
         found = await _all("SQLite, serve", sqlite, count)
+        found += await _again_and_again(sqlite, thrice)
     with postgres_server() as server, PostgresDatabases(server).prepared() as databases:
         with databases.fresh() as url:
             async with on_postgres(_made(folder / "workers"), url) as workers:
@@ -293,6 +301,17 @@ def _made(folder: Path) -> Path:
     return folder
 
 
+async def _again_and_again(stage: SqliteStage, count: int) -> list[str]:
+    """The service is killed, and so is the next one, and the one after it, each somewhere."""
+    began, chance = time.monotonic(), random.Random(count)
+    found: list[str] = []
+    for _ in range(count):
+        cycle = await stage.play(*(f"#{chance.randint(1, 90)}" for _ in range(3)))
+        found += [f"SQLite, killed at {cycle.fatal}: {complaint}" for complaint in cycle.complaints]
+    _print("SQLite, serve, thrice", f"{count} runs", found, began)
+    return found
+
+
 async def _all(name: str, stage: AnyStage, count: int | None) -> list[str]:
     began = time.monotonic()
     boundaries = await boundaries_of(stage)
@@ -302,9 +321,9 @@ async def _all(name: str, stage: AnyStage, count: int | None) -> list[str]:
         cycle = await stage.play(fatal)
         killed += cycle.reached
         found += [f"{name}, killed at {fatal}: {complaint}" for complaint in cycle.complaints]
-    print(
-        f"{name:<30} {len(boundaries)} boundaries, killed at {killed} of them   {len(found)} complaints"
-        f"   {time.monotonic() - began:.0f} s",
-        flush=True,
-    )
+    _print(name, f"{len(boundaries)} boundaries, killed at {killed} of them", found, began)
     return found
+
+
+def _print(name: str, what: str, found: Sequence[str], began: float) -> None:
+    print(f"{name:<30} {what}   {len(found)} complaints   {time.monotonic() - began:.0f} s", flush=True)

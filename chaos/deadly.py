@@ -31,7 +31,8 @@ T = TypeVar("T")
 
 
 class Boundaries:
-    """Every boundary that this process passes is a line of the file `trace`; at the one called `fatal` it kills itself."""
+    """Every boundary that this process passes is a line of the file `trace`; at the one called `fatal` it kills itself.
+    `#7` is the seventh, whatever its name."""
 
     def __init__(self, trace: Path, *, fatal: str | None) -> None:
         self._trace = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -45,7 +46,7 @@ class Boundaries:
             self._passed[what] += 1
             label = f"{what} #{self._passed[what]}"
             os.write(self._trace, f"{label}\n".encode())
-            if label == self._fatal:
+            if self._fatal in (label, f"#{self._passed.total()}"):
                 os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -12,8 +12,10 @@ _SETTLED = ("tool.executed", "tool.failed", "tool.blocked")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remains:
-    """What the killed process left: the stored events as (seq, type), the ids of settled calls, the lines of the log."""
+    """What a process left when it was `killed`, or had ended: the stored events as (seq, type), the ids of settled calls, the
+    lines of the log."""
 
+    killed: bool
     events: Sequence[tuple[int, str]]
     settled: frozenset[str]
     log: Sequence[str]
@@ -33,8 +35,8 @@ class Ending:
     log: Sequence[str]
 
 
-def complaints(remains: Remains, ending: Ending) -> list[str]:
-    """Everything that did not hold."""
+def complaints(remains: Sequence[Remains], ending: Ending) -> list[str]:
+    """Everything that did not hold of a run that several processes executed one after the other."""
     return [
         *_outcome(ending),
         *_calls(remains, ending),
@@ -56,19 +58,20 @@ def _outcome(ending: Ending) -> Iterator[str]:
         yield f"{ending.model_calls} model calls were charged for {ending.runs} runs"
 
 
-def _calls(remains: Remains, ending: Ending) -> Iterator[str]:
+def _calls(remains: Sequence[Remains], ending: Ending) -> Iterator[str]:
     """The tools' own log: what was called, and what was called again."""
     asked = {event["tool_call_id"]: _line(event) for event in ending.events if event["type"] == "tool.started"}
-    settled = {asked[call_id] for call_id in remains.settled if call_id in asked}
-    called, again = Counter(_called(ending.log)), Counter(_called(ending.log[len(remains.log) :]))
+    called = Counter(_called(ending.log))
     for call in CALLS:
         unsafe = call.split()[0] in UNSAFE
         if called[call] == 0 and not unsafe:
             yield f"{call} was never called"
-        if called[call] > (1 if unsafe else 2):
+        if called[call] > 1 + (0 if unsafe else sum(each.killed for each in remains)):
             yield f"{call} was called {called[call]} times"
-        if again[call] and call in settled:
-            yield f"{call} was called again although it was settled"
+    for left in remains:
+        settled = {asked[call_id] for call_id in left.settled if call_id in asked}
+        if again := settled & set(_called(ending.log[len(left.log) :])):
+            yield f"{sorted(again)} were called again although they were settled"
     if unknown := called.keys() - set(CALLS):
         yield f"nobody asked for {unknown}"
 
@@ -82,12 +85,13 @@ def _called(log: Sequence[str]) -> Iterator[str]:
     return (line.removeprefix("called ") for line in log if line.startswith("called "))
 
 
-def _events(remains: Remains, ending: Ending) -> Iterator[str]:
+def _events(remains: Sequence[Remains], ending: Ending) -> Iterator[str]:
     events = ending.events
     if [event["seq"] for event in events] != list(range(1, len(events) + 1)):
         yield f"the events are numbered {[event['seq'] for event in events]}"
-    if [(event["seq"], event["type"]) for event in events[: len(remains.events)]] != list(remains.events):
-        yield "events that were stored are not what they were"
+    for left in remains:
+        if [(event["seq"], event["type"]) for event in events[: len(left.events)]] != list(left.events):
+            yield "events that were stored are not what they were"
     once = Counter(_identity(event) for event in events if _identity(event) is not None)
     yield from (f"there are {count} events {what}" for what, count in once.items() if count > 1)
     settled = {event["tool_call_id"] for event in events if event["type"] in _SETTLED}
