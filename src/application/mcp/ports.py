@@ -1,14 +1,14 @@
 """Ports of the MCP slice: stored servers and catalogs, and live connections to servers."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
+from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.installation import Installation
@@ -113,12 +113,14 @@ class McpInputRequired:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpReply:
     """What a server answered to `tools/call`. `structured` is None when there is no `structuredContent`; `input_required` is
-    there when the call is not finished before it is sent again with that."""
+    there when the call is not finished before it is sent again with that. `raw` is the result as it came, for those who pass
+    it on."""
 
     is_error: bool
     content: tuple[ContentBlock, ...]
     structured: JsonValue = None
     input_required: McpInputRequired | None = None
+    raw: Mapping[str, object] | None = field(default=None, compare=False, repr=False)
 
 
 class McpFailureKind(StrEnum):
@@ -175,11 +177,13 @@ class McpFailure(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionScope:
-    """On whose behalf a connection is used; the server's isolation decides which parts tell connections apart."""
+    """On whose behalf a connection is used: of a run, or of a gateway session. The server's isolation decides which parts
+    tell connections apart."""
 
     organization_id: OrganizationId
     thread_id: ThreadId | None = None
     run_id: RunId | None = None
+    gateway_session_id: GatewaySessionId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.check_tool_call import gone_tool
-from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand, progress_data
+from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
 from application.tools.ports import Box, InputAwaited
 from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer
@@ -30,9 +30,6 @@ from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)
-
-IDEMPOTENCY_META = "dragoman/idempotency-key"
-"""Key under which a call's id travels in `_meta`, so that a server can recognize a repeated call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from application.mcp.mcp_switch import McpSwitch
@@ -40,7 +41,8 @@ _INVALID_PARAMS = -32602
 class ExecuteMcpToolCommand:
     """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
     server (trace context, idempotency key), and so does `input`, the answers to what it asked before;
-    `known` are answers to use if it asks the same once more; `max_results` is how many of its results policy lets through."""
+    `known` are answers to use if it asks the same once more; `max_results` is how many of its results policy lets through.
+    `on_reply` is given the server's whole answer, unless policy leaves something out of it."""
 
     tool: Tool
     tool_call_id: ToolCallId
@@ -52,6 +54,7 @@ class ExecuteMcpToolCommand:
     input: InputRound | None = None
     known: InputRound | None = None
     max_results: int | None = None
+    on_reply: Callable[[McpReply], None] | None = None
 
 
 class ExecuteMcpTool:
@@ -84,6 +87,7 @@ class ExecuteMcpTool:
             "organization_id": command.scope.organization_id,
             "thread_id": command.scope.thread_id,
             "run_id": command.scope.run_id,
+            "gateway_session_id": command.scope.gateway_session_id,
             "tool_call_id": command.tool_call_id,
             "tool": command.tool.name,
             "server_id": None if binding is None else binding.server_id,
@@ -138,11 +142,14 @@ class ExecuteMcpTool:
                 return failure_text.input_undeliverable(question, reply_text(reply)[0])
             return await self._asked(command, binding, server, reply.input_required, left_s)
         text, images = reply_text(reply)
+        if not reply.is_error:
+            violations = self._output_violations(server, binding, reply)
+            if violations:
+                return failure_text.output_schema_violated(violations)
+        if command.on_reply is not None and command.max_results is None:
+            command.on_reply(reply)
         if reply.is_error:
             return failure_text.server_said_error(text)
-        violations = self._output_violations(server, binding, reply)
-        if violations:
-            return failure_text.output_schema_violated(violations)
         if command.max_results is not None:
             text, images = reply_text(limited_reply(reply, command.max_results))
         return ToolResult.succeeded(text, images)

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from application.mcp.ports import ConnectionScope, McpProgress, ProgressCallback
+from application.mcp.ports import ConnectionScope, McpProgress, McpReply, ProgressCallback
 from application.tools import failure_text
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
 from application.tools.result_limits import limited_text, limited_value
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
-from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
+from domain.ids import GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
 from domain.tools.elicitation import InputRound
@@ -20,16 +20,19 @@ from domain.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 
+IDEMPOTENCY_META = "dragoman/idempotency-key"
+"""Key under which a call's id travels in `_meta`, so that a server can recognize a repeated call."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteToolCommand:
-    """A call that passed `CheckToolCall`. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
+    """A call that passed `CheckToolCall`, of a run or of a gateway session. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
     server asked for before, with the answers. `max_results` and `max_result_bytes` are how much of its result policy lets
-    through. `holds_canary` is for native tools: see `NativeToolContext`."""
+    through. `holds_canary` is for native tools: see `NativeToolContext`. `on_reply` is given what an MCP server answered, if
+    all of it may be passed on."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
-    run_id: RunId
     tool_call_id: ToolCallId
     tool: Tool
     arguments: JsonObject
@@ -40,6 +43,9 @@ class ExecuteToolCommand:
     max_results: int | None = None
     max_result_bytes: int | None = None
     holds_canary: Callable[[str], bool] | None = None
+    run_id: RunId | None = None
+    gateway_session_id: GatewaySessionId | None = None
+    on_reply: Callable[[McpReply], None] | None = None
 
 
 class ExecuteTool:
@@ -60,13 +66,17 @@ class ExecuteTool:
                     tool_call_id=command.tool_call_id,
                     arguments=command.arguments,
                     scope=ConnectionScope(
-                        organization_id=command.organization_id, thread_id=command.thread_id, run_id=command.run_id
+                        organization_id=command.organization_id,
+                        thread_id=command.thread_id,
+                        run_id=command.run_id,
+                        gateway_session_id=command.gateway_session_id,
                     ),
                     timeout_s=command.timeout_s,
                     meta=command.meta,
                     on_progress=command.on_progress,
                     input=command.input,
                     max_results=command.max_results,
+                    on_reply=command.on_reply,
                 )
             )
         else:
@@ -100,6 +110,7 @@ class ExecuteTool:
                     "organization_id": command.organization_id,
                     "thread_id": command.thread_id,
                     "run_id": command.run_id,
+                    "gateway_session_id": command.gateway_session_id,
                     "tool_call_id": command.tool_call_id,
                     "tool": command.tool.name,
                 },

@@ -56,13 +56,13 @@ class NativeToolError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeToolContext:
-    """Where a native tool runs. `timeout_s` is what is left for the call. `holds_canary` is asked, where it is given, about
+    """Where a native tool runs: in a run, or for a gateway session, which has no `run_id`. `timeout_s` is what is left for the call. `holds_canary` is asked, where it is given, about
     texts that the tool is about to keep elsewhere than in its output: one that holds a canary token must not be kept, and
     the run ends with the call."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
-    run_id: RunId
+    run_id: RunId | None
     tool_call_id: ToolCallId
     timeout_s: float
     holds_canary: Callable[[str], bool] | None = None

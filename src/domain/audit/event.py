@@ -38,6 +38,8 @@ class AuditAction(StrEnum):
     AGENT_DELETED = "agent.deleted"
     ORGANIZATION_CREATED = "organization.created"
     ORGANIZATION_UPDATED = "organization.updated"
+    GATEWAY_SESSION_CREATED = "gateway_session.created"
+    GATEWAY_SESSION_REVOKED = "gateway_session.revoked"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
     SOURCE_ADDED = "source.added"
@@ -48,6 +50,14 @@ class AuditAction(StrEnum):
     RUNS_CANCELLED = "runs.cancelled"
     WEBHOOK_KEY_CREATED = "webhook_key.created"
     WEBHOOK_DELIVERY_RETRIED = "webhook_delivery.retried"
+    SCHEDULE_CREATED = "schedule.created"
+    SCHEDULE_UPDATED = "schedule.updated"
+    SCHEDULE_DELETED = "schedule.deleted"
+    SCHEDULE_FIRED = "schedule.fired"
+    SCHEDULE_NOT_FIRED = "schedule.not_fired"
+    WORKFLOW_CREATED = "workflow.created"
+    WORKFLOW_UPDATED = "workflow.updated"
+    WORKFLOW_DELETED = "workflow.deleted"
     SECRET_SET = "secret.set"
     SECRET_DELETED = "secret.deleted"
     SECRET_KEY_ROTATED = "secret.key_rotated"
@@ -59,8 +69,8 @@ class AuditAction(StrEnum):
 class AuditEvent:
     """One entry.
 
-    `actor` is an API key id or `system`; `resource` the id acted on. Arguments of tool calls appear as a digest only
-    (`sha256:` and hex over canonical JSON), never as text.
+    `actor` is an API key id, `schedule:` and the id of one, or `system`; `resource` the id acted on. Arguments of tool
+    calls appear as a digest only (`sha256:` and hex over canonical JSON), never as text.
     """
 
     id: AuditEventId

@@ -19,12 +19,13 @@ _ENDINGS = {
     RunStatus.HALTED: AuditAction.RUN_FAILED,
     RunStatus.CANCELLED: AuditAction.RUN_CANCELLED,
 }
-_OUTCOMES = {
+OUTCOME_ACTIONS = {
     ToolOutcome.SUCCEEDED: AuditAction.TOOL_EXECUTED,
     ToolOutcome.FAILED: AuditAction.TOOL_FAILED,
     ToolOutcome.UNKNOWN: AuditAction.TOOL_FAILED,
     ToolOutcome.BLOCKED: AuditAction.TOOL_BLOCKED,
 }
+"""What the trail calls the ends of calls."""
 
 
 def arguments_digest(arguments: JsonObject) -> str:
@@ -65,7 +66,7 @@ def tool_call_audit(
     return AuditEvent(
         id=AuditEventId(derived_id("aud", call.id, "settled")),
         organization_id=run.organization_id,
-        action=_OUTCOMES[result.outcome],
+        action=OUTCOME_ACTIONS[result.outcome],
         actor=actor or run.requested_by or "system",
         resource=call.id,
         at=settlement.at,

@@ -9,7 +9,8 @@ from domain.mcp.server import Isolation, McpServer
 
 @dataclass(frozen=True, slots=True)
 class ConnectionKey:
-    """Two uses with equal keys share a connection. `scope_id` is the thread's or run's id, None where all share."""
+    """Two uses with equal keys share a connection. `scope_id` is the id of the thread, or of the run or
+    gateway session, None where all share."""
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -25,7 +26,7 @@ def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey |
     the server's: nothing is shared between organizations, whatever the caller says.
     """
     isolation = server.config.isolation
-    scope_ids: dict[Isolation, str | None] = {Isolation.THREAD: scope.thread_id, Isolation.RUN: scope.run_id}
+    scope_ids: dict[Isolation, str | None] = {Isolation.THREAD: scope.thread_id, Isolation.RUN: scope.run_id or scope.gateway_session_id}
     scope_id = scope_ids.get(isolation)
     if scope_id is None and isolation is not Isolation.SHARED:
         return None

@@ -165,13 +165,13 @@ class SdkMcpConnections:
         return catalog
 
     async def release(self, scope: ConnectionScope) -> None:
-        """The run of `scope` is over, or the thread if it names no run: its own connections begin to close.
+        """The run or gateway session of `scope` is over, or the thread if it names neither: its own connections begin to
+        close.
 
         Returns at once: a server may take seconds to go, and the next run need not wait for that.
         """
-        isolation, scope_id = (
-            (Isolation.RUN, scope.run_id) if scope.run_id is not None else (Isolation.THREAD, scope.thread_id)
-        )
+        of_run = scope.run_id or scope.gateway_session_id
+        isolation, scope_id = (Isolation.RUN, of_run) if of_run is not None else (Isolation.THREAD, scope.thread_id)
         if scope_id is None:
             return
 

@@ -36,6 +36,7 @@ def read_reply(result: Mapping[str, Any]) -> McpReply:
         is_error=is_error,
         content=tuple(_read_block(block) for block in blocks),
         structured=clean_value(structured),
+        raw=result,
     )
 
 

@@ -1,0 +1,133 @@
+"""GatewayAccess: from a bearer token to the session that it opens, without reading the same row again and again."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.gateway.open_session import own_thread
+from application.gateway.ports import GatewaySessionStore
+from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.system.ports import Clock
+from domain.errors import ErrorKind, ServiceError, invalid
+from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
+from domain.identity.api_key import Principal, hash_token
+from domain.identity.role import Role
+from domain.ids import GatewaySessionId, ThreadId, derived_id
+
+CAPACITY = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    session: GatewaySession
+    read_at: float
+
+
+class GatewayAccess:
+    """Rules: tokens that are unknown, expired or revoked are told apart by nobody; an API key with the role runner opens the
+    tools of an agent that is named beside it, as a session that lasts for the (UTC) day.
+
+    What was read of a session counts for `fresh_s`: of those that no other process can end (`is_told`), until `forget`; of
+    others, and of those that end with a run, for that long only.
+    """
+
+    def __init__(
+        self,
+        *,
+        sessions: GatewaySessionStore,
+        agents: AgentStore,
+        authenticate: Authenticate,
+        clock: Clock,
+        is_told: Callable[[], bool],
+        fresh_s: float = 0.5,
+    ) -> None:
+        self._sessions = sessions
+        self._agents = agents
+        self._authenticate = authenticate
+        self._clock = clock
+        self._is_told = is_told
+        self._fresh_s = fresh_s
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._hashes: dict[GatewaySessionId, str] = {}
+        self._generation = 0
+
+    async def open(self, token: str, *, agent: str | None = None) -> GatewaySession:
+        """The session. `agent` is for API keys. Raises UNAUTHENTICATED `token_invalid`, FORBIDDEN, INVALID `agent_missing`,
+        NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
+        if not token.startswith(SESSION_TOKEN_PREFIX):
+            principal = await self._authenticate.execute(AuthenticateCommand(token=token))
+            return await self._of_key(principal, agent)
+        token_hash = hash_token(token)
+        session = self._fresh(token_hash)
+        if session is None:
+            generation = self._generation
+            session = await self._sessions.by_token_hash(token_hash)
+            if session is None:
+                raise _unauthenticated()
+            self._keep(token_hash, session, generation)
+        if not session.is_open(self._clock.now()):
+            raise _unauthenticated()
+        return session
+
+    def forget(self, session_id: GatewaySessionId) -> None:
+        """The session has ended: nothing is known of it any more, nor what is being read now."""
+        self._generation += 1
+        token_hash = self._hashes.pop(session_id, None)
+        if token_hash is not None:
+            self._known.pop(token_hash, None)
+
+    def _fresh(self, token_hash: str) -> GatewaySession | None:
+        known = self._known.get(token_hash)
+        if known is None:
+            return None
+        lasts = known.session.run_id is None and self._is_told()
+        if not lasts and self._clock.monotonic() - known.read_at >= self._fresh_s:
+            return None
+        self._known.move_to_end(token_hash)
+        return known.session
+
+    def _keep(self, token_hash: str, session: GatewaySession, generation: int) -> None:
+        if generation != self._generation:
+            return
+        self._known[token_hash] = _Known(session=session, read_at=self._clock.monotonic())
+        self._hashes[session.id] = token_hash
+        if len(self._known) > CAPACITY:
+            _, oldest = self._known.popitem(last=False)
+            self._hashes.pop(oldest.session.id, None)
+
+    async def _of_key(self, principal: Principal, name: str | None) -> GatewaySession:
+        principal.require(Role.RUNNER)
+        if not name:
+            raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")
+        agent = await existing_agent(self._agents, principal.organization_id, name)
+        now = self._clock.now()
+        session_id = GatewaySessionId(derived_id("gws", principal.key_id, agent.id, now.date().isoformat()))
+        session = self._fresh(session_id)
+        if session is None:
+            generation = self._generation
+            wanted = GatewaySession(
+                id=session_id,
+                organization_id=principal.organization_id,
+                agent_id=agent.id,
+                thread_id=ThreadId(derived_id("thr", session_id)),
+                names=ToolNames.NAMESPACED,
+                created_by=principal.key_id,
+                created_at=now,
+                expires_at=_end_of_day(now),
+            )
+            session = await self._sessions.keep(wanted, thread=own_thread(wanted))
+            self._keep(session_id, session, generation)
+        if not session.is_open(now):
+            raise _unauthenticated()
+        return session
+
+
+def _end_of_day(now: datetime) -> datetime:
+    return datetime.combine(now.date() + timedelta(days=1), time(), tzinfo=UTC)
+
+
+def _unauthenticated() -> ServiceError:
+    return ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, "The token is unknown, expired or revoked.")

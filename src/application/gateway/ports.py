@@ -1,0 +1,72 @@
+"""Ports of the gateway slice: stored sessions, and the ledger of their calls."""
+
+from typing import Protocol
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.gateway.call import GatewayCall, GatewaySettlement
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewaySessionId, OrganizationId
+from domain.threads.thread import Quarantine, Thread
+
+
+def session_topic(session_id: GatewaySessionId) -> str:
+    """Woken when a session has ended before its time."""
+    return f"gateway-session:{session_id}"
+
+
+class GatewaySessionStore(Protocol):
+    """Sessions by id and by the hash of their token. Those of a run are over with it: they are read as revoked."""
+
+    async def add(self, session: GatewaySession, audit: AuditEvent, *, thread: Thread | None) -> None:
+        """Store a session, with the thread that is its own."""
+        ...
+
+    async def keep(self, session: GatewaySession, *, thread: Thread) -> GatewaySession:
+        """Store a session that has no token, with its thread, unless it is there; the one that is stored then."""
+        ...
+
+    async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
+        """The session, ended or not, or None."""
+        ...
+
+    async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
+        """The session of that token, in whichever organization, ended or not; None if there is none."""
+        ...
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
+        """Sessions with a token, newest first."""
+        ...
+
+    async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
+        """End the session at `audit.at`. False, and no entry, if there is none that has not ended."""
+        ...
+
+
+class GatewayLedger(Protocol):
+    """Calls of gateway sessions. Many callers' entries may share one transaction, and each waits for its own to be
+    durable. Raises UNAVAILABLE `storage_unavailable`, NOT_FOUND `gateway_session_not_found` once the session is deleted."""
+
+    async def intend(self, call: GatewayCall, *, max_calls: int | None = None) -> bool:
+        """Record a call before it is sent. False, and nothing is recorded, if the session has made `max_calls` of the
+        tool's calls already."""
+        ...
+
+    async def settle(self, settlement: GatewaySettlement, audit: AuditEvent) -> bool:
+        """Store the outcome of a recorded call. False, and nothing is stored, if it was settled before."""
+        ...
+
+    async def refuse(self, settlement: GatewaySettlement, audit: AuditEvent) -> None:
+        """Store a call that is not made, with its outcome."""
+        ...
+
+    async def halt(self, settlement: GatewaySettlement, audit: tuple[AuditEvent, ...], quarantine: Quarantine) -> None:
+        """Store the outcome of a call, recorded before or not, that ends its session: that is revoked, and its thread put
+        in quarantine."""
+        ...
+
+    async def calls_of(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId
+    ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:
+        """The session's calls in the order in which they were recorded, with what became of them."""
+        ...

@@ -1,0 +1,133 @@
+"""GatewayToolbox: the tools of a session as they are now, under the names that its client knows them by."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
+from application.mcp.ports import ConnectionScope
+from application.runs.canary_guard import CanaryGuard
+from application.runs.ports import RunStore
+from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset import Toolset
+from domain.agents.agent import Agent
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.identity.organization import Organization
+from domain.ids import GatewaySessionId, RunId
+from domain.policy.allowlist import Allowlist
+from domain.runs.limits import Limits
+from domain.tools.capabilities import ToolType
+from domain.tools.tool import Tool
+
+_CAPACITY = 1_000
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolbox:
+    """What a session reaches. Tools that a client displays are not there: nobody would settle their calls."""
+
+    agent: Agent
+    organization: Organization | None
+    toolset: Toolset
+    names: ToolNames
+    guard: CanaryGuard
+
+    @cached_property
+    def tool_timeout_s(self) -> float:
+        """How long a call may take, as agent and organization have it."""
+        limits = self.agent.config.limits
+        return Limits.of(
+            limits if self.organization is None else limits.narrowed_by(self.organization.limits)
+        ).tool_timeout_s
+
+    @cached_property
+    def tools(self) -> tuple[tuple[str, Tool], ...]:
+        """The tools with their names for the client, in a deterministic order."""
+        return tuple((self._exposed(tool), tool) for tool in self.toolset.tools if not tool.is_displayable)
+
+    def model_facing(self, name: str) -> str | None:
+        """The name under which policy and ledger know the tool that the client calls `name`, be it allowed or denied; None
+        if there is none."""
+        return self._model_facing.get(name)
+
+    @cached_property
+    def _model_facing(self) -> dict[str, str]:
+        there = (*self.toolset.tools, *self.toolset.denied)
+        return {self._exposed(tool): tool.name for tool in there if not tool.is_displayable}
+
+    def _exposed(self, tool: Tool) -> str:
+        if self.names is ToolNames.ORIGINAL and tool.type is ToolType.MCP_TOOL and tool.mcp is not None:
+            return tool.mcp.tool_name
+        return tool.name
+
+
+class GatewayToolbox:
+    """Rules: what an agent is changed to holds for the next request; a session of a run has what that run may use; a disabled
+    agent has no tools any more."""
+
+    def __init__(
+        self, *, agents: AgentStore, runs: RunStore, organizations: OrganizationStore, catalog: ToolCatalog
+    ) -> None:
+        self._agents = agents
+        self._runs = runs
+        self._organizations = organizations
+        self._catalog = catalog
+        self._allowlists: OrderedDict[GatewaySessionId, Allowlist] = OrderedDict()
+        self._kept: OrderedDict[GatewaySessionId, Toolbox] = OrderedDict()
+
+    async def of(self, session: GatewaySession) -> Toolbox:
+        """The tools, now. Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
+        agent = await self._agents.get(session.organization_id, session.agent_id)
+        if agent is None:
+            raise _closed("agent_not_found", "The agent of this session was deleted.")
+        if not agent.config.enabled:
+            raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
+        toolset = await self._catalog.toolset(
+            agent.config, scope_of(session), run_allowlist=await self._run_allowlist(session)
+        )
+        organization = await self._organizations.get(session.organization_id)
+        kept = self._kept.get(session.id)
+        if kept is None or kept.toolset is not toolset or kept.agent != agent or kept.organization != organization:
+            kept = Toolbox(
+                agent=agent,
+                organization=organization,
+                toolset=toolset,
+                names=session.names,
+                guard=CanaryGuard.of(agent, session.run_id or RunId(session.id)),
+            )
+        _keep(self._kept, session.id, kept)
+        return kept
+
+    async def _run_allowlist(self, session: GatewaySession) -> Allowlist:
+        if session.run_id is None:
+            return None
+        if session.id not in self._allowlists:
+            run = await self._runs.get(session.organization_id, session.run_id)
+            _keep(self._allowlists, session.id, () if run is None else run.tool_allowlist)
+        return self._allowlists[session.id]
+
+
+def scope_of(session: GatewaySession) -> ConnectionScope:
+    """Whose connections the session's calls use: its run's, or its own."""
+    return ConnectionScope(
+        organization_id=session.organization_id,
+        thread_id=session.thread_id,
+        run_id=session.run_id,
+        gateway_session_id=None if session.run_id is not None else session.id,
+    )
+
+
+def _closed(code: str, detail: str) -> ServiceError:
+    return ServiceError(code, ErrorKind.FORBIDDEN, detail)
+
+
+def _keep(entries: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    entries[key] = value
+    entries.move_to_end(key)
+    if len(entries) > _CAPACITY:
+        entries.popitem(last=False)

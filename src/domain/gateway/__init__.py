@@ -1,0 +1,1 @@
+"""What other agents reach through the gateway: sessions and their calls."""

@@ -1,0 +1,76 @@
+"""The ledger of gateway calls: recorded before they are sent, settled before they are answered; and their audit entries."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from domain.audit.event import AuditEvent
+from domain.gateway.session import GatewaySession
+from domain.ids import ApprovalId, AuditEventId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId, derived_id
+from domain.json_value import JsonObject
+from domain.policy.decision import Decision
+from domain.runs.audit_trail import OUTCOME_ACTIONS, arguments_digest
+from domain.tools.capabilities import ToolType
+from domain.tools.result import ToolResult
+
+
+class GatewayCallState(StrEnum):
+    """`recorded`: intended, perhaps sent. `awaiting_approval`: not sent before somebody approves it. `approved`: to be sent
+    when its client asks again. `settled`: its outcome is known."""
+
+    RECORDED = "recorded"
+    AWAITING_APPROVAL = "awaiting_approval"
+    APPROVED = "approved"
+    SETTLED = "settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayCall:
+    """A ledger entry. `name` is the model-facing name of the tool, `params` its arguments."""
+
+    id: ToolCallId
+    session_id: GatewaySessionId
+    organization_id: OrganizationId
+    name: str
+    type: ToolType
+    server_id: McpServerId | None
+    params: JsonObject
+    recorded_at: datetime
+    state: GatewayCallState = GatewayCallState.RECORDED
+    approval_id: ApprovalId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettlement:
+    """The outcome of a call, to be written once."""
+
+    call: GatewayCall
+    result: ToolResult
+    duration_ms: int
+    at: datetime
+
+
+def gateway_call_audit(
+    session: GatewaySession, settlement: GatewaySettlement, *, decision: Decision | None
+) -> AuditEvent:
+    """The call was settled, for whoever opened the session. `decision` is policy's word on it, where it was asked."""
+    call, result = settlement.call, settlement.result
+    details: JsonObject = {"gateway_session_id": session.id}
+    if result.error_code is not None:
+        details["error"] = result.error_code
+    if decision is not None:
+        details["decision"] = decision.as_json()
+    return AuditEvent(
+        id=AuditEventId(derived_id("aud", call.id, "settled")),
+        organization_id=session.organization_id,
+        action=OUTCOME_ACTIONS[result.outcome],
+        actor=session.created_by,
+        resource=call.id,
+        at=settlement.at,
+        run_id=session.run_id,
+        tool=call.name,
+        server_id=call.server_id,
+        duration_ms=settlement.duration_ms,
+        arguments_digest=arguments_digest(call.params),
+        details=details,
+    )

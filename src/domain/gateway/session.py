@@ -1,0 +1,42 @@
+"""Gateway sessions: what one outside client may reach through the gateway, and until when."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId
+
+SESSION_TOKEN_PREFIX = "dgs_"
+
+
+class ToolNames(StrEnum):
+    """How a session names MCP tools: as models see them, or as their server does (of sessions over exactly one server)."""
+
+    NAMESPACED = "namespaced"
+    ORIGINAL = "original"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySession:
+    """The toolbox of an agent, opened to whoever holds the session's token.
+
+    `thread_id` is where files and quarantine of its calls belong: the run's thread, else one of the session's own. With a
+    `run_id` the session has that run's tools, and ends with it. `created_by` is whose calls they are. A session without a
+    token is the one that an API key itself has with an agent for a day.
+    """
+
+    id: GatewaySessionId
+    organization_id: OrganizationId
+    agent_id: AgentId
+    thread_id: ThreadId
+    names: ToolNames
+    created_by: ApiKeyId
+    created_at: datetime
+    expires_at: datetime
+    run_id: RunId | None = None
+    token_hash: str | None = None
+    revoked_at: datetime | None = None
+
+    def is_open(self, at: datetime) -> bool:
+        """Whether its token still opens anything."""
+        return self.revoked_at is None and at < self.expires_at

@@ -1,0 +1,139 @@
+"""Gateway sessions and their calls in memory."""
+
+from dataclasses import replace
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.errors import not_found
+from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewaySessionId, OrganizationId
+from domain.threads.thread import Quarantine, Thread
+from domain.tools.result import ToolOutcome, ToolResult
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import InMemoryState, StoredThread
+from infrastructure.memory.stored_gateway_session import StoredGatewaySession
+
+
+class InMemoryGatewaySessionStore:
+    """The `GatewaySessionStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def add(self, session: GatewaySession, audit: AuditEvent, *, thread: Thread | None) -> None:
+        """Store a session with its thread."""
+        if thread is not None:
+            self._state.threads.setdefault(thread.id, StoredThread(thread=thread))
+        self._state.gateway_sessions[session.id] = StoredGatewaySession(session=session)
+        self._state.record(audit)
+
+    async def keep(self, session: GatewaySession, *, thread: Thread) -> GatewaySession:
+        """Store the session of an API key, unless it is there."""
+        self._state.threads.setdefault(thread.id, StoredThread(thread=thread))
+        stored = self._state.gateway_sessions.setdefault(session.id, StoredGatewaySession(session=session))
+        return self._as_read(stored.session)
+
+    async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
+        """The session, or None."""
+        stored = self._state.gateway_sessions.get(session_id)
+        if stored is None or stored.session.organization_id != organization_id:
+            return None
+        return self._as_read(stored.session)
+
+    async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
+        """The session of that token, or None."""
+        sessions = (stored.session for stored in self._state.gateway_sessions.values())
+        found = next((session for session in sessions if session.token_hash == token_hash), None)
+        return None if found is None else self._as_read(found)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
+        """Sessions with a token, newest first."""
+        found = [
+            self._as_read(stored.session)
+            for stored in self._state.gateway_sessions.values()
+            if stored.session.organization_id == organization_id and stored.session.token_hash is not None
+        ]
+        return newest_first(found, lambda session: by_time(session.created_at, session.id), request)
+
+    async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
+        """End the session at `audit.at`."""
+        session = await self.get(organization_id, session_id)
+        if session is None or session.token_hash is None or not session.is_open(audit.at):
+            return False
+        self._state.gateway_sessions[session_id].session = replace(session, revoked_at=audit.at)
+        self._state.record(audit)
+        return True
+
+    def _as_read(self, session: GatewaySession) -> GatewaySession:
+        """As revoked, if its run is over."""
+        stored = None if session.run_id is None else self._state.runs.get(session.run_id)
+        if stored is None or session.revoked_at is not None:
+            return session
+        return replace(session, revoked_at=stored.run.finished_at)
+
+
+class InMemoryGatewayLedger:
+    """The `GatewayLedger` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def intend(self, call: GatewayCall, *, max_calls: int | None = None) -> bool:
+        """Record a call before it is sent."""
+        calls = self._session(call).calls
+        made = sum(
+            entry.name == call.name and (settlement is None or settlement.result.outcome is not ToolOutcome.BLOCKED)
+            for entry, settlement in calls.values()
+        )
+        if max_calls is not None and made >= max_calls:
+            return False
+        calls[call.id] = (call, None)
+        return True
+
+    async def settle(self, settlement: GatewaySettlement, audit: AuditEvent) -> bool:
+        """Store the outcome of a recorded call."""
+        stored = self._session(settlement.call).calls.get(settlement.call.id)
+        if stored is None or stored[1] is not None:
+            return False
+        self._put(settlement)
+        self._state.record(audit)
+        return True
+
+    async def refuse(self, settlement: GatewaySettlement, audit: AuditEvent) -> None:
+        """Store a call that is not made."""
+        self._put(settlement)
+        self._state.record(audit)
+
+    async def halt(self, settlement: GatewaySettlement, audit: tuple[AuditEvent, ...], quarantine: Quarantine) -> None:
+        """Store an outcome that ends the session."""
+        stored = self._session(settlement.call)
+        self._put(settlement)
+        if stored.session.revoked_at is None:
+            stored.session = replace(stored.session, revoked_at=settlement.at)
+        thread = self._state.threads[stored.session.thread_id]
+        if thread.thread.quarantine is None:
+            thread.thread = replace(thread.thread, quarantine=quarantine)
+        self._state.record(*audit)
+
+    async def calls_of(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId
+    ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:
+        """The session's calls, in order."""
+        stored = self._state.gateway_sessions.get(session_id)
+        if stored is None or stored.session.organization_id != organization_id:
+            return ()
+        return tuple(sorted(stored.calls.values(), key=lambda entry: (entry[0].recorded_at, entry[0].id)))
+
+    def _session(self, call: GatewayCall) -> StoredGatewaySession:
+        stored = self._state.gateway_sessions.get(call.session_id)
+        if stored is None:
+            raise not_found("gateway session", call.session_id)
+        return stored
+
+    def _put(self, settlement: GatewaySettlement) -> None:
+        """As a database keeps it: of results only those that say what went wrong."""
+        call = replace(settlement.call, state=GatewayCallState.SETTLED)
+        text = settlement.result.text if settlement.result.is_error else ""
+        result = ToolResult(outcome=settlement.result.outcome, text=text, error_code=settlement.result.error_code)
+        self._session(call).calls[call.id] = (call, replace(settlement, call=call, result=result))

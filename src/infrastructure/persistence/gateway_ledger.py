@@ -1,0 +1,279 @@
+"""The ledger of gateway calls in SQL: whatever waits to be stored shares the next transaction.
+
+A call writes twice, before it is sent and before it is answered; with many of them under way, most of what that costs is
+the transaction.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from sqlalchemy import Connection, bindparam, func, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from domain.audit.event import AuditEvent
+from domain.errors import not_found
+from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
+from domain.ids import ApprovalId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId
+from domain.json_value import JsonObject
+from domain.threads.thread import Quarantine
+from domain.tools.capabilities import ToolType
+from domain.tools.result import ToolOutcome, ToolResult
+from infrastructure.persistence.audit_rows import record
+from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared, prepared_insert
+from infrastructure.persistence.tables import gateway_call, gateway_session, thread
+
+logger = logging.getLogger(__name__)
+
+MAX_BATCH = 500
+
+_insert = prepared_insert(gateway_call)
+_settle = Prepared(
+    update(gateway_call)
+    .where(
+        gateway_call.c.session_id == bindparam("of_session"),
+        gateway_call.c.id == bindparam("call_id"),
+        gateway_call.c.state != GatewayCallState.SETTLED.value,
+    )
+    .values(
+        state=GatewayCallState.SETTLED.value,
+        outcome=bindparam("new_outcome"),
+        error_code=bindparam("new_error_code"),
+        result=bindparam("new_result"),
+        duration_ms=bindparam("new_duration_ms"),
+        settled_at=bindparam("new_settled_at"),
+    )
+)
+_made = select(func.count()).where(
+    gateway_call.c.session_id == bindparam("of_session"),
+    gateway_call.c.name == bindparam("of_tool"),
+    or_(gateway_call.c.outcome.is_(None), gateway_call.c.outcome != ToolOutcome.BLOCKED.value),
+)
+_lock_session = select(gateway_session.c.id).where(gateway_session.c.id == bindparam("of_session")).with_for_update()
+_of_session = (
+    select(gateway_call)
+    .where(
+        gateway_call.c.organization_id == bindparam("of_organization"),
+        gateway_call.c.session_id == bindparam("of_session"),
+    )
+    .order_by(gateway_call.c.recorded_at, gateway_call.c.id)
+)
+_end_session = (
+    update(gateway_session)
+    .where(gateway_session.c.id == bindparam("of_session"), gateway_session.c.revoked_at.is_(None))
+    .values(revoked_at=bindparam("moment"))
+)
+_quarantine = (
+    update(thread)
+    .where(
+        thread.c.id
+        == select(gateway_session.c.thread_id).where(gateway_session.c.id == bindparam("of_session")).scalar_subquery(),
+        thread.c.quarantined_at.is_(None),
+    )
+    .values(quarantined_at=bindparam("since"), quarantined_by=bindparam("by"), quarantined_for=bindparam("token_id"))
+)
+
+
+class _Doubled(Exception):
+    """Some of a batch's calls were settled before: alone, each tells for itself."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    """What one caller waits for: rows to insert, an outcome to set, or a unit of its own kind."""
+
+    session_id: GatewaySessionId
+    new: dict[str, object] | None = None
+    outcome: dict[str, object] | None = None
+    audit: tuple[AuditEvent, ...] = ()
+    own: Callable[[Connection], bool] | None = None
+    done: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class SqlGatewayLedger:
+    """The `GatewayLedger` port. Of results only those are kept that say what went wrong: the others are the client's."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+        self._waiting: list[_Entry] = []
+        self._storing: asyncio.Task[None] | None = None
+
+    async def intend(self, call: GatewayCall, *, max_calls: int | None = None) -> bool:
+        """Record a call before it is sent."""
+        if max_calls is None:
+            return await self._stored(_Entry(session_id=call.session_id, new=_row(call)))
+        limit = max_calls
+
+        def unit(connection: Connection) -> bool:
+            # Two calls that are counted at a time would both be the last one.
+            connection.execute(_lock_session, {"of_session": call.session_id})
+            counted = {"of_session": call.session_id, "of_tool": call.name}
+            if connection.execute(_made, counted).scalar_one() >= limit:
+                return False
+            _insert.run(connection, _row(call))
+            return True
+
+        return await self._stored(_Entry(session_id=call.session_id, own=unit))
+
+    async def settle(self, settlement: GatewaySettlement, audit: AuditEvent) -> bool:
+        """Store the outcome of a recorded call."""
+        entry = _Entry(session_id=settlement.call.session_id, outcome=_settlement_row(settlement), audit=(audit,))
+        return await self._stored(entry)
+
+    async def refuse(self, settlement: GatewaySettlement, audit: AuditEvent) -> None:
+        """Store a call that is not made."""
+        row = {**_row(settlement.call), **_outcome(settlement)}
+        await self._stored(_Entry(session_id=settlement.call.session_id, new=row, audit=(audit,)))
+
+    async def halt(self, settlement: GatewaySettlement, audit: tuple[AuditEvent, ...], quarantine: Quarantine) -> None:
+        """Store an outcome that ends the session."""
+        call = settlement.call
+        session = {"of_session": call.session_id}
+
+        def unit(connection: Connection) -> bool:
+            if _settle.run(connection, _settlement_row(settlement)) == 0:
+                _insert.run(connection, {**_row(call), **_outcome(settlement)})
+            connection.execute(_end_session, {**session, "moment": settlement.at})
+            of = {"since": quarantine.at, "by": quarantine.run_id, "token_id": quarantine.canary_id}
+            connection.execute(_quarantine, {**session, **of})
+            record(connection, *audit)
+            return True
+
+        await self._stored(_Entry(session_id=call.session_id, own=unit))
+
+    async def calls_of(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId
+    ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:
+        """The session's calls, in order."""
+        wanted = {"of_organization": organization_id, "of_session": session_id}
+        return await self._database.read(
+            lambda connection: tuple(_call_of(row) for row in connection.execute(_of_session, wanted)),
+            scope=organization_id,
+        )
+
+    async def _stored(self, entry: _Entry) -> bool:
+        self._waiting.append(entry)
+        if self._storing is None:
+            self._storing = asyncio.create_task(self._store(), name="gateway-ledger")
+        return await entry.done
+
+    async def _store(self) -> None:
+        """Store what waits, and what comes meanwhile, a transaction at a time."""
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+                try:
+                    answers = await self._database.write(_unit_of(batch), scope=SYSTEM)
+                except (IntegrityError, _Doubled):
+                    await self._store_alone(batch)
+                except Exception as error:  # noqa: BLE001 - it is for the callers
+                    _fail(batch, error)
+                else:
+                    for entry, answer in zip(batch, answers, strict=True):
+                        if not entry.done.done():
+                            entry.done.set_result(answer)
+        finally:
+            self._storing = None
+
+    async def _store_alone(self, batch: Sequence[_Entry]) -> None:
+        """One of them cannot be stored, and the others can."""
+        for entry in batch:
+            try:
+                (answer,) = await self._database.write(_unit_of([entry]), scope=SYSTEM)
+            except IntegrityError:
+                _fail([entry], not_found("gateway session", entry.session_id))
+            except Exception as error:  # noqa: BLE001 - it is for the caller
+                _fail([entry], error)
+            else:
+                if not entry.done.done():
+                    entry.done.set_result(answer)
+
+
+def _fail(batch: Sequence[_Entry], error: Exception) -> None:
+    for entry in batch:
+        if not entry.done.done():
+            entry.done.set_exception(error)
+
+
+def _unit_of(batch: Sequence[_Entry]) -> Callable[[Connection], list[bool]]:
+    """All entries in one transaction: new rows together, then outcomes together, then the rest one by one."""
+
+    def unit(connection: Connection) -> list[bool]:
+        if new := [entry.new for entry in batch if entry.new is not None]:
+            _insert.run_many(connection, new)
+        answers = [True] * len(batch)
+        settled = [index for index, entry in enumerate(batch) if entry.outcome is not None]
+        rows = [cast("dict[str, object]", batch[index].outcome) for index in settled]
+        if rows and len(rows) == 1:
+            answers[settled[0]] = _settle.run(connection, rows[0]) == 1
+        elif rows and _settle.run_many(connection, rows) != len(rows):
+            raise _Doubled
+        for index, entry in enumerate(batch):
+            if entry.own is not None:
+                answers[index] = entry.own(connection)
+        record(connection, *(event for index, entry in enumerate(batch) if answers[index] for event in entry.audit))
+        return answers
+
+    return unit
+
+
+def _row(call: GatewayCall) -> dict[str, object]:
+    return {
+        "session_id": call.session_id,
+        "id": call.id,
+        "organization_id": call.organization_id,
+        "name": call.name,
+        "type": call.type.value,
+        "server_id": call.server_id,
+        "params": call.params,
+        "state": call.state.value,
+        "recorded_at": call.recorded_at,
+        "approval_id": call.approval_id,
+        "outcome": None,
+        "error_code": None,
+        "result": None,
+        "duration_ms": None,
+        "settled_at": None,
+    }
+
+
+def _outcome(settlement: GatewaySettlement) -> dict[str, object]:
+    result = settlement.result
+    return {
+        "state": GatewayCallState.SETTLED.value,
+        "outcome": result.outcome.value,
+        "error_code": result.error_code,
+        "result": {"text": result.text} if result.is_error else None,
+        "duration_ms": settlement.duration_ms,
+        "settled_at": settlement.at,
+    }
+
+
+def _settlement_row(settlement: GatewaySettlement) -> dict[str, object]:
+    named = {"of_session": settlement.call.session_id, "call_id": settlement.call.id}
+    outcome = {f"new_{name}": value for name, value in _outcome(settlement).items() if name != "state"}
+    return {**named, **outcome}
+
+
+def _call_of(row: AnyRow) -> tuple[GatewayCall, GatewaySettlement | None]:
+    call = GatewayCall(
+        id=ToolCallId(row.id),
+        session_id=GatewaySessionId(row.session_id),
+        organization_id=OrganizationId(row.organization_id),
+        name=row.name,
+        type=ToolType(row.type),
+        server_id=None if row.server_id is None else McpServerId(row.server_id),
+        params=cast(JsonObject, row.params),
+        recorded_at=row.recorded_at,
+        state=GatewayCallState(row.state),
+        approval_id=None if row.approval_id is None else ApprovalId(row.approval_id),
+    )
+    if row.outcome is None:
+        return call, None
+    text = "" if row.result is None else cast(str, cast(JsonObject, row.result)["text"])
+    result = ToolResult(outcome=ToolOutcome(row.outcome), text=text, error_code=row.error_code)
+    return call, GatewaySettlement(call=call, result=result, duration_ms=row.duration_ms, at=row.settled_at)

@@ -1,0 +1,46 @@
+"""Tables of the gateway: sessions, and the ledger of their calls."""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table
+
+from infrastructure.persistence.column_types import JsonText, Moment, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# `token_hash` is NULL for the session that an API key itself has with an agent. One with a `run_id` ends with that run.
+gateway_session = Table(
+    "gateway_session",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("agent_id", PlainText, nullable=False),
+    Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), index=True),
+    Column("token_hash", PlainText, unique=True),
+    Column("names", PlainText, nullable=False),
+    Column("created_by", PlainText, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    Index(None, "organization_id", "created_at", "id"),
+)
+
+# Its ids sort by time, so the calls of a session lie together, in order.
+gateway_call = Table(
+    "gateway_call",
+    metadata,
+    Column("session_id", PlainText, ForeignKey("gateway_session.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("type", PlainText, nullable=False),
+    Column("server_id", PlainText),
+    Column("params", JsonText, nullable=False),
+    Column("state", PlainText, nullable=False),
+    Column("recorded_at", Moment, nullable=False),
+    Column("approval_id", PlainText),
+    Column("outcome", PlainText),
+    Column("error_code", PlainText),
+    Column("result", JsonText),
+    Column("duration_ms", Integer),
+    Column("settled_at", Moment),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,1 @@
+"""The gateway at `/mcp`: MCP over streamable HTTP, every released version that has it, on one URL."""

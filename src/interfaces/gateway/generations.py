@@ -1,0 +1,111 @@
+"""The two generations of the protocol: which one a request speaks, and how each of them says things.
+
+Until 2025-11-25 a client shakes hands (`initialize`) and may keep a session; from 2026-07-28 on every request stands for
+itself, and says in `_meta` and in headers what it is (MCP basic/transports, streamable HTTP).
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from domain.json_value import JsonObject
+from interfaces.gateway.messages import INVALID_PARAMS, RpcError, RpcMessage
+
+LEGACY_VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+ASSUMED_VERSION = "2025-03-26"
+"""Of requests that name none after the handshake (MCP 2025-06-18, transports)."""
+
+VERSION_META = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
+
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+
+VERSION_HEADER = "mcp-protocol-version"
+METHOD_HEADER = "mcp-method"
+NAME_HEADER = "mcp-name"
+PARAM_PREFIX = "mcp-param-"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_ENCODED = re.compile(r"=\?base64\?(.*)\?=")
+_ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What a request says of itself: the version it speaks, and what its client can do."""
+
+    version: str
+    capabilities: JsonObject
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether it speaks the generation without sessions."""
+        return self.version in MODERN_VERSIONS
+
+
+def speaks_modern(headers: Mapping[str, str], message: RpcMessage) -> bool:
+    """Whether a request is of the newer generation: it names a version in its envelope, or one of that generation in its
+    header."""
+    return VERSION_META in message.meta or headers.get(VERSION_HEADER) in MODERN_VERSIONS
+
+
+def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated: frozenset[str]) -> Envelope:
+    """The envelope of a request of the newer generation, which says everything twice: in its body and in headers that
+    whoever stands between may route by. Raises RpcError where they differ, or the version is not spoken here."""
+    if twice := duplicated & _ROUTING:
+        raise _mismatch(f"The header {min(twice)} was sent more than once.")
+    missing = [key for key in (VERSION_META, CAPABILITIES_META) if key not in message.meta]
+    if missing:
+        raise RpcError(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}.", status=400)
+    version, capabilities = message.meta[VERSION_META], message.meta[CAPABILITIES_META]
+    if headers.get(VERSION_HEADER) is None or headers.get(VERSION_HEADER) != version:
+        raise _mismatch("The header MCP-Protocol-Version is not the version that the body names.")
+    if headers.get(METHOD_HEADER) != message.method:
+        raise _mismatch("The header Mcp-Method is not the method that the body names.")
+    named_by = _NAMED_BY.get(message.method)
+    named = None if named_by is None else message.params.get(named_by)
+    if named is not None and header_value(headers.get(NAME_HEADER)) != named:
+        raise _mismatch(f"The header Mcp-Name is not the {named_by} that the body names.")
+    if version not in MODERN_VERSIONS:
+        raise unsupported_version(str(version))
+    if not isinstance(capabilities, dict):
+        raise RpcError(INVALID_PARAMS, f"{CAPABILITIES_META} must be an object.", status=400)
+    return Envelope(version=str(version), capabilities=capabilities)
+
+
+def unsupported_version(requested: str) -> RpcError:
+    """The version is not spoken here; what is, for clients that can choose (MCP 2026-07-28, basic/versioning)."""
+    data: JsonObject = {"supported": list(MODERN_VERSIONS), "requested": requested}
+    return RpcError(UNSUPPORTED_VERSION, "The protocol version is not supported.", data=data, status=400)
+
+
+def legacy_version(headers: Mapping[str, str]) -> str:
+    """The version of a request after the handshake. Raises RpcError for one that is not spoken here."""
+    version = headers.get(VERSION_HEADER, ASSUMED_VERSION)
+    if version not in LEGACY_VERSIONS:
+        raise unsupported_version(version)
+    return version
+
+
+def negotiated(requested: object) -> str:
+    """The version for a handshake: the client's, if it is spoken here, else the newest that shakes hands."""
+    return requested if isinstance(requested, str) and requested in LEGACY_VERSIONS else LEGACY_VERSIONS[-1]
+
+
+def header_value(value: str | None) -> str | None:
+    """A header's text, which may be wrapped in base64 for what headers cannot hold; None if it cannot be read."""
+    wrapped = None if value is None else _ENCODED.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        plain = base64.b64decode(wrapped[1], validate=True)
+        return plain.decode() if base64.b64encode(plain).decode() == wrapped[1] else None
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _mismatch(message: str) -> RpcError:
+    return RpcError(HEADER_MISMATCH, message, status=400)

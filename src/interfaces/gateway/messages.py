@@ -1,0 +1,101 @@
+"""JSON-RPC messages off the wire and onto it (JSON-RPC 2.0; MCP basic). Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import msgspec
+
+from domain.json_value import JsonObject, JsonValue
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RATE_LIMITED = -32029
+"""Of the gateway: a limit was reached; `data` says when to try again (`retryAfterSeconds`)."""
+
+RequestId = str | int
+
+
+class RpcError(Exception):
+    """A JSON-RPC error for the request in hand, with the HTTP status that carries it. `message` is ours, and safe to show."""
+
+    def __init__(self, code: int, message: str, *, data: JsonObject | None = None, status: int = 200) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcMessage:
+    """A request, or, without an `id`, a notification."""
+
+    method: str
+    params: JsonObject = field(default_factory=dict)
+    id: RequestId | None = None
+
+    @property
+    def meta(self) -> Mapping[str, JsonValue]:
+        """`params._meta`, empty if there is none."""
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcResponse:
+    """An answer of the client to a request of ours."""
+
+    id: RequestId
+    result: JsonValue = None
+    error: JsonValue = None
+
+
+def decoded(body: bytes) -> JsonValue:
+    """The JSON of a body. Raises RpcError PARSE_ERROR, also for nesting too deep to decode."""
+    try:
+        return cast(JsonValue, msgspec.json.decode(body))
+    except (msgspec.DecodeError, RecursionError, ValueError) as exc:
+        raise RpcError(PARSE_ERROR, "The body is not valid JSON.", status=400) from exc
+
+
+def read_message(value: JsonValue) -> RpcMessage | RpcResponse:
+    """One message. Raises RpcError INVALID_REQUEST."""
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+        raise _invalid()
+    has_id, request_id = "id" in value, value.get("id")
+    if has_id and (isinstance(request_id, bool) or not isinstance(request_id, str | int)):
+        raise _invalid()
+    method = value.get("method")
+    if method is None and has_id and ("result" in value or "error" in value):
+        return RpcResponse(id=cast(RequestId, request_id), result=value.get("result"), error=value.get("error"))
+    params = value.get("params", {})
+    if not isinstance(method, str) or not isinstance(params, dict):
+        raise _invalid()
+    return RpcMessage(method=method, params=params, id=cast("RequestId | None", request_id) if has_id else None)
+
+
+def id_of(value: JsonValue) -> RequestId | None:
+    """The id of whatever was sent, for the answer that it cannot be used."""
+    request_id = value.get("id") if isinstance(value, dict) else None
+    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+
+
+def result_json(request_id: RequestId | None, result: Mapping[str, object]) -> dict[str, object]:
+    """The answer to a request."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def error_json(request_id: RequestId | None, error: RpcError) -> dict[str, object]:
+    """The failure of a request; `id` is null where the request's cannot be read."""
+    fault: dict[str, object] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        fault["data"] = error.data
+    return {"jsonrpc": "2.0", "id": request_id, "error": fault}
+
+
+def _invalid() -> RpcError:
+    return RpcError(INVALID_REQUEST, "The body is not a JSON-RPC 2.0 message.", status=400)

@@ -1,0 +1,165 @@
+"""What the gateway does for each method: the same for both generations, but for how results are marked."""
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from application.gateway.call_tool import CallGatewayTool, CallGatewayToolCommand
+from application.gateway.list_tools import ListGatewayTools, ListGatewayToolsCommand
+from application.mcp.ports import McpProgress
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import GatewaySession
+from domain.json_value import JsonObject
+from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, Envelope, negotiated
+from interfaces.gateway.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RATE_LIMITED,
+    RpcError,
+    RpcMessage,
+)
+from interfaces.gateway.tool_shapes import answer_json, tool_json
+
+PAGE_SIZE = 500
+TTL_MS = 5_000
+"""How long a client may keep a list without asking again: an agent that is changed is seen within that time."""
+
+_INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
+_TRACE_META = ("traceparent", "tracestate")
+Tell = Callable[[dict[str, object]], Awaitable[None]]
+"""Sends a notification that belongs to the request in hand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request: of which session, in which version, and how its client is told of progress, if it wants to be."""
+
+    session: GatewaySession
+    envelope: Envelope
+    message: RpcMessage
+    tell: Tell | None = None
+
+
+class GatewayMethods:
+    """Answers requests; which are authenticated, and of a version that is spoken here."""
+
+    def __init__(self, *, list_tools: ListGatewayTools, call_tool: CallGatewayTool, version: str) -> None:
+        self._list_tools = list_tools
+        self._call_tool = call_tool
+        self._server_info: JsonObject = {"name": "dragoman", "title": "Dragoman", "version": version}
+        self._legacy: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "tools/list": self._tools,
+            "tools/call": self._call,
+        }
+        self._modern: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
+            "server/discover": self._discover,
+            "tools/list": self._tools,
+            "tools/call": self._call,
+        }
+
+    async def answer(self, exchange: Exchange) -> dict[str, object]:
+        """The result of a request. Raises RpcError."""
+        methods = self._modern if exchange.envelope.is_modern else self._legacy
+        method = methods.get(exchange.message.method)
+        if method is None:
+            status = 404 if exchange.envelope.is_modern else 200
+            raise RpcError(METHOD_NOT_FOUND, "There is no such method here.", status=status)
+        try:
+            result = await method(exchange)
+        except ServiceError as error:
+            raise rpc_error(error) from error
+        return {"resultType": "complete", **result} if exchange.envelope.is_modern else result
+
+    async def _initialize(self, exchange: Exchange) -> dict[str, object]:
+        return {
+            "protocolVersion": negotiated(exchange.message.params.get("protocolVersion")),
+            "capabilities": {"tools": {}},
+            "serverInfo": self._server_info,
+            "instructions": _INSTRUCTIONS,
+        }
+
+    async def _ping(self, exchange: Exchange) -> dict[str, object]:
+        return {}
+
+    async def _discover(self, exchange: Exchange) -> dict[str, object]:
+        return {
+            "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
+            "capabilities": {"tools": {}},
+            "serverInfo": self._server_info,
+            "instructions": _INSTRUCTIONS,
+            "ttlMs": TTL_MS,
+            "cacheScope": "private",
+        }
+
+    async def _tools(self, exchange: Exchange) -> dict[str, object]:
+        tools = await self._list_tools.execute(ListGatewayToolsCommand(session=exchange.session))
+        start = _start_of(exchange.message.params.get("cursor"), len(tools))
+        page = tools[start : start + PAGE_SIZE]
+        listed: dict[str, object] = {"tools": [tool_json(name, tool) for name, tool in page]}
+        if start + PAGE_SIZE < len(tools):
+            listed["nextCursor"] = _cursor(start + PAGE_SIZE)
+        if exchange.envelope.is_modern:
+            listed |= {"ttlMs": TTL_MS, "cacheScope": "private"}
+        return listed
+
+    async def _call(self, exchange: Exchange) -> dict[str, object]:
+        params = exchange.message.params
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "params.name must be the name of a tool.")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise RpcError(INVALID_PARAMS, "params.arguments must be an object.")
+        meta = exchange.message.meta
+        token, tell = meta.get("progressToken"), exchange.tell
+
+        async def on_progress(progress: McpProgress) -> None:
+            assert tell is not None
+            told: dict[str, object] = {"progressToken": token, "progress": progress.progress}
+            if progress.total is not None:
+                told["total"] = progress.total
+            if progress.message is not None:
+                told["message"] = progress.message
+            await tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
+
+        answer = await self._call_tool.execute(
+            CallGatewayToolCommand(
+                session=exchange.session,
+                name=name,
+                arguments=arguments or {},
+                meta={key: value for key in _TRACE_META if isinstance(value := meta.get(key), str)},
+                on_progress=None if tell is None or token is None else on_progress,
+            )
+        )
+        return answer_json(answer, any_structure=exchange.envelope.is_modern)
+
+
+def rpc_error(error: ServiceError) -> RpcError:
+    """A failure of a use case as a JSON-RPC error. An unknown tool is an invalid parameter (MCP server/tools)."""
+    if error.code == "tool_not_found":
+        return RpcError(INVALID_PARAMS, f"Unknown tool. {error.detail}")
+    if error.kind is ErrorKind.LIMIT:
+        seconds = int(error.extra.get("retry_after_s", "1"))
+        return RpcError(RATE_LIMITED, error.detail, data={"code": error.code, "retryAfterSeconds": seconds})
+    code = INVALID_PARAMS if error.kind is ErrorKind.INVALID else INTERNAL_ERROR
+    return RpcError(code, error.detail, data={"code": error.code})
+
+
+def _cursor(start: int) -> str:
+    return base64.urlsafe_b64encode(str(start).encode()).decode()
+
+
+def _start_of(cursor: object, count: int) -> int:
+    """Where a page begins. The order is fixed, so that a place in it is all that a cursor has to say."""
+    if cursor is None:
+        return 0
+    try:
+        start = int(base64.b64decode(str(cursor), altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error) as exc:
+        raise RpcError(INVALID_PARAMS, "params.cursor is not one of this list.") from exc
+    if not 0 < start < count:
+        raise RpcError(INVALID_PARAMS, "params.cursor is not one of this list.")
+    return start

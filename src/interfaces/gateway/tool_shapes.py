@@ -1,0 +1,80 @@
+"""Tools and results of calls as MCP has them on the wire (MCP server/tools). Pure."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from application.gateway.call_tool import GatewayAnswer
+from application.tools.result_text import cleaned
+from domain.json_value import JsonObject
+from domain.threads.message import ImageContent
+from domain.tools.tool import Tool
+
+RESERVED_META = ("io.modelcontextprotocol/", "modelcontextprotocol.io/", "mcp.dev/", "dragoman/")
+"""Prefixes of `_meta` keys that mean something on one hop only."""
+HOP_META = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
+
+
+def tool_json(name: str, tool: Tool) -> JsonObject:
+    """A tool of `tools/list`. Hints are the server's own, and clients are to take them as such."""
+    shape: JsonObject = {"name": name, "description": tool.description, "inputSchema": tool.parameters}
+    definition = None if tool.mcp is None else tool.mcp.definition
+    if definition is None:
+        return shape
+    if definition.output_schema is not None:
+        shape["outputSchema"] = definition.output_schema
+    annotations: JsonObject = {}
+    if definition.read_only_hint:
+        annotations["readOnlyHint"] = True
+    if definition.idempotent_hint:
+        annotations["idempotentHint"] = True
+    if definition.destructive_hint is not None:
+        annotations["destructiveHint"] = definition.destructive_hint
+    if annotations:
+        shape["annotations"] = annotations
+    return shape
+
+
+def answer_json(answer: GatewayAnswer, *, any_structure: bool) -> dict[str, object]:
+    """The result of `tools/call`: what the server said, where all of it may be passed on, else our text. Before 2026-07-28,
+    `structuredContent` is an object or nothing (`any_structure` False)."""
+    reply = answer.reply
+    if reply is not None and reply.raw is not None:
+        return _passed_on(reply.raw, any_structure=any_structure)
+    content: list[object] = [{"type": "text", "text": answer.result.text}]
+    content += [_image_json(image) for image in answer.result.images]
+    return {"content": content, "isError": answer.result.is_error}
+
+
+def cleaned_meta(meta: Mapping[str, object]) -> dict[str, object]:
+    """`_meta` as it may go on to the next hop."""
+    return {key: value for key, value in meta.items() if key not in HOP_META and not key.startswith(RESERVED_META)}
+
+
+def _passed_on(raw: Mapping[str, object], *, any_structure: bool) -> dict[str, object]:
+    kept: dict[str, object] = {"content": _clean(raw.get("content") or []), "isError": raw.get("isError", False)}
+    structured = raw.get("structuredContent")
+    if isinstance(structured, dict) or (any_structure and structured is not None):
+        kept["structuredContent"] = _clean(structured)
+    meta = raw.get("_meta")
+    if isinstance(meta, dict) and (passed := cleaned_meta(cast("dict[str, object]", meta))):
+        kept["_meta"] = _clean(passed)
+    return kept
+
+
+def _clean(value: object) -> object:
+    """A JSON value whose texts hold no control characters."""
+    match value:
+        case str():
+            return cleaned(value)
+        case dict():
+            return {cleaned(key): _clean(item) for key, item in value.items()}
+        case list():
+            return [_clean(item) for item in value]
+        case _:
+            return value
+
+
+def _image_json(image: ImageContent) -> dict[str, object]:
+    if image.data is None:
+        return {"type": "text", "text": image.url or ""}
+    return {"type": "image", "mimeType": image.media_type, "data": image.data}

@@ -1,0 +1,1 @@
+"""Gateway sessions over HTTP."""

@@ -1,0 +1,76 @@
+"""Routes of gateway sessions."""
+
+from litestar import delete, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+
+from application.gateway.list_sessions import ListGatewaySessions, ListGatewaySessionsCommand
+from application.gateway.open_session import OpenGatewaySession, OpenGatewaySessionCommand
+from application.gateway.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from domain.ids import GatewaySessionId, RunId
+from interfaces.http.gateway_sessions.schemas import OpenGatewaySessionBody
+from interfaces.http.gateway_sessions.views import (
+    GatewaySessionPage,
+    OpenedGatewaySessionView,
+    gateway_session_view,
+    opened_gateway_session_view,
+)
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import GatewaySessionPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+TAGS = ["Gateway"]
+
+
+@post("/gateway-sessions", tags=TAGS, summary="Open a gateway session", responses=documented(403, 404, 409, 413))
+async def open_gateway_session(
+    request: ApiRequest,
+    data: JSONBody[OpenGatewaySessionBody],
+    open_gateway_session: NamedDependency[OpenGatewaySession],
+) -> OpenedGatewaySessionView:
+    """Needs the role operator. The token is shown this once; MCP clients send it to `url` as a bearer token."""
+    command = OpenGatewaySessionCommand(
+        principal=request.principal,
+        agent=data.agent_id,
+        run_id=None if data.run_id is None else RunId(data.run_id),
+        ttl_s=data.ttl_s,
+        names=data.names,
+    )
+    return opened_gateway_session_view(await open_gateway_session.execute(command))
+
+
+@get("/gateway-sessions", tags=TAGS, summary="List gateway sessions", responses=documented(403))
+async def list_gateway_sessions(
+    *,
+    request: ApiRequest,
+    list_gateway_sessions: NamedDependency[ListGatewaySessions],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> GatewaySessionPage:
+    """Needs the role operator. Newest first, ended ones too."""
+    return page_view(
+        await list_gateway_sessions.execute(
+            ListGatewaySessionsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+        ),
+        gateway_session_view,
+    )
+
+
+@delete(
+    "/gateway-sessions/{session_id:str}", tags=TAGS, summary="Revoke a gateway session", responses=documented(403, 404)
+)
+async def revoke_gateway_session(
+    request: ApiRequest, session_id: GatewaySessionPath, revoke_gateway_session: NamedDependency[RevokeGatewaySession]
+) -> None:
+    """Needs the role operator. The token stops working at once."""
+    await revoke_gateway_session.execute(
+        RevokeGatewaySessionCommand(principal=request.principal, session_id=GatewaySessionId(session_id))
+    )
+
+
+def gateway_sessions_routes() -> list[HTTPRouteHandler]:
+    """The routes of gateway sessions."""
+    return [open_gateway_session, list_gateway_sessions, revoke_gateway_session]

@@ -1,0 +1,55 @@
+"""Gateway sessions as JSON. The token appears once, in the answer to its creation."""
+
+from typing import TypedDict
+
+from application.gateway.open_session import OpenedGatewaySession
+from domain.gateway.session import GatewaySession
+from domain.threads.message_json import timestamp
+
+
+class GatewaySessionView(TypedDict):
+    """A session without its token; `revoked_at` is also there once its run has ended."""
+
+    id: str
+    agent_id: str
+    run_id: str | None
+    thread_id: str
+    names: str
+    created_by: str
+    created_at: str
+    expires_at: str
+    revoked_at: str | None
+
+
+class OpenedGatewaySessionView(GatewaySessionView):
+    """A new session; `token` is shown this once. `url` is where clients connect, null while the service listens nowhere."""
+
+    token: str
+    url: str | None
+
+
+class GatewaySessionPage(TypedDict):
+    """A page of sessions; `next_cursor` is null on the last one."""
+
+    data: list[GatewaySessionView]
+    next_cursor: str | None
+
+
+def gateway_session_view(session: GatewaySession) -> GatewaySessionView:
+    """A session as JSON."""
+    return {
+        "id": session.id,
+        "agent_id": session.agent_id,
+        "run_id": session.run_id,
+        "thread_id": session.thread_id,
+        "names": session.names.value,
+        "created_by": session.created_by,
+        "created_at": timestamp(session.created_at),
+        "expires_at": timestamp(session.expires_at),
+        "revoked_at": None if session.revoked_at is None else timestamp(session.revoked_at),
+    }
+
+
+def opened_gateway_session_view(opened: OpenedGatewaySession) -> OpenedGatewaySessionView:
+    """A new session as JSON, with its token."""
+    return {**gateway_session_view(opened.session), "token": opened.token, "url": opened.url}
