@@ -97,6 +97,14 @@ from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
+from application.schedules.create_schedule import CreateSchedule
+from application.schedules.delete_schedule import DeleteSchedule
+from application.schedules.fire_schedules import FireSchedules
+from application.schedules.get_schedule import GetSchedule
+from application.schedules.list_schedules import ListSchedules
+from application.schedules.ports import CronTimes
+from application.schedules.schedule_checks import ScheduleChecks
+from application.schedules.update_schedule import UpdateSchedule
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
 from application.secrets.ports import SecretStore
@@ -145,6 +153,7 @@ from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.assembly import webhooks as webhooks_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
 from infrastructure.assembly.tracing import ClosableTracer
+from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.home import Home
@@ -190,6 +199,7 @@ from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
+from infrastructure.persistence.schedule_store import SqlScheduleStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.source_intake import SqlSourceIntake
@@ -534,6 +544,42 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         ids=ids,
     )
+    # Schedules.
+    cron_times: providers.Provider[CronTimes] = providers.Singleton(CronsimTimes)
+    schedules: providers.Provider[SqlScheduleStore] = providers.Singleton(
+        SqlScheduleStore, database=database, wakeups=wakeups
+    )
+    fire_schedules: providers.Provider[FireSchedules] = providers.Singleton(
+        FireSchedules,
+        due=schedules,
+        schedules=schedules,
+        start_run=start_run,
+        times=cron_times,
+        wakeups=wakeups,
+        clock=clock,
+    )
+    schedule_checks: providers.Provider[ScheduleChecks] = providers.Singleton(
+        ScheduleChecks,
+        agents=agents,
+        threads=threads,
+        organizations=organizations,
+        models=routed_models,
+        prices=prices,
+        webhooks=webhook_check,
+        times=cron_times,
+    )
+    create_schedule: providers.Provider[CreateSchedule] = providers.Singleton(
+        CreateSchedule, schedules=schedules, checks=schedule_checks, times=cron_times, clock=clock, ids=ids
+    )
+    update_schedule: providers.Provider[UpdateSchedule] = providers.Singleton(
+        UpdateSchedule, schedules=schedules, checks=schedule_checks, times=cron_times, clock=clock, ids=ids
+    )
+    get_schedule: providers.Provider[GetSchedule] = providers.Singleton(GetSchedule, schedules=schedules)
+    list_schedules: providers.Provider[ListSchedules] = providers.Singleton(ListSchedules, schedules=schedules)
+    delete_schedule: providers.Provider[DeleteSchedule] = providers.Singleton(
+        DeleteSchedule, schedules=schedules, clock=clock, ids=ids
+    )
+
     resume_run: providers.Provider[ResumeRun] = providers.Singleton(
         ResumeRun,
         runs=runs,

@@ -148,6 +148,7 @@ async def _working(container: Container) -> AsyncIterator[None]:
         asyncio.create_task(active_runs.keep(), name="leases"),
         asyncio.create_task(recover_runs.keep(), name="recovery"),
         asyncio.create_task(container.fire_timers().keep(), name="timers"),
+        asyncio.create_task(container.fire_schedules().keep(), name="schedules"),
         asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
     ]
     try:

@@ -35,6 +35,7 @@ from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.schedule_store import SqlScheduleStore
 from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
@@ -81,6 +82,8 @@ def sql_stores(database: Database) -> Stores:
         runs=SqlRunStore(database=database, wakeups=wakeups),
         approvals=SqlApprovalStore(database=database),
         timers=SqlTimerStore(database=database),
+        schedules=(schedules := SqlScheduleStore(database=database, wakeups=wakeups)),
+        due_schedules=schedules,
         retention=SqlRetentionStore(database=database),
         oauth=SqlOAuthStore(database=database, box=MirrorBox()),
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),

@@ -16,6 +16,7 @@ from application.model_providers.ports import ModelProviderStore
 from application.retention.ports import RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.unfinished_runs import UnfinishedRuns
+from application.schedules.ports import DueSchedules, ScheduleStore
 from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
@@ -37,6 +38,7 @@ from infrastructure.memory.oauth import InMemoryOAuthStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.retention import InMemoryRetentionStore
 from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.schedules import InMemoryScheduleStore
 from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from infrastructure.memory.state import InMemoryState
@@ -68,6 +70,8 @@ class Stores:
     unfinished_runs: UnfinishedRuns
     approvals: ApprovalStore
     timers: TimerStore
+    schedules: ScheduleStore
+    due_schedules: DueSchedules
     retention: RetentionStore
     oauth: OAuthStore
     leases: RunLeases
@@ -108,6 +112,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         unfinished_runs=InMemoryUnfinishedRuns(state),
         approvals=InMemoryApprovalStore(state),
         timers=InMemoryTimerStore(state),
+        schedules=(schedules := InMemoryScheduleStore(state, wakeups)),
+        due_schedules=schedules,
         retention=InMemoryRetentionStore(state),
         oauth=InMemoryOAuthStore(state),
         leases=InMemoryRunLeases(state, wakeups),

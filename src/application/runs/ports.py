@@ -14,6 +14,7 @@ from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.usage import ModelSpending
+from domain.schedules.firing import Firing
 from domain.threads.message import Message
 from domain.threads.thread import Quarantine, Thread
 
@@ -34,12 +35,13 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """A run to be stored, with its thread if that is new."""
+    """A run to be stored, with its thread if that is new. One that a schedule asks for is its `firing`, and has no key."""
 
     run: Run
     new_thread: Thread | None
     strategy: MultitaskStrategy
     idempotency: IdempotencyKey | None
+    firing: Firing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,8 @@ class RunStore(Protocol):
         has calls to make first goes on, to complete after them); the strategy is about the unfinished runs that remain. Raises CONFLICT `thread_busy` (extra `run_id`) for strategy REJECT with
         such a run, INVALID `idempotency_key_reused` for the same key with another body within 24 h, NOT_FOUND without
         the thread, CONFLICT `thread_quarantined` until it is released; then nothing was stored.
+        With a `firing` the schedule moves on to its next time in the same transaction, naming the run, with an audit entry
+        `schedule.fired`; CONFLICT `schedule_moved` if it is not at the firing's version and time any more, and nothing was stored.
         INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at once,
         at the new run's `created_at` by its requester; all are named in `interrupted`);
         the new run goes first. ROLLBACK marks their messages superseded once they have ended, however they end

@@ -6,7 +6,6 @@ from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpConnections
-from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
 from application.runs.canary_guard import CanaryGuard
 from application.runs.ports import (
@@ -16,17 +15,19 @@ from application.runs.ports import (
     RunStore,
     StartedRun,
 )
+from application.runs.run_model import model_of_run
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
-from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
+from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.schedules.firing import Firing
 from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
 from domain.webhooks.webhook import Webhook
@@ -35,7 +36,8 @@ from domain.webhooks.webhook import Webhook
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRunCommand:
     """`agent` is an id or a name; without `thread_id` a thread is made. `limits` and `tool_allowlist` narrow the agent's.
-    `body_digest` tells bodies apart that come with the same idempotency key."""
+    `body_digest` tells bodies apart that come with the same idempotency key. With `firing` it is a schedule that asks: the run
+    begins only if the schedule has not moved on."""
 
     principal: Principal
     agent: str
@@ -49,6 +51,7 @@ class StartRunCommand:
     webhook: Webhook | None = None
     idempotency_key: str | None = None
     body_digest: str = ""
+    firing: Firing | None = None
 
 
 class StartRun:
@@ -85,7 +88,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """The stored run, QUEUED. Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
-        (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`)."""
+        (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`)."""
         command.principal.require(Role.RUNNER)
         if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
@@ -101,15 +104,14 @@ class StartRun:
             await self._webhooks.require_usable(organization_id, command.webhook)
         agent = await self._agent(command)
         organization = await self._organizations.get(organization_id)
-        model = await self._model(command, agent, () if organization is None else organization.models)
-        limits = agent.config.limits.narrowed_by(command.limits)
-        if organization is not None:
-            limits = limits.narrowed_by(organization.limits)
-        unenforceable = cost_limit_violations(
-            self._prices, limits.max_cost_usd, dict.fromkeys((model, *agent.config.fallback_models))
+        model = await model_of_run(
+            agent,
+            wanted=command.model,
+            limits=command.limits,
+            organization=organization,
+            models=self._models,
+            prices=self._prices,
         )
-        if unenforceable:
-            raise invalid("limits_invalid", "A limit of the run cannot be enforced.", *unenforceable)
         new_thread = None
         thread_id = command.thread_id
         if thread_id is None:
@@ -133,7 +135,9 @@ class StartRun:
             webhook=command.webhook,
         )
         started = await self._runs.start(
-            NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key)
+            NewRun(
+                run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key, firing=command.firing
+            )
         )
         if started.to_submit:
             await self._queue.submit(*started.to_submit)
@@ -151,19 +155,3 @@ class StartRun:
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
-
-    async def _model(self, command: StartRunCommand, agent: Agent, of_organization: tuple[str, ...]) -> str:
-        model = command.model or agent.config.model
-        if model not in agent.config.models and model not in of_organization:
-            raise ServiceError(
-                "model_not_allowed",
-                ErrorKind.FORBIDDEN,
-                f"The model {model!r} is neither the agent's nor one of its fallbacks nor one of the organization's: "
-                f"{', '.join((*agent.config.models, *of_organization))}.",
-            )
-        problem = await self._models.problem_with(command.principal.organization_id, model)
-        if problem is not None:
-            raise invalid(
-                "model_unavailable", f"The model {model!r} cannot be used.", Violation(path="model", message=problem)
-            )
-        return model

@@ -24,8 +24,10 @@ from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.schedules.firing import schedule_moved
 from domain.threads.message import Message
 from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.schedules import begin_run, where_seen
 from infrastructure.memory.state import (
     InMemoryState,
     StoredRun,
@@ -51,12 +53,17 @@ class InMemoryRunStore:
         earlier = self._earlier(new)
         if earlier is not None:
             return StartedRun(run=earlier, created=False)
+        fired = None if new.firing is None else where_seen(self._state, new.run.organization_id, new.firing)
+        if new.firing is not None and fired is None:
+            raise schedule_moved(new.firing.schedule_id)
         unfinished = self._unfinished(new)
         waiting = [stored for stored in unfinished if self._waits_for_display_only(stored)]
         others = [stored for stored in unfinished if stored not in waiting]
         if others and new.strategy is MultitaskStrategy.REJECT:
             raise thread_busy(others[0].run)
 
+        if new.firing is not None and fired is not None:
+            begin_run(self._state, fired, new.firing, new.run)
         if new.new_thread is not None:
             self._state.threads[new.new_thread.id] = StoredThread(thread=new.new_thread)
         for stored in waiting:

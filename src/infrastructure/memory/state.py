@@ -33,6 +33,7 @@ from domain.ids import (
     McpServerId,
     OrganizationId,
     RunId,
+    ScheduleId,
     SourceId,
     ThreadId,
     ToolCallId,
@@ -46,6 +47,7 @@ from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
+from domain.schedules.schedule import Schedule
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread, thread_quarantined
@@ -114,6 +116,7 @@ class InMemoryState:
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.approvals: dict[ApprovalId, Approval] = {}
+        self.schedules: dict[ScheduleId, Schedule] = {}
         self.sources: dict[SourceId, StoredSource] = {}
         self.authorizations: dict[str, PendingAuthorization] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}

@@ -18,6 +18,7 @@ from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.run_rows import new_run_row, run_of, run_request_row, select_run
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.run_stopping import stop_run
+from infrastructure.persistence.schedule_rows import begin_run
 from infrastructure.persistence.tables import idempotency_key, run, run_request
 from infrastructure.persistence.thread_queue import (
     lock_thread,
@@ -52,6 +53,8 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
     earlier = _earlier_run(connection, new)
     if earlier is not None:
         return StartedRun(run=earlier, created=False), ()
+    if new.firing is not None:
+        begin_run(connection, new.firing, new.run)
     started = new.run
     touched: list[Run] = []
     if new.new_thread is not None:

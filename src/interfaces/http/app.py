@@ -23,6 +23,7 @@ from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.routes import runs_routes
+from interfaces.http.schedules.routes import schedules_routes
 from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.sources.routes import sources_routes
 from interfaces.http.threads.routes import threads_routes
@@ -65,6 +66,7 @@ def create_app(
             *organizations_routes(),
             *audit_routes(),
             *api_keys_routes(),
+            *schedules_routes(),
             *secrets_routes(),
             *model_providers_routes(),
             *usage_routes(),

@@ -13,6 +13,7 @@ OrganizationPath = Annotated[str, PathParameter(description="The id of an organi
 ProviderPath = Annotated[str, PathParameter(description="The name of a model provider.")]
 ApprovalPath = Annotated[str, PathParameter(description="The id of an approval.")]
 WebhookDeliveryPath = Annotated[str, PathParameter(description="The id of a webhook delivery.")]
+SchedulePath = Annotated[str, PathParameter(description="The id or the name of a schedule.")]
 SecretPath = Annotated[str, PathParameter(description="The name of a secret.")]
 SourcePath = Annotated[str, PathParameter(description="The id of a source.")]
 OptionalThreadPath = Annotated[str | None, PathParameter(description="The id of a thread.")]

@@ -53,6 +53,11 @@ from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListR
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.watch_run import WatchRun
+from application.schedules.create_schedule import CreateSchedule
+from application.schedules.delete_schedule import DeleteSchedule
+from application.schedules.get_schedule import GetSchedule
+from application.schedules.list_schedules import ListSchedules
+from application.schedules.update_schedule import UpdateSchedule
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
@@ -157,6 +162,12 @@ class UseCases:
     create_api_key: CreateApiKey
     list_api_keys: ListApiKeys
     revoke_api_key: RevokeApiKey
+
+    create_schedule: CreateSchedule
+    list_schedules: ListSchedules
+    get_schedule: GetSchedule
+    update_schedule: UpdateSchedule
+    delete_schedule: DeleteSchedule
 
     set_secret: SetSecret
     list_secrets: ListSecrets

@@ -33,6 +33,7 @@ class Case:
 RUN_BODY: dict[str, object] = {"agent": "guide", "input": "hello"}
 AGENT_BODY: dict[str, object] = {"name": "new", "model": MODEL}
 SERVER_BODY: dict[str, object] = {"slug": "new", "kind": "custom", "command": "server"}
+SCHEDULE_BODY: dict[str, object] = {"name": "new", "cron": "0 7 * * *", **RUN_BODY}
 CASES = [
     Case(method="POST", path="/v1/agents", role=Role.ADMIN, status=201, body=AGENT_BODY),
     Case(method="GET", path="/v1/agents", role=Role.VIEWER),
@@ -138,6 +139,11 @@ CASES = [
     Case(method="GET", path="/v1/model-providers/{provider}", role=Role.VIEWER, foreign=True),
     Case(method="PATCH", path="/v1/model-providers/{provider}", role=Role.ADMIN, body={"api_key": None}, foreign=True),
     Case(method="DELETE", path="/v1/model-providers/{provider}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path="/v1/schedules", role=Role.ADMIN, status=201, body=SCHEDULE_BODY, foreign=True),
+    Case(method="GET", path="/v1/schedules", role=Role.VIEWER),
+    Case(method="GET", path="/v1/schedules/{schedule}", role=Role.VIEWER, foreign=True),
+    Case(method="PATCH", path="/v1/schedules/{schedule}", role=Role.ADMIN, body={"enabled": False}, foreign=True),
+    Case(method="DELETE", path="/v1/schedules/{schedule}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path="/v1/organizations", role=Role.ADMIN, status=201, body={"name": "new"}, platform=True),
     Case(method="GET", path="/v1/organizations", role=Role.ADMIN, platform=True),
     Case(method="GET", path="/v1/organizations/{organization_id}", role=Role.ADMIN, platform=True),
@@ -184,6 +190,7 @@ async def names(service: Service) -> dict[str, str]:
     asking = (await service.call("GET", f"/v1/runs/{asking['id']}")).json()
     service.worker.act = Act.FINISH
     source = await service.call("POST", f"/v1/threads/{run['thread_id']}/sources?name=here.txt", content=b"hello")
+    schedule = await service.call("POST", "/v1/schedules", json={**SCHEDULE_BODY, "name": "nightly"})
     return {
         "source_id": source.json()["id"],
         "agent": agent.json()["id"],
@@ -197,6 +204,7 @@ async def names(service: Service) -> dict[str, str]:
         "key_id": "key_viewer",
         "secret": "ONLY_HERE",
         "provider": "only-here",
+        "schedule": schedule.json()["id"],
         "organization_id": ORG,
     }
 

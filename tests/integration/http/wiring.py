@@ -65,6 +65,12 @@ from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
+from application.schedules.create_schedule import CreateSchedule
+from application.schedules.delete_schedule import DeleteSchedule
+from application.schedules.get_schedule import GetSchedule
+from application.schedules.list_schedules import ListSchedules
+from application.schedules.schedule_checks import ScheduleChecks
+from application.schedules.update_schedule import UpdateSchedule
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
@@ -94,6 +100,7 @@ from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
 from domain.ids import OrganizationId
+from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
 from infrastructure.memory.audit_chain import GivenSealKeys
 from infrastructure.memory.authorizer import InMemoryAuthorizer
@@ -166,6 +173,17 @@ def use_cases(
     )
     statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
     authorizer = InMemoryAuthorizer(expires_at=START)
+    schedules = stores.schedules
+    times = CronsimTimes()
+    schedule_checks = ScheduleChecks(
+        agents=agents,
+        threads=threads,
+        organizations=stores.organizations,
+        models=known_models,
+        prices=prices,
+        webhooks=WebhookCheck(outbound=EgressPolicy(), secrets=stores.secrets),
+        times=times,
+    )
     store_source = StoreSource(
         intake=stores.source_intake, sources=stores.sources, extractor=PlainTextExtractor(), clock=clock
     )
@@ -268,6 +286,11 @@ def use_cases(
             clock=clock,
             ids=ids,
         ),
+        create_schedule=CreateSchedule(schedules=schedules, checks=schedule_checks, times=times, clock=clock, ids=ids),
+        list_schedules=ListSchedules(schedules=schedules),
+        get_schedule=GetSchedule(schedules=schedules),
+        update_schedule=UpdateSchedule(schedules=schedules, checks=schedule_checks, times=times, clock=clock, ids=ids),
+        delete_schedule=DeleteSchedule(schedules=schedules, clock=clock, ids=ids),
         resume_run=resume_run,
         list_approvals=ListApprovals(approvals=stores.approvals),
         decide_approval=DecideApproval(approvals=stores.approvals, resume_run=resume_run),

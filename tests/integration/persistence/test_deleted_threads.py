@@ -29,6 +29,7 @@ from tests.builders import (
     THREAD,
     a_deletion,
     a_message,
+    a_new_run,
     a_run,
     a_settlement,
     a_tool_call,
@@ -37,8 +38,9 @@ from tests.builders import (
     numbered,
     some_usage,
 )
-from tests.contract.run_steps import claim, reply_step, settle_step, start
+from tests.contract.run_steps import claim, reply_step, settle_step
 from tests.contract.stores import Stores
+from tests.schedule_builders import a_firing, a_schedule, made
 
 OF_A_THREAD = {
     "approval",
@@ -75,6 +77,10 @@ OF_NO_THREAD = {
 }
 """Tables in which nothing names a thread or anything in one, and which none of its text reaches."""
 
+NAMES_A_THREAD = {"schedule"}
+"""What somebody set up to begin runs on a thread: it names that, and nothing in it, also when it is gone, as it then says
+itself at every fire."""
+
 SECRET_WORD = "walrus"
 """In everything that somebody has said, uploaded or answered on the thread."""
 
@@ -101,7 +107,10 @@ async def a_full_thread(stores: Stores, database: Database) -> Traces:
     await stores.threads.append(ORG, a_message(text=f"the {SECRET_WORD}"))
     await _add_source(stores)
     question = a_run(input=f"Where is the {SECRET_WORD}?", metadata={"about": SECRET_WORD})
-    await start(stores, question, idempotency=IdempotencyKey(key=SECRET_WORD, body_digest="sha256:1"))
+    key = IdempotencyKey(key=SECRET_WORD, body_digest="sha256:1")
+    schedule = a_schedule(thread_id=THREAD)
+    await stores.schedules.add(schedule, made(61))
+    await stores.runs.start(replace(a_new_run(question, idempotency=key), firing=a_firing(schedule, after(60))))
     claimed = await claim(stores, RUN)
     assert await stores.reservations.reserve(claimed.lease, RESERVATION)
     calls = (
@@ -171,7 +180,7 @@ async def by_age(stores: Stores) -> None:
 
 
 def test_of_every_table_it_is_known_whether_it_holds_anything_of_threads() -> None:
-    assert set(metadata.tables) == OF_A_THREAD | AUDIT | OF_NO_THREAD, "name the table in this file"
+    assert set(metadata.tables) == OF_A_THREAD | AUDIT | OF_NO_THREAD | NAMES_A_THREAD, "name the table in this file"
 
 
 @pytest.mark.requirement("E7")
@@ -180,12 +189,13 @@ async def test_of_a_deleted_thread_nothing_is_left_but_its_audit_and_sums_of_usa
     stores: Stores, database: Database, delete: Callable[[Stores], Awaitable[None]]
 ) -> None:
     traces = await a_full_thread(stores, database)
-    assert traces.tables == OF_A_THREAD | {"audit_event"}
+    assert traces.tables == OF_A_THREAD | NAMES_A_THREAD | {"audit_event"}
     assert await database.read(_index_entries, scope=SYSTEM) == 1
 
     await delete(stores)
 
-    assert await tables_with(database, traces.needles) == {"audit_event"}
+    assert await tables_with(database, traces.needles) == {"audit_event"} | NAMES_A_THREAD
+    assert await tables_with(database, traces.needles - {THREAD}) == {"audit_event"}
     assert await tables_with(database, frozenset([SECRET_WORD])) == set()
     assert (
         await database.read(

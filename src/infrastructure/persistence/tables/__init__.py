@@ -20,6 +20,7 @@ from infrastructure.persistence.tables.mcp import (
 from infrastructure.persistence.tables.model_providers import model_provider
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
+from infrastructure.persistence.tables.schedules import schedule
 from infrastructure.persistence.tables.secrets import secret
 from infrastructure.persistence.tables.sources import source, source_chunk, source_part
 from infrastructure.persistence.tables.threads import message, thread
@@ -49,6 +50,7 @@ __all__ = [
     "run",
     "run_event",
     "run_request",
+    "schedule",
     "secret",
     "source",
     "source_chunk",

@@ -1,0 +1,46 @@
+"""Which model a run is asked for, and whether its limits can be kept with it."""
+
+from application.agents.ports import ModelDirectory
+from application.models.cost_limit import cost_limit_violations
+from application.models.ports import PriceTable
+from domain.agents.agent import Agent
+from domain.errors import ErrorKind, ServiceError, Violation, invalid
+from domain.identity.organization import Organization
+from domain.runs.limits import LimitSettings
+
+
+async def model_of_run(
+    agent: Agent,
+    *,
+    wanted: str | None,
+    limits: LimitSettings,
+    organization: Organization | None,
+    models: ModelDirectory,
+    prices: PriceTable,
+) -> str:
+    """The model wanted, else the agent's. Raises FORBIDDEN `model_not_allowed` unless it is the agent's, one of its fallbacks
+    or one of the organization's, INVALID `model_unavailable` if it cannot be reached, `limits_invalid` for a limit in money
+    over models without a price."""
+    of_organization = () if organization is None else organization.models
+    model = wanted or agent.config.model
+    if model not in agent.config.models and model not in of_organization:
+        raise ServiceError(
+            "model_not_allowed",
+            ErrorKind.FORBIDDEN,
+            f"The model {model!r} is neither the agent's nor one of its fallbacks nor one of the organization's: "
+            f"{', '.join((*agent.config.models, *of_organization))}.",
+        )
+    problem = await models.problem_with(agent.organization_id, model)
+    if problem is not None:
+        raise invalid(
+            "model_unavailable", f"The model {model!r} cannot be used.", Violation(path="model", message=problem)
+        )
+    narrowed = agent.config.limits.narrowed_by(limits)
+    if organization is not None:
+        narrowed = narrowed.narrowed_by(organization.limits)
+    unenforceable = cost_limit_violations(
+        prices, narrowed.max_cost_usd, dict.fromkeys((model, *agent.config.fallback_models))
+    )
+    if unenforceable:
+        raise invalid("limits_invalid", "A limit of the run cannot be enforced.", *unenforceable)
+    return model

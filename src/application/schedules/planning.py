@@ -1,0 +1,16 @@
+"""When a schedule fires next."""
+
+from datetime import datetime
+
+from application.schedules.ports import CronTimes
+from domain.errors import Violation
+from domain.schedules.schedule import schedule_invalid
+
+
+def next_fire(times: CronTimes, cron: str, timezone: str, *, enabled: bool, after: datetime) -> datetime | None:
+    """The first time after that moment, None while paused. Raises INVALID `schedule_invalid` for one that would never
+    fire."""
+    planned = times.next_after(cron, timezone, after)
+    if planned is None:
+        raise schedule_invalid(Violation(path="cron", message="never fires"))
+    return planned if enabled else None

@@ -1,0 +1,66 @@
+"""Whether a schedule could begin a run as things stand now."""
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore, ModelDirectory
+from application.identity.ports import OrganizationStore
+from application.models.ports import PriceTable
+from application.runs.run_model import model_of_run
+from application.schedules.ports import CronTimes
+from application.threads.ports import ThreadStore
+from application.webhooks.webhook_check import WebhookCheck
+from domain.agents.agent import Agent
+from domain.errors import not_found
+from domain.ids import OrganizationId
+from domain.schedules.schedule import Schedule, schedule_invalid
+
+
+class ScheduleChecks:
+    """Rules: the expression and the zone can be read, and there is a next time; the thread exists; the model may be used and
+    can be reached, and limits can be kept with it; the webhook can be used. An agent that is disabled at the moment does not keep a schedule from being
+    saved. All of it is looked at again by every fire."""
+
+    def __init__(
+        self,
+        *,
+        agents: AgentStore,
+        threads: ThreadStore,
+        organizations: OrganizationStore,
+        models: ModelDirectory,
+        prices: PriceTable,
+        webhooks: WebhookCheck,
+        times: CronTimes,
+    ) -> None:
+        self._agents = agents
+        self._threads = threads
+        self._organizations = organizations
+        self._models = models
+        self._prices = prices
+        self._webhooks = webhooks
+        self._times = times
+
+    def require_times(self, cron: str, timezone: str) -> None:
+        """Raise INVALID `schedule_invalid` for an expression or a zone that cannot be read."""
+        faults = self._times.faults(cron, timezone)
+        if faults:
+            raise schedule_invalid(*faults)
+
+    async def agent(self, organization_id: OrganizationId, id_or_name: str) -> Agent:
+        """The agent. Raises NOT_FOUND `agent_not_found`."""
+        return await existing_agent(self._agents, organization_id, id_or_name)
+
+    async def require_runnable(self, schedule: Schedule, agent: Agent) -> None:
+        """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID `model_unavailable`, `limits_invalid`,
+        `webhook_invalid`."""
+        organization_id = schedule.organization_id
+        if schedule.thread_id is not None and await self._threads.get(organization_id, schedule.thread_id) is None:
+            raise not_found("thread", schedule.thread_id)
+        if schedule.webhook is not None:
+            await self._webhooks.require_usable(organization_id, schedule.webhook)
+        await model_of_run(
+            agent,
+            wanted=schedule.model,
+            limits=schedule.limits,
+            organization=await self._organizations.get(organization_id),
+            models=self._models,
+            prices=self._prices,
+        )

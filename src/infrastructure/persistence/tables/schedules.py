@@ -1,0 +1,43 @@
+"""Table of schedules."""
+
+from sqlalchemy import Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, UniqueConstraint
+
+from infrastructure.persistence.column_types import JsonText, Moment, PlainText
+from infrastructure.persistence.tables.naming import metadata
+
+# The agent and the thread are named as somebody wrote them down, and may be gone. A fire moves the schedule on before it
+# stores its run, so that whoever comes second waits for nothing else; the reference is checked at the end.
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("cron", PlainText, nullable=False),
+    Column("timezone", PlainText, nullable=False),
+    Column("agent_id", PlainText, nullable=False),
+    Column("thread_id", PlainText),
+    Column("input", JsonText, nullable=False),
+    Column("strategy", PlainText, nullable=False),
+    Column("limits", JsonText, nullable=False),
+    Column("model", PlainText),
+    Column("tool_allowlist", JsonText),
+    Column("metadata", JsonText, nullable=False),
+    Column("webhook", JsonText),
+    Column("missed", PlainText, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("next_fire_at", Moment),
+    Column("last_fired_at", Moment),
+    Column("last_run_id", PlainText, ForeignKey("run.id", ondelete="SET NULL", deferrable=True, initially="DEFERRED")),
+    Column("error_code", PlainText),
+    Column("error_detail", PlainText),
+    Column("error_at", Moment),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    UniqueConstraint("organization_id", "name"),
+    CheckConstraint("enabled OR next_fire_at IS NULL", name="paused"),
+    Index(None, "organization_id", "created_at", "id"),
+    Index(None, "next_fire_at", "id"),
+    Index(None, "last_run_id"),
+)

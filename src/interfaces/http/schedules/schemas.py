@@ -1,0 +1,141 @@
+"""Bodies of the schedule routes, and their way into the application."""
+
+from typing import Annotated, ClassVar, cast
+
+from pydantic import Field
+
+from application.agents.agent_settings import LimitChanges
+from application.schedules.create_schedule import CreateScheduleCommand
+from application.schedules.update_schedule import ScheduleChanges, UpdateScheduleCommand
+from domain.errors import ServiceError, Violation, invalid
+from domain.identity.api_key import Principal
+from domain.ids import ThreadId
+from domain.json_value import JsonObject
+from domain.runs.run import MultitaskStrategy
+from domain.schedules.schedule import MissedFires
+from interfaces.http.agents.schemas import LimitsBody
+from interfaces.http.bodies import Body, Name, Patch, Strings
+from interfaces.http.threads.schemas import UserInput, user_content
+from interfaces.http.webhooks.schemas import WebhookField, webhook_of
+
+_EXAMPLE: JsonObject = {
+    "name": "morning-report",
+    "cron": "0 7 * * MON-FRI",
+    "timezone": "Europe/Lisbon",
+    "agent": "repository-guide",
+    "input": "What changed since yesterday?",
+}
+Cron = Annotated[str, Field(max_length=1_000, examples=["0 7 * * MON-FRI"])]
+Zone = Annotated[str, Field(max_length=200, examples=["Europe/Lisbon"])]
+Strategy = Annotated[MultitaskStrategy, Field(strict=False)]
+Missed = Annotated[MissedFires, Field(strict=False)]
+_CRON = "Five fields: minute, hour, day of month, month, day of week."
+_ZONE = "The IANA time zone in which the expression is read."
+_THREAD = "Where every run goes on. Without one each gets a thread of its own."
+_MISSED = "What becomes of fires that were due while nothing executed runs."
+_WEBHOOK = "Where to announce what becomes of every run."
+_NARROWING = "As of a run: it only narrows the agent's."
+
+
+class ScheduleBody(Body):
+    """A schedule: when, and a run as it is asked for elsewhere, with an agent named by `agent_id` or `agent`."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
+
+    name: Name = Field(description="Unique in the organization.")
+    cron: Cron = Field(description=_CRON)
+    timezone: Zone = Field(default="UTC", description=_ZONE)
+    agent_id: Name | None = None
+    agent: Name | None = Field(default=None, description="The agent's name.")
+    input: UserInput = Field(description="Text, or parts of type text and image.")
+    thread_id: Name | None = Field(default=None, description=_THREAD)
+    multitask_strategy: Strategy = Field(
+        default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
+    )
+    limits: LimitsBody = LimitsBody()
+    model: Name | None = Field(
+        default=None, description="The agent's, one of its fallbacks, or one of the organization's."
+    )
+    tool_allowlist: Strings | None = Field(default=None, description=_NARROWING)
+    metadata: dict[str, object] = Field(default_factory=dict, description="Every run's; `schedule` is added to it.")
+    webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
+    missed: Missed = Field(default=MissedFires.RUN_ONCE, description=_MISSED)
+    enabled: bool = True
+
+    def to_command(self, principal: Principal) -> CreateScheduleCommand:
+        """The command. Raises INVALID `body_invalid`."""
+        agent = self.agent_id or self.agent
+        if not agent or (self.agent_id and self.agent):
+            raise _one_agent()
+        return CreateScheduleCommand(
+            principal=principal,
+            name=self.name,
+            cron=self.cron,
+            timezone=self.timezone,
+            agent=agent,
+            input=user_content(self.input, "input"),
+            thread_id=None if self.thread_id is None else ThreadId(self.thread_id),
+            strategy=self.multitask_strategy,
+            limits=self.limits.to_settings(),
+            model=self.model,
+            tool_allowlist=self.tool_allowlist,
+            metadata=cast(JsonObject, self.metadata),
+            webhook=None if self.webhook is None else webhook_of(self.webhook),
+            missed=self.missed,
+            enabled=self.enabled,
+        )
+
+
+class UpdateScheduleBody(Patch):
+    """Changes to a schedule; absent fields stay, limits are merged one by one. `enabled` pauses and resumes it."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"cron": "0 8 * * MON-FRI"}, {"enabled": False})
+    nullable: ClassVar[frozenset[str]] = frozenset({"thread_id", "model", "tool_allowlist", "webhook"})
+
+    name: Name | None = None
+    cron: Cron | None = Field(default=None, description=_CRON)
+    timezone: Zone | None = Field(default=None, description=_ZONE)
+    agent_id: Name | None = None
+    agent: Name | None = Field(default=None, description="The agent's name.")
+    input: UserInput | None = Field(default=None, description="Text, or parts of type text and image.")
+    thread_id: Name | None = Field(default=None, description=_THREAD)
+    multitask_strategy: Strategy | None = None
+    limits: LimitsBody | None = None
+    model: Name | None = None
+    tool_allowlist: Strings | None = Field(default=None, description=_NARROWING)
+    metadata: dict[str, object] | None = Field(default=None, description="Replaces all of it.")
+    webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
+    missed: Missed | None = Field(default=None, description=_MISSED)
+    enabled: bool | None = None
+
+    def to_command(self, principal: Principal, schedule: str, *, expected_version: int | None) -> UpdateScheduleCommand:
+        """The command. Raises INVALID `body_invalid`."""
+        named = self.changes(
+            without=frozenset({"agent", "agent_id", "input", "limits", "multitask_strategy", "webhook"})
+        )
+        if self.agent_id is not None and self.agent is not None:
+            raise _one_agent()
+        changes = cast(ScheduleChanges, named)
+        if self.input is not None:
+            changes["input"] = user_content(self.input, "input")
+        if "webhook" in self.model_fields_set:
+            changes["webhook"] = None if self.webhook is None else webhook_of(self.webhook)
+        if self.multitask_strategy is not None:
+            changes["strategy"] = self.multitask_strategy
+        limits = {} if self.limits is None else self.limits.model_dump(exclude_unset=True)
+        return UpdateScheduleCommand(
+            principal=principal,
+            schedule=schedule,
+            changes=changes,
+            agent=self.agent_id if self.agent is None else self.agent,
+            limits=cast(LimitChanges, limits),
+            expected_version=expected_version,
+        )
+
+
+def _one_agent() -> ServiceError:
+    return invalid(
+        "body_invalid",
+        "The request body is not valid.",
+        Violation(path="agent", message="give exactly one of agent_id and agent"),
+    )
