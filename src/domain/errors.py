@@ -65,3 +65,11 @@ def not_found(what: str, identifier: str) -> ServiceError:
 def conflict(code: str, detail: str, **extra: str) -> ServiceError:
     """The input is fine but does not fit the present state."""
     return ServiceError(code, ErrorKind.CONFLICT, detail, extra=extra)
+
+
+def is_storage_away(error: BaseException) -> bool:
+    """Whether it, or one it groups, says that nothing can be stored or read at the moment. What it stopped has not failed, and
+    no outcome is to be made of it."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_storage_away, error.exceptions))
+    return isinstance(error, ServiceError) and error.code == "storage_unavailable"

@@ -14,6 +14,7 @@ from domain.errors import invalid
 from domain.ids import RunId
 from infrastructure.container import Container
 from infrastructure.logs import configure_logging
+from infrastructure.persistence.patience import RUN_PATIENCE_S, patient
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,8 @@ async def _working(container: Container) -> AsyncIterator[None]:
     execute_run = container.execute_run()
 
     async def execute(run_id: RunId) -> None:
-        await execute_run.execute(ExecuteRunCommand(run_id=run_id))
+        with patient(RUN_PATIENCE_S):
+            await execute_run.execute(ExecuteRunCommand(run_id=run_id))
 
     recovered = await recover_runs.execute(sole_owner=container.settings().postgres_url is None)
     if recovered:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from application.runs.interruption import StopReason, StopSignal
 from application.runs.ports import Lease, RunLeases
 from application.system.ports import Clock
+from domain.errors import is_storage_away
 from domain.ids import RunId, WorkerId
 
 logger = logging.getLogger(__name__)
+
+_TRIES_BETWEEN = 10
+"""How many tries a renewal that failed gets before the next one would have been due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +84,21 @@ class ActiveRuns:
             held.stop.fire(StopReason.SHUTDOWN)
 
     async def keep(self) -> None:
-        """Renew leases until cancelled."""
+        """Renew leases until cancelled; sooner again where that failed, so that they outlast a database that is away for
+        a moment whenever that was."""
+        wait_s = self._settings.renew_every_s
         while True:
-            await asyncio.sleep(self._settings.renew_every_s)
+            await asyncio.sleep(wait_s)
+            wait_s = self._settings.renew_every_s
             try:
                 await self.renew()
-            except Exception:
-                logger.exception("leases could not be renewed", extra={"worker_id": self.worker_id})
+            except Exception as error:
+                wait_s /= _TRIES_BETWEEN
+                ids = {"worker_id": self.worker_id}
+                if is_storage_away(error):
+                    logger.warning("leases could not be renewed: the database is away", extra=ids)
+                else:
+                    logger.exception("leases could not be renewed", extra=ids)
 
     async def renew(self) -> None:
         """Renew all leases once and stop the runs that were lost."""

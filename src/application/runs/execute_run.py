@@ -27,7 +27,7 @@ from application.runs.run_session import RunSession
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource, LogContext
 from application.tracing.ports import Tracer
-from domain.errors import ServiceError
+from domain.errors import is_storage_away
 from domain.ids import RunId
 from domain.runs.run import RunError, RunStatus
 from domain.tools.result import ToolResult
@@ -154,7 +154,7 @@ class ExecuteRun:
             logger.warning("model failed", extra={**ids, "error_code": error.code})
             await self._fail(session, RunError(code=error.code, detail=error.detail))
         except Exception as error:
-            if _storage_is_away(error):
+            if is_storage_away(error):
                 logger.warning("storage lost, run left to whoever has one once its lease lapses", extra=ids)
                 return
             reference = self._ids.new("ref")
@@ -229,13 +229,6 @@ class ExecuteRun:
                     stop.fire(StopReason.CANCELLED, actor=actor)
             except Exception:
                 logger.exception("cancel request could not be read", extra={"run_id": lease.run_id})
-
-
-def _storage_is_away(error: Exception) -> bool:
-    """Whether a step could not be stored; that the run has failed could not be stored either, and is not so."""
-    if isinstance(error, ExceptionGroup):
-        return any(map(_storage_is_away, error.exceptions))
-    return isinstance(error, ServiceError) and error.code == "storage_unavailable"
 
 
 def _log_ids(session: RunSession) -> dict[str, object]:

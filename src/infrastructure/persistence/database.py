@@ -17,6 +17,9 @@ from domain.ids import OrganizationId
 _UNIQUE_VIOLATION = "23505"
 """PostgreSQL, Appendix A: unique_violation."""
 
+RETRY_AFTER_S = "1"
+"""What clients are told of a database that is away: most are back within seconds."""
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -44,7 +47,8 @@ class Database(Protocol):
     """Runs units of work.
 
     A caller that is cancelled while it waits changes nothing: its unit was withdrawn before it began, or it commits.
-    Raises what the unit raises, IntegrityError where the commit does, and UNAVAILABLE `storage_unavailable`.
+    Raises what the unit raises, IntegrityError where the commit does, and UNAVAILABLE `storage_unavailable`; that the
+    database is away only once the caller's patience is over (`patience`).
     """
 
     async def start(self) -> None:
@@ -55,14 +59,36 @@ class Database(Protocol):
         """Finish the units that wait, then close. Later units are refused."""
         ...
 
-    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
+    async def write(
+        self,
+        unit: Unit[T],
+        *,
+        scope: Scope,
+        after_commit: Callable[[T], None] | None = None,
+        is_stored: Callable[[Connection, T], bool] | None = None,
+    ) -> T:
         """Run a unit in a transaction of its own. `after_commit` is called on the event loop with its result once
-        that is durable, even if the caller has gone."""
+        that is durable, even if the caller has gone. `is_stored` tells from the database and the result of a unit whether
+        that unit took effect: asked where a connection was lost while it was being committed. Without it such a unit
+        fails, and may have taken effect."""
         ...
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit that only reads, beside the writers."""
         ...
+
+
+class StorageAway(ServiceError):
+    """The database does not answer, and may do so again soon. `in_doubt`: the unit may have been committed."""
+
+    def __init__(self, *, in_doubt: bool = False) -> None:
+        super().__init__(
+            "storage_unavailable",
+            ErrorKind.UNAVAILABLE,
+            "The database cannot be reached at the moment.",
+            extra={"retry_after_s": RETRY_AFTER_S},
+        )
+        self.in_doubt = in_doubt
 
 
 class Job(Generic[T]):
@@ -88,6 +114,13 @@ class Job(Generic[T]):
     def failed(self) -> bool:
         """Whether the unit raised."""
         return self._error is not None
+
+    @property
+    def result(self) -> T:
+        """What the unit returned, whatever became of its transaction; on the event loop, once the job is resolved."""
+        if not self._executed:
+            raise RuntimeError("the unit has not been executed")
+        return cast(T, self._result)
 
     async def wait(self) -> T:
         """The unit's result, on the event loop."""
@@ -151,7 +184,10 @@ def translated(error: Exception) -> Exception:
         return error
     logger.error("a database unit failed", exc_info=error)
     unavailable = ServiceError(
-        "storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot do this at the moment."
+        "storage_unavailable",
+        ErrorKind.UNAVAILABLE,
+        "The database cannot do this at the moment.",
+        extra={"retry_after_s": RETRY_AFTER_S},
     )
     unavailable.__cause__ = error
     return unavailable

@@ -3,6 +3,7 @@ the organization it works for. See ADR 0002 and 0011."""
 
 import asyncio
 import functools
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -13,13 +14,17 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 
 from domain.ids import OrganizationId
-from infrastructure.persistence.database import SYSTEM, Job, Scope, Unit, stopped, translated
+from infrastructure.persistence.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, translated
+from infrastructure.persistence.patience import patience_s
 from infrastructure.persistence.postgres_url import driver_url
 from infrastructure.persistence.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE, roles_refused
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 _ATTEMPTS = 3
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
 _RETRYABLE = frozenset({"40001", "40P01"})
 """serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the transaction again."""
 _ROLE_REFUSED = frozenset({"22023", "42501"})
@@ -68,19 +73,68 @@ class PostgresDatabase:
             await asyncio.to_thread(threads.shutdown)
             engine.dispose()
 
-    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
+    async def write(
+        self,
+        unit: Unit[T],
+        *,
+        scope: Scope,
+        after_commit: Callable[[T], None] | None = None,
+        is_stored: Callable[[Connection, T], bool] | None = None,
+    ) -> T:
         """Run a unit in a transaction."""
-        return await self._submitted(_WRITING, scope, Job(unit, after_commit))
+        waiting = _Waiting(patience_s())
+        while True:
+            job = Job(unit, after_commit)
+            try:
+                return await self._submitted(_WRITING, scope, job)
+            except StorageAway as away:
+                if away.in_doubt and is_stored is None:
+                    raise
+                await waiting.rest(away)
+                if not away.in_doubt or is_stored is None:
+                    continue
+                if await self.read(_asking(is_stored, job.result), scope=scope):
+                    if after_commit is not None:
+                        after_commit(job.result)
+                    return job.result
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed."""
-        return await self._submitted(_READING, scope, Job(unit))
+        waiting = _Waiting(patience_s())
+        while True:
+            try:
+                return await self._submitted(_READING, scope, Job(unit))
+            except StorageAway as away:
+                await waiting.rest(away)
 
     async def _submitted(self, begin: str, scope: Scope, job: Job[T]) -> T:
         if self._engine is None or self._threads is None:
             raise stopped()
         self._threads.submit(functools.partial(_work, self._engine, begin, scope, job))
         return await job.wait()
+
+
+def _asking(is_stored: Callable[[Connection, T], bool], result: T) -> Unit[bool]:
+    return lambda connection: is_stored(connection, result)
+
+
+class _Waiting:
+    """For a database that is away, up to `patience_s` in all."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._until = self._loop.time() + patience_s
+        self._pause_s = _FIRST_PAUSE_S
+        self._patience_s = patience_s
+
+    async def rest(self, away: StorageAway) -> None:
+        """A pause, longer each time. Raises `away` once there is no patience left."""
+        if self._loop.time() + self._pause_s > self._until:
+            if self._patience_s:
+                logger.warning("waited for the database in vain", extra={"seconds": self._patience_s})
+            raise away
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(self._pause_s * 2, _LAST_PAUSE_S)
 
 
 def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
@@ -93,20 +147,37 @@ def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
 
 
 def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
-    """Run and commit. What certainly had no effect is run again: a deadlock's victim, a lost connection before the
-    commit."""
+    """Run and commit. What certainly had no effect is run again at once: a deadlock's victim, a connection that was cut
+    before the commit. Raises StorageAway."""
     for attempt in range(1, _ATTEMPTS + 1):
-        with engine.connect() as connection:
+        with _connected(engine) as connection:
             transaction = connection.begin()
+            committing = False
             try:
                 _open(connection, begin, scope)
                 job.execute(connection)
+                committing = True
+                transaction.commit()
             except DBAPIError as error:
-                if attempt < _ATTEMPTS and (error.connection_invalidated or _sqlstate(error) in _RETRYABLE):
+                cut = error.connection_invalidated
+                if cut and not connection.invalidated:
+                    # By a statement that went past SQLAlchemy. There is nothing to roll back, and trying would fail.
+                    connection.invalidate(error)
+                if not committing and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
                     continue
+                if cut:
+                    raise StorageAway(in_doubt=committing and begin != _READING) from error
                 raise
-            transaction.commit()
             return
+
+
+def _connected(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except DBAPIError as error:
+        # Not worth a trace: there are as many as there is work, and all say the same.
+        logger.warning("the database cannot be reached (%s)", type(error.orig).__name__)
+        raise StorageAway from error
 
 
 def _open(connection: Connection, begin: str, scope: Scope) -> None:

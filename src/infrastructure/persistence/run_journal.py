@@ -7,7 +7,8 @@ from application.runs.ports import Lease, Step, StepOutcome, Wakeups
 from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
 from infrastructure.persistence.database import Database
-from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, waker
+from infrastructure.persistence.patience import STEP_PATIENCE_S, patient
+from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, is_written, waker
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.thread_queue import lock_thread_of
 
@@ -19,7 +20,8 @@ _cancel_requested_by = select(run.c.cancel_requested_by).where(
 
 
 class SqlRunJournal:
-    """The `RunJournal` port."""
+    """The `RunJournal` port. What it is given has happened, so it waits for a database that is away for long, and where nobody
+    knows whether a commit reached it, looks."""
 
     def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
         self._database = database
@@ -40,16 +42,28 @@ class SqlRunJournal:
             if step.approvals:
                 self._wakeups.wake(TIMERS_TOPIC)
 
-        outcome, _ = await self._database.write(unit, scope=lease.organization_id, after_commit=wake)
+        def is_stored(connection: Connection, stored: tuple[StepOutcome, Run]) -> bool:
+            return is_written(connection, lease, last_seq=stored[0].last_seq)
+
+        with patient(STEP_PATIENCE_S):
+            outcome, _ = await self._database.write(
+                unit,
+                scope=lease.organization_id,
+                after_commit=wake,
+                # Its events tell whether it was stored; most steps without any can be stored twice, but not all.
+                is_stored=is_stored if step.events else None,
+            )
         return outcome
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
         """Store events alone."""
-        await self._database.write(
-            lambda connection: append_events(connection, lease, events),
-            scope=lease.organization_id,
-            after_commit=waker(self._wakeups, lease.run_id),
-        )
+        with patient(STEP_PATIENCE_S):
+            await self._database.write(
+                lambda connection: append_events(connection, lease, events),
+                scope=lease.organization_id,
+                after_commit=waker(self._wakeups, lease.run_id),
+                is_stored=lambda connection, last_seq: is_written(connection, lease, last_seq=last_seq),
+            )
 
     async def cancel_requested_by(self, lease: Lease) -> str | None:
         """Who asked the worker to stop."""

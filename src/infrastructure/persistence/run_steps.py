@@ -84,6 +84,7 @@ _advance = _advancing(update(run).where(*_held).values(last_seq=_counted, lapses
 _count_events = Prepared(
     update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
 )
+_stored_seq = select(run.c.epoch, run.c.last_seq).where(run.c.id == bindparam("run_id"))
 # Without a worker; the caller holds the thread's lock and has seen the status.
 _change = _advancing(
     update(run)
@@ -141,14 +142,24 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepO
     return outcome, step.run
 
 
-def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> None:
-    """Store events alone. Raises LeaseLost."""
+def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> int:
+    """Store events alone; the number of the last one. Raises LeaseLost."""
     counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
     row = _count_events.first(connection, counting)
     if row is None:
         raise LeaseLost(lease.run_id)
     last_seq, organization_id = row
     add_events(connection, organization_id, lease.run_id, events, last_seq=last_seq)
+    return int(last_seq)
+
+
+def is_written(connection: Connection, lease: Lease, *, last_seq: int) -> bool:
+    """Whether what gave the run's newest event this number took effect: a lease's holder alone writes events, one after the
+    other, and a run is never written to twice in the same epoch but by it. Raises LeaseLost."""
+    stored = connection.execute(_stored_seq, {"run_id": lease.run_id}).first()
+    if stored is None or stored.epoch != lease.epoch:
+        raise LeaseLost(lease.run_id)
+    return bool(stored.last_seq >= last_seq)
 
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:

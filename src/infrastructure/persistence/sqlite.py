@@ -90,7 +90,14 @@ class SqliteDatabase:
                 await asyncio.to_thread(thread.join)
         self._threads.clear()
 
-    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
+    async def write(
+        self,
+        unit: Unit[T],
+        *,
+        scope: Scope,
+        after_commit: Callable[[T], None] | None = None,
+        is_stored: Callable[[Connection, T], bool] | None = None,
+    ) -> T:
         """Run a unit in the next batch."""
         return await self._submitted(self._writes, Job(unit, after_commit))
 
