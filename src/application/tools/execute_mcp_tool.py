@@ -23,7 +23,7 @@ from application.tools import failure_text
 from application.tools.ports import InputAwaited, SchemaValidator
 from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_text
-from domain.errors import ServiceError
+from domain.errors import ServiceError, is_storage_away
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.pinning import DefinitionState
@@ -81,7 +81,7 @@ class ExecuteMcpTool:
         self._switch = switch
 
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
-        """The outcome. Raises InputAwaited, and nothing else but for cancellation."""
+        """The outcome. Raises InputAwaited, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
         binding = command.tool.mcp
         ids: dict[str, object] = {
             "organization_id": command.scope.organization_id,
@@ -106,7 +106,9 @@ class ExecuteMcpTool:
         except InputAwaited:
             logger.info("MCP tool asks for input", extra=ids)
             raise
-        except Exception:
+        except Exception as error:
+            if is_storage_away(error):
+                raise
             logger.exception("MCP call failed unexpectedly", extra=ids)
             result = failure_text.mcp_unexpected(command.tool_call_id)
         logger.log(

@@ -11,6 +11,7 @@ from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCom
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
 from application.tools.result_limits import limited_text, limited_value
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
+from domain.errors import is_storage_away
 from domain.ids import GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
@@ -58,7 +59,7 @@ class ExecuteTool:
         self._execute_mcp_tool = execute_mcp_tool
 
     async def execute(self, command: ExecuteToolCommand) -> ToolResult:
-        """The outcome. Raises InputAwaited, and nothing else but for cancellation."""
+        """The outcome. Raises InputAwaited, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
         if command.tool.type is ToolType.MCP_TOOL:
             result = await self._execute_mcp_tool.execute(
                 ExecuteMcpToolCommand(
@@ -104,6 +105,8 @@ class ExecuteTool:
         except Exception as error:
             if isinstance(error, TimeoutError) and deadline.expired():
                 return failure_text.native_timeout(command.timeout_s)
+            if is_storage_away(error):
+                raise
             logger.exception(
                 "Native tool failed unexpectedly",
                 extra={

@@ -25,7 +25,7 @@ from application.sources.store_source import StoreSource, StoreSourceCommand
 from application.system.ports import Clock
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
 from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import ServiceError
+from domain.errors import ServiceError, is_storage_away
 from domain.ids import AuditEventId, SourceId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.sources.source import Source
@@ -183,6 +183,8 @@ class CodeExecutionTool:
             try:
                 source = await self._store_source.execute(command)
             except ServiceError as error:
+                if is_storage_away(error):
+                    raise
                 text = f"The code ran, but {name!r} could not be kept: {error.detail}"
                 raise NativeToolError("code_files_not_kept", text) from error
             kept.append({"source_id": source.id, "file": source.name, "size": source.size})

@@ -2,7 +2,7 @@
 
 from application.sources.search_sources import SearchSources, SearchSourcesCommand, SourcesSearched
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
-from domain.errors import ServiceError
+from domain.errors import ServiceError, is_storage_away
 from domain.json_value import JsonObject, JsonValue
 from domain.sources.ranking import FoundChunk
 from domain.sources.source import Source
@@ -76,6 +76,8 @@ class SourceQueryTool:
                 )
             )
         except ServiceError as error:
+            if is_storage_away(error):
+                raise
             raise NativeToolError(error.code, error.detail) from error
         results: list[JsonValue] = [_result(found) for found in searched.found]
         value: JsonObject = {"results": results}

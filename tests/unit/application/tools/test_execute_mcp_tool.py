@@ -22,6 +22,7 @@ from application.mcp.ports import (
 )
 from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
@@ -96,6 +97,14 @@ def pinned_to_echo() -> Tool:
     """The tool of a run that was given ECHO."""
     binding = McpBinding(server_id=SERVER, server_slug="files", tool_name="echo", definition=ECHO)
     return a_tool(mcp=binding)
+
+
+@pytest.mark.requirement("A5", "E3")
+async def test_a_database_that_is_away_is_no_outcome_of_a_call(setting: Setting) -> None:
+    setting.servers.get.side_effect = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "Away.")
+    with pytest.raises(ServiceError, match="Away"):
+        await setting.call()
+    assert setting.connections.call_tool.await_count == 0
 
 
 @pytest.mark.requirement("B13")

@@ -9,6 +9,7 @@ from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError, NativeToolOutput
 from application.tools.result_text import TEXT_LIMIT_BYTES
+from domain.errors import ErrorKind, ServiceError
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent
@@ -104,6 +105,12 @@ async def test_an_unexpected_one_as_a_reference(setting: Setting) -> None:
 
 
 @pytest.mark.requirement("A5", "A7")
+async def test_a_database_that_is_away_is_no_outcome_of_a_call(setting: Setting) -> None:
+    setting.native.run.side_effect = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "Away.")
+    with pytest.raises(ServiceError, match="Away"):
+        await setting.call()
+
+
 async def test_a_tool_that_takes_too_long_is_stopped(setting: Setting) -> None:
     stopped = asyncio.Event()
 
