@@ -82,7 +82,9 @@ async def test_a_run_that_waits_has_its_approvals_and_their_timers(run_stores: S
     assert await run_stores.timers.due(at=after(TTL_S - 1), limit=9) == ()
     due = await run_stores.timers.due(at=after(TTL_S), limit=9)
     assert {timer.subject_id for timer in due} == {first.id, second.id}
-    assert len(await run_stores.timers.due(at=after(TTL_S), limit=1)) == 1
+    [earliest] = await run_stores.timers.due(at=after(TTL_S), limit=1)
+    assert await run_stores.timers.due(at=after(TTL_S), limit=9, after=earliest) == due[1:]
+    assert await run_stores.timers.due(at=after(TTL_S), limit=9, after=due[-1]) == ()
     assert [call.state for call in await run_stores.runs.tool_calls(ORG, RUN)][:2] == [
         ToolCallState.AWAITING_APPROVAL
     ] * 2

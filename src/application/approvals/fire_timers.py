@@ -41,14 +41,15 @@ class FireTimers:
         self._clock = clock
 
     async def execute(self) -> int:
-        """Fire what is due now; returns how many were, failed ones not among them."""
-        fired = 0
-        for timer in await self._timers.due(at=self._clock.now(), limit=_BATCH):
-            try:
-                await self._expire(timer)
-                fired += 1
-            except Exception:
-                logger.exception("a timer failed", extra={"timer_id": timer.id, "subject_id": timer.subject_id})
+        """Fire what is due now, however much that is after a time in which no service ran; returns how many were, failed
+        ones not among them."""
+        now, fired = self._clock.now(), 0
+        batch = await self._timers.due(at=now, limit=_BATCH)
+        while batch:
+            for timer in batch:
+                fired += await self._fired(timer)
+            # On from the last one, fired or not: those that fail must not fill the batches of those that would not.
+            batch = await self._timers.due(at=now, limit=_BATCH, after=batch[-1]) if len(batch) == _BATCH else ()
         return fired
 
     async def keep(self) -> None:
@@ -56,16 +57,23 @@ class FireTimers:
         async with self._wakeups.subscribe(TIMERS_TOPIC) as added:
             while True:
                 try:
-                    if await self.execute() == _BATCH:
-                        continue  # there may be more, after a time in which no service ran
+                    await self.execute()
                     wait_s = await self._time_to_next()
                 except Exception:
                     logger.exception("timers could not be read")
                     wait_s = _RETRY_S
                 await added.wait(wait_s)
 
+    async def _fired(self, timer: Timer) -> bool:
+        try:
+            await self._expire(timer)
+        except Exception:
+            logger.exception("a timer failed", extra={"timer_id": timer.id, "subject_id": timer.subject_id})
+            return False
+        return True
+
     async def _time_to_next(self) -> float:
-        """Seconds to sleep. A timer still due has failed, or did not fit into the batch."""
+        """Seconds to sleep. A timer still due has failed."""
         due_at = await self._timers.next_due()
         if due_at is None:
             return REREAD_S

@@ -49,8 +49,8 @@ class TimerStore(Protocol):
         """When the earliest timer is due; None without any."""
         ...
 
-    async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
-        """Timers due at `at` or before, the earliest first."""
+    async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
+        """Timers due at `at` or before, the earliest first; those that come after `after`, which may be gone."""
         ...
 
     async def remove(self, timer_id: TimerId) -> None:

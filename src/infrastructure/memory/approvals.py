@@ -55,10 +55,10 @@ class InMemoryTimerStore:
         """When the earliest timer is due."""
         return min((timer.due_at for timer in self._timers()), default=None)
 
-    async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
+    async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
         """Timers due at `at` or before, the earliest first."""
-        found = sorted(self._timers(), key=lambda timer: (timer.due_at, timer.id))
-        return tuple(timer for timer in found if timer.due_at <= at)[:limit]
+        found = sorted((timer for timer in self._timers() if timer.due_at <= at), key=_place)
+        return tuple(timer for timer in found if after is None or _place(timer) > _place(after))[:limit]
 
     async def remove(self, timer_id: TimerId) -> None:
         """Nothing to forget: a timer is there while its approval is pending."""
@@ -75,3 +75,7 @@ class InMemoryTimerStore:
             for approval in self._state.approvals.values()
             if approval.state is ApprovalState.PENDING
         ]
+
+
+def _place(timer: Timer) -> tuple[datetime, TimerId]:
+    return timer.due_at, timer.id

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 
 from application.approvals.ports import ApprovalFilter
 from application.system.pages import Page, PageRequest
@@ -27,6 +27,13 @@ _due = (
     .where(timer.c.due_at <= bindparam("moment"))
     .order_by(timer.c.due_at, timer.c.id)
     .limit(bindparam("limit"))
+)
+_due_after = _due.where(
+    tuple_(timer.c.due_at, timer.c.id)
+    > tuple_(
+        bindparam("after_moment", type_=timer.c.due_at.type),
+        bindparam("after_id", type_=timer.c.id.type),
+    )
 )
 _remove = delete(timer).where(timer.c.id == bindparam("timer_id"))
 
@@ -92,11 +99,13 @@ class SqlTimerStore:
 
         return await self._database.read(unit, scope=SYSTEM)
 
-    async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
+    async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
         """Timers due at `at` or before, the earliest first."""
-        wanted = {"moment": at, "limit": limit}
+        statement, wanted = _due, {"moment": at, "limit": limit}
+        if after is not None:
+            statement, wanted = _due_after, {**wanted, "after_moment": after.due_at, "after_id": after.id}
         return await self._database.read(
-            lambda connection: tuple(timer_of(row) for row in connection.execute(_due, wanted)), scope=SYSTEM
+            lambda connection: tuple(timer_of(row) for row in connection.execute(statement, wanted)), scope=SYSTEM
         )
 
     async def remove(self, timer_id: TimerId) -> None:

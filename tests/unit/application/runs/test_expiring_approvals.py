@@ -102,12 +102,14 @@ async def test_the_keeper_wakes_for_a_timer_that_is_added() -> None:
 
 
 class TimersOfTheGone:
-    """The `TimerStore` port: timers that were due while no service ran, of approvals that are no more."""
+    """The `TimerStore` port: timers that were due while no service ran, of approvals that are no more. The first
+    `failing` of them cannot be removed."""
 
-    def __init__(self, house: RunHarness, count: int) -> None:
+    def __init__(self, house: RunHarness, count: int, *, failing: int = 0) -> None:
+        self._kept = {TimerId(f"tmr_{number:04}") for number in range(failing)}
         self._timers = {
-            TimerId(f"tmr_{number}"): Timer(
-                id=TimerId(f"tmr_{number}"),
+            TimerId(f"tmr_{number:04}"): Timer(
+                id=TimerId(f"tmr_{number:04}"),
                 organization_id=ORG,
                 kind=TimerKind.APPROVAL_EXPIRY,
                 subject_id="apr_gone",
@@ -120,10 +122,14 @@ class TimersOfTheGone:
     async def next_due(self) -> datetime | None:
         return next((timer.due_at for timer in self._timers.values()), None)
 
-    async def due(self, *, at: datetime, limit: int) -> tuple[Timer, ...]:
-        return tuple(self._timers.values())[:limit]
+    async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
+        return tuple(self._timers[number] for number in sorted(self._timers) if after is None or number > after.id)[
+            :limit
+        ]
 
     async def remove(self, timer_id: TimerId) -> None:
+        if timer_id in self._kept:
+            raise RuntimeError("this one fails")
         del self._timers[timer_id]
         if not self._timers:
             self.all_fired.set()
@@ -139,3 +145,10 @@ async def test_the_keeper_does_not_rest_between_the_many_timers_of_a_long_night(
     finally:
         keeping.cancel()
         await asyncio.wait((keeping,))
+
+
+async def test_timers_that_fail_for_good_do_not_hold_up_those_behind_them() -> None:
+    house = a_house()
+    timers = TimersOfTheGone(house, 350, failing=250)
+    assert await fire_timers(house, timers).execute() == 100
+    assert await fire_timers(house, timers).execute() == 0
