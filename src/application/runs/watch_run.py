@@ -1,19 +1,26 @@
 """Watches a run: waiting for it and following its events are views of the stored run, woken by push."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 from application.identity.key_standing import KeyStanding
-from application.runs.ports import RunStore, Wakeups, events_topic, status_topic
+from application.runs.ports import RunStore, Subscription, Wakeups, events_topic, status_topic
 from application.system.ports import Clock
-from domain.errors import not_found
+from domain.errors import ServiceError, is_storage_away, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run, RunStatus
 
+T = TypeVar("T")
+
 REREAD_S = 5.0
 """The net under the wake-ups: how often a watcher looks even if nobody rang."""
+AWAY_PATIENCE_S = 60.0
+"""How long a watcher goes on while the database is away; then the client is told, and asks again."""
+_AWAY_PAUSE_S = 0.5
 _PAGE = 500
 _LAST_EVENTS = frozenset(
     {
@@ -29,7 +36,7 @@ _LAST_EVENTS = frozenset(
 
 class WatchRun:
     """Rules: needs the role viewer, and a key that still counts whenever something is told; a watcher that leaves harms nothing; events come in order, each once, from any point;
-    watching ends when the run has ended or waits for somebody."""
+    watching ends when the run has ended or waits for somebody, and goes on over a minute without a database."""
 
     def __init__(self, *, runs: RunStore, keys: KeyStanding, wakeups: Wakeups, clock: Clock) -> None:
         self._runs = runs
@@ -42,8 +49,7 @@ class WatchRun:
         deadline = None if timeout_s is None else self._clock.monotonic() + timeout_s
         async with self._wakeups.subscribe(status_topic(run_id)) as bell:
             while True:
-                run = await self._get(principal, run_id)
-                await self._keys.require(principal)
+                run = await self._read(bell, lambda: self._shown(principal, run_id))
                 if _at_rest(run):
                     return run
                 left_s = REREAD_S if deadline is None else min(REREAD_S, deadline - self._clock.monotonic())
@@ -57,11 +63,16 @@ class WatchRun:
         """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
         run = await self._get(principal, run_id)
         seq = after_seq
+
+        async def events_after(last: int) -> tuple[RunEvent, ...]:
+            found = await self._runs.events(principal.organization_id, run_id, after_seq=last, limit=_PAGE)
+            if found:
+                await self._keys.require(principal)
+            return found
+
         async with self._wakeups.subscribe(events_topic(run_id)) as bell:
             while True:
-                events = await self._runs.events(principal.organization_id, run_id, after_seq=seq, limit=_PAGE)
-                if events:
-                    await self._keys.require(principal)
+                events = await self._read(bell, partial(events_after, seq))
                 for event in events:
                     yield event
                     seq = event.seq
@@ -70,13 +81,28 @@ class WatchRun:
                 if events and events[-1].type in _LAST_EVENTS:
                     return
                 if not events:
-                    run = await self._get(principal, run_id)
-                    await self._keys.require(principal)
+                    run = await self._read(bell, lambda: self._shown(principal, run_id))
                     if _at_rest(run) and run.last_seq <= seq:
                         return
                 elif _at_rest(run) and run.last_seq == seq:
                     return  # as it was found, with more written after it came to rest (results for some pending calls)
                 await bell.wait(REREAD_S)
+
+    async def _read(self, bell: Subscription, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` gives, once the database is there to be asked."""
+        until = self._clock.monotonic() + AWAY_PATIENCE_S
+        while True:
+            try:
+                return await read()
+            except ServiceError as error:
+                if not is_storage_away(error) or self._clock.monotonic() >= until:
+                    raise
+            await bell.wait(_AWAY_PAUSE_S)
+
+    async def _shown(self, principal: Principal, run_id: RunId) -> Run:
+        run = await self._get(principal, run_id)
+        await self._keys.require(principal)
+        return run
 
     async def _get(self, principal: Principal, run_id: RunId) -> Run:
         principal.require(Role.VIEWER)

@@ -222,10 +222,10 @@ class RunHarness(RunRecords):
         )
         self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
         self.state.keys[KEY] = a_key()
-        standing = KeyStanding(
+        self.standing = KeyStanding(
             identities=InMemoryIdentityStore(self.state), cache=TokenCache(capacity=0), clock=self.clock
         )
-        self.watch = WatchRun(runs=self.runs, keys=standing, wakeups=self.wakeups, clock=self.clock)
+        self.watch = WatchRun(runs=self.runs, keys=self.standing, wakeups=self.wakeups, clock=self.clock)
         self.agent = agent or an_agent(
             tools=tuple(native_tools) + tuple(tool.type for tool in DISPLAYABLE_TOOLS),
             mcp_servers=tuple(servers or ()),

@@ -6,13 +6,18 @@ from decimal import Decimal
 
 import pytest
 
+from application.runs.ports import events_topic, status_topic
+from application.runs.watch_run import AWAY_PATIENCE_S, WatchRun
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role as KeyRole
-from domain.ids import ApiKeyId, RunId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, RunId, ThreadId
+from domain.runs.events import RunEvent
 from domain.runs.limits import LimitSettings
-from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.scripted_model import Gate, ModelTurn
+from infrastructure.memory.surroundings import FixedClock
 from tests.builders import OTHER_ORG, an_agent
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent
@@ -153,6 +158,61 @@ async def test_following_from_any_point_gives_the_rest_once_and_in_order() -> No
     for after in range(len(types) + 2):
         async with asyncio.timeout(2):
             assert await _followed(house, run_id, after) == types[after:]
+
+
+class RunsNowAndThen(InMemoryRunStore):
+    """A store that is away every other time it is asked, and rings so that nobody rests."""
+
+    def __init__(self, house: RunHarness) -> None:
+        super().__init__(house.state, house.wakeups)
+        self._bells = house.wakeups
+        self.asked = 0
+
+    async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
+        self._be_away(run_id)
+        return await super().get(organization_id, run_id)
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
+    ) -> tuple[RunEvent, ...]:
+        self._be_away(run_id)
+        return await super().events(organization_id, run_id, after_seq=after_seq, limit=limit)
+
+    def _be_away(self, run_id: RunId) -> None:
+        self.asked += 1
+        if self.asked % 2 == 0:
+            self._bells.wake(events_topic(run_id), status_topic(run_id))
+            raise ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "Away.")
+
+
+@pytest.mark.requirement("E1", "E2", "E6")
+async def test_watchers_go_on_while_the_database_is_away_and_miss_nothing() -> None:
+    house = RunHarness([says("Done.")])
+    run_id = await house.play()
+    runs = RunsNowAndThen(house)
+    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=house.clock)
+    async with asyncio.timeout(5):
+        followed = [event.type.value async for event in watch.follow(ADMIN, run_id)]
+        assert followed == house.types(run_id)
+        runs.asked = 1
+        assert (await watch.wait(ADMIN, run_id)).output == "Done."
+
+
+@pytest.mark.requirement("E6")
+async def test_a_watcher_is_told_when_the_database_stays_away() -> None:
+    house = RunHarness([says("Done.")])
+    run_id = await house.play()
+    runs = RunsNowAndThen(house)
+
+    class Impatient(FixedClock):
+        def monotonic(self) -> float:
+            self.advance(AWAY_PATIENCE_S)
+            return super().monotonic()
+
+    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=Impatient())
+    runs.asked = 1
+    with pytest.raises(ServiceError, match="Away"):
+        await watch.wait(ADMIN, run_id)
 
 
 @pytest.mark.requirement("E1", "E2")
