@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections
+from chaos import boundaries, connections, postgres_outages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,11 @@ PARTS: Mapping[str, Part] = {
     "connections": Part(about="connect, call and kill MCP servers", options=connections.options, run=connections.run),
     "boundaries": Part(
         about="kill -9 at every boundary of a run's steps", options=boundaries.options, run=boundaries.run
+    ),
+    "postgres-outages": Part(
+        about="stop and crash PostgreSQL and end its sessions under runs in hand",
+        options=postgres_outages.options,
+        run=postgres_outages.run,
     ),
 }
 
