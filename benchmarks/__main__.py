@@ -11,13 +11,13 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import control, run_start
+from benchmarks import control, run_start, workers
+from benchmarks.processes import counterpart
 from benchmarks.raw_http import RawClient
 from benchmarks.service import Service, running_service
 
@@ -50,22 +50,6 @@ class Measured:
     def percentile_ms(self, percent: int) -> float:
         """A latency."""
         return statistics.quantiles(self.latencies_s, n=100)[percent - 1] * 1000
-
-
-@contextmanager
-def counterpart(*arguments: str) -> Iterator[int]:
-    """A counterpart process; yields its port."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.counterparts", *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    try:
-        assert process.stdout is not None
-        yield int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def floor(model_port: int, mcp_port: int, concurrency: int) -> Measured:
@@ -141,6 +125,8 @@ def measure() -> list[str]:
         *asyncio.run(run_start.measure()),
         "",
         *asyncio.run(control.report()),
+        "",
+        *workers.report(),
     ]
 
 

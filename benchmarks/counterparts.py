@@ -1,6 +1,7 @@
 """The other ends of a measured run, as cheap as possible: a model that asks for tools, and an MCP server that answers.
 
-Run as a process of its own: `python -m benchmarks.counterparts model|mcp` prints its port; `mcp-stdio` speaks on stdio.
+Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS [DELAY_S]|mcp` prints its port; `mcp-stdio`
+speaks on stdio.
 """
 
 import asyncio
@@ -36,14 +37,14 @@ def model_answers() -> tuple[bytes, bytes]:
     )
 
 
-async def run_model(tool_calls: int) -> None:
-    """Asks for the tool until the conversation holds `tool_calls` results."""
+async def run_model(tool_calls: int, delay_s: float = 0.0) -> None:
+    """Asks for the tool until the conversation holds `tool_calls` results, each time after a while."""
     calling, done = model_answers()
 
     def answer(_: bytes, body: bytes) -> bytes:
         return done if body.count(b'"role":"tool"') >= tool_calls else calling
 
-    await _announce(answer)
+    await _announce(answer, delay_s=delay_s)
 
 
 def mcp_reply(body: bytes) -> bytes | None:
@@ -93,8 +94,8 @@ def run_mcp_stdio() -> None:
             sys.stdout.buffer.flush()
 
 
-async def _announce(answer: Answer) -> None:
-    server = await serve(answer)
+async def _announce(answer: Answer, *, delay_s: float = 0.0) -> None:
+    server = await serve(answer, delay_s=delay_s)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -102,7 +103,7 @@ async def _announce(answer: Answer) -> None:
 if __name__ == "__main__":
     match sys.argv[1]:
         case "model":
-            asyncio.run(run_model(int(sys.argv[2])))
+            asyncio.run(run_model(int(sys.argv[2]), *map(float, sys.argv[3:])))
         case "mcp":
             asyncio.run(run_mcp())
         case "mcp-stdio":

@@ -16,8 +16,9 @@ def response(body: bytes, content_type: str = "application/json", status: str = 
 class RawServer(asyncio.Protocol):
     """One connection: requests in, answers out, kept alive."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, delay_s: float) -> None:
         self._answer = answer
+        self._delay_s = delay_s
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
 
@@ -38,7 +39,11 @@ class RawServer(asyncio.Protocol):
                 return
             body = self._buffer[end + 4 : end + 4 + length]
             self._buffer = self._buffer[end + 4 + length :]
-            self._transport.write(self._answer(head, body))
+            answer = self._answer(head, body)
+            if self._delay_s:
+                asyncio.get_running_loop().call_later(self._delay_s, self._transport.write, answer)
+            else:
+                self._transport.write(answer)
 
 
 def content_length(head: bytes) -> int:
@@ -49,9 +54,9 @@ def content_length(head: bytes) -> int:
     return int(head[at + 15 : (head.find(b"\r\n", at) if head.find(b"\r\n", at) > 0 else len(head))])
 
 
-async def serve(answer: Answer, port: int = 0) -> asyncio.Server:
-    """Listen on this machine."""
-    return await asyncio.get_running_loop().create_server(lambda: RawServer(answer), "127.0.0.1", port)
+async def serve(answer: Answer, port: int = 0, *, delay_s: float = 0.0) -> asyncio.Server:
+    """Listen on this machine; answer after a delay."""
+    return await asyncio.get_running_loop().create_server(lambda: RawServer(answer, delay_s), "127.0.0.1", port)
 
 
 class RawClient:

@@ -38,16 +38,18 @@ class Worker:
 
 @dataclass(slots=True, kw_only=True)
 class Cluster:
-    """Processes that share the database at `url`. The scripts of models are the same for all of them."""
+    """Processes that share the database at `url`, with the settings `extra`. The scripts of models are the same for all of
+    them."""
 
     url: str
     folder: Path
     running: ExitStack
     services: list[Service] = field(default_factory=list)
+    extra: dict[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, str]:
-        return {"DRAGOMAN_DATABASE_URL": self.url, "DRAGOMAN_SECRET_KEY": SECRET_KEY}
+        return {"DRAGOMAN_DATABASE_URL": self.url, "DRAGOMAN_SECRET_KEY": SECRET_KEY, **self.extra}
 
     def serve(self, name: str, *arguments: str) -> Service:
         """Start a service with a HOME of its own."""
