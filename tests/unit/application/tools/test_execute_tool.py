@@ -104,13 +104,14 @@ async def test_an_unexpected_one_as_a_reference(setting: Setting) -> None:
     assert result.text == "The tool failed unexpectedly: internal error (reference call_1)"
 
 
-@pytest.mark.requirement("A5", "A7")
+@pytest.mark.requirement("A5", "E3")
 async def test_a_database_that_is_away_is_no_outcome_of_a_call(setting: Setting) -> None:
     setting.native.run.side_effect = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "Away.")
     with pytest.raises(ServiceError, match="Away"):
         await setting.call()
 
 
+@pytest.mark.requirement("A5", "A7")
 async def test_a_tool_that_takes_too_long_is_stopped(setting: Setting) -> None:
     stopped = asyncio.Event()
 
