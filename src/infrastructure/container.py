@@ -28,6 +28,14 @@ from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
 from application.audit.prune_audit import PruneAudit
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.gateway.call_tool import CallGatewayTool
+from application.gateway.gateway_access import GatewayAccess
+from application.gateway.list_sessions import ListGatewaySessions
+from application.gateway.list_tools import ListGatewayTools
+from application.gateway.open_session import OpenGatewaySession
+from application.gateway.ports import GatewayLedger, GatewaySessionStore
+from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey
@@ -189,6 +197,8 @@ from infrastructure.persistence.cached_stores import (
     CachedSecretStore,
 )
 from infrastructure.persistence.database import Database
+from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
@@ -820,6 +830,58 @@ class Container(containers.DeclarativeContainer):
     )
     prune_audit: providers.Provider[PruneAudit] = providers.Singleton(
         PruneAudit, seals=audit_seals, keys=seal_keys, clock=clock, ids=ids
+    )
+
+    # The gateway.
+    gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
+        SqlGatewaySessionStore, database=database
+    )
+    gateway_ledger: providers.Provider[GatewayLedger] = providers.Singleton(SqlGatewayLedger, database=database)
+    gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
+        GatewayAccess,
+        sessions=gateway_sessions,
+        agents=agents,
+        authenticate=authenticate,
+        clock=clock,
+        is_told=providers.Callable(storage_assembly.revocation_feed, settings),
+    )
+    gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
+        GatewayToolbox, agents=agents, runs=runs, organizations=organizations, catalog=tool_catalog
+    )
+    open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
+        OpenGatewaySession,
+        sessions=gateway_sessions,
+        agents=agents,
+        runs=runs,
+        address=public_address,
+        clock=clock,
+        ids=ids,
+    )
+    list_gateway_sessions: providers.Provider[ListGatewaySessions] = providers.Singleton(
+        ListGatewaySessions, sessions=gateway_sessions
+    )
+    revoke_gateway_session: providers.Provider[RevokeGatewaySession] = providers.Singleton(
+        RevokeGatewaySession,
+        sessions=gateway_sessions,
+        access=gateway_access,
+        connections=connections,
+        wakeups=wakeups,
+        clock=clock,
+        ids=ids,
+    )
+    list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
+        ListGatewayTools, toolbox=gateway_toolbox
+    )
+    call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
+        CallGatewayTool,
+        toolbox=gateway_toolbox,
+        check=check_tool_call,
+        execute_tool=execute_tool,
+        ledger=gateway_ledger,
+        access=gateway_access,
+        cancel_run=cancel_run,
+        clock=clock,
+        ids=ids,
     )
 
     retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=database)

@@ -24,6 +24,8 @@ from infrastructure.persistence.cached_stores import (
     CachedSecretStore,
 )
 from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
@@ -86,6 +88,8 @@ def sql_stores(database: Database) -> Stores:
         due_schedules=schedules,
         retention=SqlRetentionStore(database=database),
         oauth=SqlOAuthStore(database=database, box=MirrorBox()),
+        gateway_sessions=SqlGatewaySessionStore(database=database),
+        gateway_ledger=SqlGatewayLedger(database=database),
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         usage=(usage := SqlUsageStore(database=database)),

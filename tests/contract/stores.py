@@ -10,6 +10,7 @@ import pytest
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
+from application.gateway.ports import GatewayLedger, GatewaySessionStore
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -29,6 +30,7 @@ from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import InMemoryAuditChain
+from infrastructure.memory.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -74,6 +76,8 @@ class Stores:
     due_schedules: DueSchedules
     retention: RetentionStore
     oauth: OAuthStore
+    gateway_sessions: GatewaySessionStore
+    gateway_ledger: GatewayLedger
     leases: RunLeases
     journal: RunJournal
     usage: UsageReports
@@ -116,6 +120,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         due_schedules=schedules,
         retention=InMemoryRetentionStore(state),
         oauth=InMemoryOAuthStore(state),
+        gateway_sessions=InMemoryGatewaySessionStore(state),
+        gateway_ledger=InMemoryGatewayLedger(state),
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
         usage=(usage := InMemoryUsageStore(state)),

@@ -112,6 +112,12 @@ def kept(settings: Settings, store: StoreT, keeping: Callable[[StoreT], StoreT])
     return keeping(store) if settings.postgres_url is None else store
 
 
+def revocation_feed(settings: Settings) -> Callable[[], bool]:
+    """Whether this process hears at once when something that it remembers is revoked."""
+    is_alone = settings.postgres_url is None
+    return lambda: is_alone
+
+
 def token_capacity(settings: Settings) -> int:
     """A key that another process revokes is to be refused at once."""
     return TOKEN_CACHE_CAPACITY if settings.postgres_url is None else 0

@@ -26,7 +26,10 @@ def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey |
     the server's: nothing is shared between organizations, whatever the caller says.
     """
     isolation = server.config.isolation
-    scope_ids: dict[Isolation, str | None] = {Isolation.THREAD: scope.thread_id, Isolation.RUN: scope.run_id or scope.gateway_session_id}
+    scope_ids: dict[Isolation, str | None] = {
+        Isolation.THREAD: scope.thread_id,
+        Isolation.RUN: scope.run_id or scope.gateway_session_id,
+    }
     scope_id = scope_ids.get(isolation)
     if scope_id is None and isolation is not Isolation.SHARED:
         return None

@@ -30,6 +30,7 @@ from domain.ids import (
     ApiKeyId,
     ApprovalId,
     AuditEventId,
+    GatewaySessionId,
     McpServerId,
     OrganizationId,
     RunId,
@@ -53,6 +54,7 @@ from domain.threads.message import Message
 from domain.threads.thread import Thread, thread_quarantined
 from domain.webhooks.signing import WebhookKey
 from infrastructure.mcp.oauth.grants import PendingAuthorization
+from infrastructure.memory.stored_gateway_session import StoredGatewaySession
 from infrastructure.memory.stored_source import StoredSource
 
 
@@ -116,6 +118,7 @@ class InMemoryState:
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.approvals: dict[ApprovalId, Approval] = {}
+        self.gateway_sessions: dict[GatewaySessionId, StoredGatewaySession] = {}
         self.schedules: dict[ScheduleId, Schedule] = {}
         self.sources: dict[SourceId, StoredSource] = {}
         self.authorizations: dict[str, PendingAuthorization] = {}

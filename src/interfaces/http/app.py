@@ -5,6 +5,9 @@ from dataclasses import fields
 from litestar import Litestar, Router
 from litestar.di import Provide
 
+from interfaces.gateway.app import with_gateway
+from interfaces.gateway.endpoint import GatewayEndpoint
+from interfaces.gateway.methods import GatewayMethods
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
 from interfaces.http.api_keys.routes import api_keys_routes
@@ -12,6 +15,7 @@ from interfaces.http.approvals.routes import approvals_routes
 from interfaces.http.audit.routes import audit_routes
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import BodyDecoding
+from interfaces.http.gateway_sessions.routes import gateway_sessions_routes
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.model_providers.routes import model_providers_routes
@@ -66,6 +70,7 @@ def create_app(
             *organizations_routes(),
             *audit_routes(),
             *api_keys_routes(),
+            *gateway_sessions_routes(),
             *schedules_routes(),
             *secrets_routes(),
             *model_providers_routes(),
@@ -94,7 +99,12 @@ def create_app(
         openapi_config=openapi_config(version),
         logging_config=None,
     )
-    app.asgi_handler = with_access_log(app.asgi_handler)
+    methods = GatewayMethods(
+        list_tools=use_cases.list_gateway_tools, call_tool=use_cases.call_gateway_tool, version=version
+    )
+    address = use_cases.public_address
+    gateway = GatewayEndpoint(access=use_cases.gateway_access, methods=methods, address=address)
+    app.asgi_handler = with_access_log(with_gateway(app.asgi_handler, gateway, address))
     return app
 
 

@@ -14,6 +14,12 @@ from application.approvals.list_approvals import ListApprovals
 from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.gateway.call_tool import CallGatewayTool
+from application.gateway.gateway_access import GatewayAccess
+from application.gateway.list_sessions import ListGatewaySessions
+from application.gateway.list_tools import ListGatewayTools
+from application.gateway.open_session import OpenGatewaySession
+from application.gateway.revoke_session import RevokeGatewaySession
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
@@ -35,7 +41,7 @@ from application.mcp.get_mcp_server_tools import GetMcpServerTools
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
-from application.mcp.oauth_client import DescribeOAuthClient
+from application.mcp.oauth_client import DescribeOAuthClient, PublicAddress
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.test_mcp_server import TestMcpServer
@@ -87,6 +93,14 @@ class UseCases:
     """One instance each, shared by all requests. A handler asks for one by the name of its field."""
 
     authenticate: Authenticate
+
+    public_address: PublicAddress
+    gateway_access: GatewayAccess
+    list_gateway_tools: ListGatewayTools
+    call_gateway_tool: CallGatewayTool
+    open_gateway_session: OpenGatewaySession
+    list_gateway_sessions: ListGatewaySessions
+    revoke_gateway_session: RevokeGatewaySession
 
     create_agent: CreateAgent
     update_agent: UpdateAgent

@@ -127,6 +127,22 @@ CASES = [
     Case(method="GET", path="/v1/audit-events/verify", role=Role.VIEWER),
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
+    Case(method="GET", path="/v1/gateway-sessions", role=Role.OPERATOR),
+    Case(
+        method="POST",
+        path="/v1/gateway-sessions",
+        role=Role.OPERATOR,
+        status=201,
+        body={"agent_id": "{agent}"},
+        foreign=True,
+    ),
+    Case(
+        method="DELETE",
+        path="/v1/gateway-sessions/{gateway_session}",
+        role=Role.OPERATOR,
+        status=204,
+        foreign=True,
+    ),
     Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path="/v1/secrets", role=Role.ADMIN, status=201, body={"name": "NEW", "value": "a value"}),
     Case(method="GET", path="/v1/secrets", role=Role.ADMIN),
@@ -191,7 +207,9 @@ async def names(service: Service) -> dict[str, str]:
     service.worker.act = Act.FINISH
     source = await service.call("POST", f"/v1/threads/{run['thread_id']}/sources?name=here.txt", content=b"hello")
     schedule = await service.call("POST", "/v1/schedules", json={**SCHEDULE_BODY, "name": "nightly"})
+    session = await service.call("POST", "/v1/gateway-sessions", json={"agent_id": busy.json()["id"]})
     return {
+        "gateway_session": session.json()["id"],
         "source_id": source.json()["id"],
         "agent": agent.json()["id"],
         "server": server.json()["id"],

@@ -14,6 +14,13 @@ from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.gateway.call_tool import CallGatewayTool
+from application.gateway.gateway_access import GatewayAccess
+from application.gateway.list_sessions import ListGatewaySessions
+from application.gateway.list_tools import ListGatewayTools
+from application.gateway.open_session import OpenGatewaySession
+from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
@@ -89,6 +96,8 @@ from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.threads.release_thread import ReleaseThread
 from application.tools.check_tool_call import CheckToolCall
+from application.tools.execute_mcp_tool import ExecuteMcpTool
+from application.tools.execute_tool import ExecuteTool
 from application.tools.explain_tool import ExplainTool
 from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
@@ -201,13 +210,57 @@ def use_cases(
         box=SecretBox([BOX_KEY]),
         clock=clock,
     )
+    authenticate = Authenticate(
+        identities=stores.identity,
+        cache=tokens,
+        limits=KeyLimits(every=None, clock=FixedClock()),
+        uses=uses,
+        clock=FixedClock(),
+    )
+    sessions = stores.gateway_sessions
+    access = GatewayAccess(
+        sessions=sessions, agents=agents, authenticate=authenticate, clock=FixedClock(), is_told=lambda: True
+    )
+    toolbox = GatewayToolbox(agents=agents, runs=runs, organizations=stores.organizations, catalog=catalog)
+    execute_mcp_tool = ExecuteMcpTool(
+        servers=servers,
+        catalogs=stores.catalogs,
+        server_catalogs=server_catalogs,
+        connections=connections,
+        schemas=JsonSchemaValidator(),
+        switch=switch,
+    )
     return UseCases(
-        authenticate=Authenticate(
-            identities=stores.identity,
-            cache=tokens,
-            limits=KeyLimits(every=None, clock=FixedClock()),
-            uses=uses,
+        authenticate=authenticate,
+        public_address=ListeningAddress("https://agents.example.com"),
+        gateway_access=access,
+        list_gateway_tools=ListGatewayTools(toolbox=toolbox),
+        call_gateway_tool=CallGatewayTool(
+            toolbox=toolbox,
+            check=CheckToolCall(schemas=JsonSchemaValidator()),
+            execute_tool=ExecuteTool(native_tools={}, execute_mcp_tool=execute_mcp_tool),
+            ledger=stores.gateway_ledger,
+            access=access,
+            cancel_run=cancel_run,
+            clock=clock,
+            ids=ids,
+        ),
+        open_gateway_session=OpenGatewaySession(
+            sessions=sessions,
+            agents=agents,
+            runs=runs,
+            address=ListeningAddress("https://agents.example.com"),
             clock=FixedClock(),
+            ids=ids,
+        ),
+        list_gateway_sessions=ListGatewaySessions(sessions=sessions),
+        revoke_gateway_session=RevokeGatewaySession(
+            sessions=sessions,
+            access=access,
+            connections=connections,
+            wakeups=stores.wakeups,
+            clock=FixedClock(),
+            ids=ids,
         ),
         create_agent=CreateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
         update_agent=UpdateAgent(agents=agents, checks=checks, clock=clock, ids=ids),

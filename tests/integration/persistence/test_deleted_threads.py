@@ -11,11 +11,14 @@ from application.runs.ports import IdempotencyKey
 from application.runs.turn_end import turn_end
 from application.usage.ports import Reservation
 from domain.audit.event import AuditAction
-from domain.ids import SourceId
+from domain.gateway.call import GatewayCall
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.ids import GatewaySessionId, SourceId, ToolCallId
 from domain.runs.usage import ModelSpending
 from domain.sources.chunking import chunks_of
 from domain.sources.source import IndexedChunk, Source, SourceKind
 from domain.sources.words import words_of
+from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import metadata, usage
@@ -45,6 +48,8 @@ from tests.schedule_builders import a_firing, a_schedule, made
 OF_A_THREAD = {
     "approval",
     "budget_reservation",
+    "gateway_call",
+    "gateway_session",
     "idempotency_key",
     "message",
     "run",
@@ -126,12 +131,41 @@ async def a_full_thread(stores: Stores, database: Database) -> Traces:
     end = turn_end(reply.run, (answered, calls[1]), list(reply.messages), at=START)
     assert end is not None
     await stores.journal.commit(claimed.lease, end)
+    await _call_through_the_gateway(stores)
     messages = await stores.runs.messages(ORG, RUN)
     named = [THREAD, RUN, SOURCE, SECRET_WORD, *(message.id for message in messages), *(call.id for call in calls)]
     needles = frozenset([*named, *(approval.id for approval in end.approvals)])
     tables = await tables_with(database, needles)
     await stores.runs.request_cancel(ORG, RUN, actor=KEY, at=START)
     return Traces(needles=needles, tables=tables)
+
+
+async def _call_through_the_gateway(stores: Stores) -> None:
+    session = GatewaySession(
+        id=GatewaySessionId(numbered("gws", 1)),
+        organization_id=ORG,
+        agent_id=AGENT,
+        thread_id=THREAD,
+        names=ToolNames.NAMESPACED,
+        token_hash="ab" * 32,
+        created_by=KEY,
+        created_at=START,
+        expires_at=after(60),
+    )
+    await stores.gateway_sessions.add(
+        session, an_audit_event(70, action=AuditAction.GATEWAY_SESSION_CREATED), thread=None
+    )
+    call = GatewayCall(
+        id=ToolCallId(numbered("call", 77)),
+        session_id=session.id,
+        organization_id=ORG,
+        name="code_execution",
+        type=ToolType.CODE_EXECUTION,
+        server_id=None,
+        params={"code": SECRET_WORD},
+        recorded_at=START,
+    )
+    assert await stores.gateway_ledger.intend(call)
 
 
 async def _add_source(stores: Stores) -> None:

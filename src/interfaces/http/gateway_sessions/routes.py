@@ -60,14 +60,19 @@ async def list_gateway_sessions(
 
 
 @delete(
-    "/gateway-sessions/{session_id:str}", tags=TAGS, summary="Revoke a gateway session", responses=documented(403, 404)
+    "/gateway-sessions/{gateway_session:str}",
+    tags=TAGS,
+    summary="Revoke a gateway session",
+    responses=documented(403, 404),
 )
 async def revoke_gateway_session(
-    request: ApiRequest, session_id: GatewaySessionPath, revoke_gateway_session: NamedDependency[RevokeGatewaySession]
+    request: ApiRequest,
+    gateway_session: GatewaySessionPath,
+    revoke_gateway_session: NamedDependency[RevokeGatewaySession],
 ) -> None:
     """Needs the role operator. The token stops working at once."""
     await revoke_gateway_session.execute(
-        RevokeGatewaySessionCommand(principal=request.principal, session_id=GatewaySessionId(session_id))
+        RevokeGatewaySessionCommand(principal=request.principal, session_id=GatewaySessionId(gateway_session))
     )
 
 
