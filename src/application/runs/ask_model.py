@@ -235,6 +235,7 @@ class _Publishing:
 
     def _publish(self, text: str) -> None:
         self._begun = True
+        self._session.unfinished = self.message_id
         self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
 
     def retrying(self, event: ModelRetrying) -> None:
@@ -248,6 +249,7 @@ class _Publishing:
         if self._begun:
             self._add(RunEventType.MESSAGE_DISCARDED, {"message_id": self.message_id, "reason": reason})
         self._begun = False
+        self._session.unfinished = None
         self.streamed_bytes = 0
         self._watched = self._session.guard.stream()
         self._said.clear()

@@ -5,10 +5,9 @@ from datetime import datetime
 
 from application.runs.closing import cancelled_step, closing_step
 from application.runs.ports import Step
-from application.runs.run_events import message_completed, run_started, turn_started
+from application.runs.run_events import message_completed, message_discarded, run_started, turn_started
 from application.tools import failure_text
 from domain.ids import MessageId, message_id
-from domain.json_value import JsonObject
 from domain.runs.audit_trail import run_started_audit
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall
@@ -81,7 +80,4 @@ def claiming_step(
 
 
 def _taken_back(abandoned: MessageId | None, at: datetime) -> tuple[NewEvent, ...]:
-    if abandoned is None:
-        return ()
-    data: JsonObject = {"message_id": abandoned, "reason": "worker_lost"}
-    return (NewEvent(type=RunEventType.MESSAGE_DISCARDED, at=at, data=data),)
+    return () if abandoned is None else (message_discarded(abandoned, reason="worker_lost", at=at),)

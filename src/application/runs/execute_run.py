@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import ModelError
@@ -23,6 +23,7 @@ from application.runs.ports import (
     Wakeups,
     control_topic,
 )
+from application.runs.run_events import message_discarded
 from application.runs.run_session import RunSession
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource, LogContext
@@ -197,9 +198,13 @@ class ExecuteRun:
 
         def build() -> Step:
             ended = session.run.ended(RunStatus.FAILED, at=now, error=error)
-            return closing_step(
+            step = closing_step(
                 ended, tuple(session.open_calls.values()), result=ToolResult.failed("run_failed", _FAILED), at=now
             )
+            if session.unfinished is None:
+                return step
+            taken_back = message_discarded(session.unfinished, reason=error.code, at=now)
+            return replace(step, events=(taken_back, *step.events))
 
         try:
             await session.advance(build)

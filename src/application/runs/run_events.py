@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import cast
 
+from domain.ids import MessageId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall
@@ -79,6 +80,12 @@ def message_completed(message: Message) -> NewEvent:
     return NewEvent(
         type=RunEventType.MESSAGE_COMPLETED, at=message.created_at, data={"message": message_to_json(message)}
     )
+
+
+def message_discarded(message_id: MessageId, *, reason: str, at: datetime) -> NewEvent:
+    """What was published of a message is taken back: it will not be completed."""
+    data: JsonObject = {"message_id": message_id, "reason": reason}
+    return NewEvent(type=RunEventType.MESSAGE_DISCARDED, at=at, data=data)
 
 
 def tool_started(call: ToolCall, *, at: datetime | None = None) -> NewEvent:

@@ -16,7 +16,7 @@ from application.tools.toolset import Toolset
 from application.tracing.ports import ToolCallRecord, Tracer
 from domain.agents.agent import Agent
 from domain.identity.organization import Organization
-from domain.ids import RunId
+from domain.ids import MessageId, RunId
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import Limits
@@ -31,7 +31,8 @@ class RunSession:
     first), `calls_made` counts calls by tool once a policy
     has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
     reserved of a daily budget once the model call under way is paid for, None without a budget; `abandoned` are model
-    calls that were cut off and are not stored yet: the next step stores them, whatever it is; `toolset` is the one of the
+    calls that were cut off and are not stored yet: the next step stores them, whatever it is; `unfinished` is a message that
+    was published in part, neither stored nor taken back yet; `toolset` is the one of the
     turn, once there is one. Every call that is settled in a step is told to tracing when the step is stored."""
 
     def __init__(
@@ -55,6 +56,7 @@ class RunSession:
         self.promoted: RunId | None = None
         self.kept_reserve_usd: Decimal | None = None
         self.abandoned: tuple[ModelSpending, ...] = ()
+        self.unfinished: MessageId | None = None
         self.buffer = EventBuffer(self._append)
         self._journal = journal
         self._clock = clock
@@ -160,6 +162,8 @@ class RunSession:
             self._tell(over)
         if any(message.role is Role.TOOL for message in step.messages):
             self.open_calls.clear()
+        if any(message.id == self.unfinished for message in step.messages):
+            self.unfinished = None
 
     def _tell(self, calls: list[ToolCall]) -> None:
         for call in calls:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -41,6 +41,7 @@ from domain.identity.role import Role as KeyRole
 from domain.ids import McpServerId, RunId, ThreadId, ToolCallId, WorkerId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import McpServer
+from domain.runs.events import RunEvent, RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run
 from domain.threads.message import Role, TextContent, UserContent
@@ -278,19 +279,8 @@ class RunHarness(RunRecords):
 
     # --- acting ---
 
-    async def start(
-        self,
-        text: str | tuple[UserContent, ...] = "What time is it?",
-        *,
-        thread_id: ThreadId | None = THREAD,
-        limits: LimitSettings | None = None,
-        model: str | None = None,
-        tool_allowlist: tuple[str, ...] | None = None,
-        strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE,
-        principal: Principal = ADMIN,
-        agent: str | None = None,
-    ) -> RunId:
-        use_case = StartRun(
+    def start_run(self) -> StartRun:
+        return StartRun(
             runs=self.runs,
             agents=self.agents,
             organizations=self.organizations,
@@ -303,7 +293,20 @@ class RunHarness(RunRecords):
             clock=self.clock,
             ids=self.ids,
         )
-        started = await use_case.execute(
+
+    async def start(
+        self,
+        text: str | tuple[UserContent, ...] = "What time is it?",
+        *,
+        thread_id: ThreadId | None = THREAD,
+        limits: LimitSettings | None = None,
+        model: str | None = None,
+        tool_allowlist: tuple[str, ...] | None = None,
+        strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE,
+        principal: Principal = ADMIN,
+        agent: str | None = None,
+    ) -> RunId:
+        started = await self.start_run().execute(
             StartRunCommand(
                 principal=principal,
                 agent=agent or self.agent.id,
@@ -379,3 +382,16 @@ def assert_consistent(house: RunHarness, *run_ids: RunId) -> None:
         assert [entry.id for entry in house.ledger(run_id)] == asked
         if run.status.is_terminal:
             assert all(entry.result is not None for entry in house.ledger(run_id))
+        begun = _begun_messages(house.events(run_id))
+        assert begun <= {message.id for message in messages}, "a message was begun, and neither stored nor taken back"
+
+
+def _begun_messages(events: Iterable[RunEvent]) -> set[object]:
+    """Messages of which pieces were published that still stand."""
+    begun: set[object] = set()
+    for event in events:
+        if event.type is RunEventType.MESSAGE_DELTA:
+            begun.add(event.data["message_id"])
+        elif event.type is RunEventType.MESSAGE_DISCARDED:
+            begun.discard(event.data["message_id"])
+    return begun

@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.runs.ports import Lease, LeaseLost, RunJournal, Step, StepOutcome
 from domain.errors import ErrorKind, ServiceError
+from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import RunStatus
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
@@ -169,4 +170,34 @@ async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from
     run = house.run(run_id)
     assert run.error is not None
     assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("A11", "E2")
+async def test_text_whose_reply_cannot_be_stored_is_taken_back_before_the_run_fails(mocker: MockerFixture) -> None:
+    gate, published = Gate(), asyncio.Event()
+    house = RunHarness([ModelTurn(text="Nobody will keep this.", gate=gate)])
+
+    async def append(lease: Lease, events: tuple[NewEvent, ...]) -> None:
+        await house.journal.append(lease, events)
+        published.set()
+
+    async def fail_first() -> None:
+        if journal.commit.await_count == 1:
+            raise ConnectionError("the database is away for a moment")
+
+    journal = a_journal(mocker, house, before_commit=fail_first)
+    journal.append.side_effect = append
+    run_id = await house.start()
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await published.wait()
+    gate.open.set()
+    await executing
+    run = house.run(run_id)
+    assert run.error is not None
+    assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    events = house.events(run_id)
+    [begun] = [event.data["message_id"] for event in events if event.type is RunEventType.MESSAGE_DELTA]
+    [taken_back] = [event for event in events if event.type is RunEventType.MESSAGE_DISCARDED]
+    assert taken_back.data == {"message_id": begun, "reason": "internal_error"}
     assert_consistent(house, run_id)
