@@ -21,6 +21,7 @@ from interfaces.cli.commands.org import org_app
 from interfaces.cli.commands.provider import provider_app
 from interfaces.cli.commands.run import run
 from interfaces.cli.commands.runs import run_cancel, run_resume, run_show
+from interfaces.cli.commands.schedule import schedule_app
 from interfaces.cli.commands.secret import secret_app
 from interfaces.cli.commands.serve import serve
 from interfaces.cli.commands.source import source_app
@@ -77,6 +78,7 @@ def build_app() -> typer.Typer:
     app.add_typer(thread_app, name="thread")
     app.add_typer(source_app, name="source")
     app.add_typer(approval_app, name="approval")
+    app.add_typer(schedule_app, name="schedule")
     app.add_typer(audit_app, name="audit")
     app.add_typer(org_app, name="org")
     app.add_typer(key_app, name="key")

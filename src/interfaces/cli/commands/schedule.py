@@ -1,0 +1,224 @@
+"""`dragoman schedule`: runs that begin by the clock."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.schedule_shapes import Schedule
+from interfaces.cli.session import JsonFlag, Session, session_of
+from interfaces.cli.shapes import entries_of, read_as
+
+_EXAMPLE = (
+    'dragoman schedule add morning --cron "0 7 * * MON-FRI" --timezone Europe/Lisbon --agent guide'
+    ' --input "What changed since yesterday?"'
+)
+_TEXTS = frozenset(
+    {"name", "cron", "timezone", "agent", "agent_id", "input", "thread_id", "model", "missed", "multitask_strategy"}
+)
+"""Fields whose values are text however they look."""
+
+schedule_app = typer.Typer(
+    help="Begin runs by the clock. Schedules fire while `dragoman serve` or a `dragoman worker` runs.",
+    no_args_is_help=True,
+    epilog=f"Example: {_EXAMPLE}",
+)
+
+Which = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name or id.")]
+
+
+@schedule_app.command("add", epilog=f"Example: {_EXAMPLE}")
+def add_schedule(
+    *,
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
+    cron: Annotated[
+        str, typer.Option("--cron", metavar="EXPRESSION", help="Minute, hour, day of month, month, day of week.")
+    ],
+    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name or id.")],
+    text: Annotated[str, typer.Option("--input", metavar="TEXT", help="What to say to the agent every time.")],
+    timezone: Annotated[
+        str, typer.Option("--timezone", metavar="ZONE", help="The IANA zone the expression is read in.")
+    ] = "UTC",
+    thread_id: Annotated[
+        str | None,
+        typer.Option("--thread", metavar="ID", help="Go on with this thread instead of a new one each time."),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="One of the agent's.")] = None,
+    missed: Annotated[
+        str | None,
+        typer.Option("--missed", metavar="POLICY", help="What was due while nothing ran: run_once (default) or skip."),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy", metavar="STRATEGY", help="Where the thread is busy: enqueue, reject, interrupt or rollback."
+        ),
+    ] = None,
+    webhook: Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Where to announce its runs.")] = None,
+    paused: Annotated[bool, typer.Option("--paused", help="Add it without letting it fire yet.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a schedule (needs an admin key)."""
+    session = session_of(context)
+    given: dict[str, JsonValue] = {
+        "thread_id": thread_id,
+        "model": model,
+        "missed": missed,
+        "multitask_strategy": strategy,
+        "webhook": webhook,
+    }
+    body: JsonObject = {
+        "name": name,
+        "cron": cron,
+        "timezone": timezone,
+        "agent_id" if agent.startswith("agt_") else "agent": agent,
+        "input": text,
+        "enabled": not paused,
+        **{field: value for field, value in given.items() if value is not None},
+    }
+
+    async def add(api: ServiceApi) -> None:
+        _say(session, await api.post(path_to("schedules"), body), "Added", as_json=as_json)
+
+    session.perform(add)
+
+
+@schedule_app.command("list", epilog="Example: dragoman schedule list --json")
+def list_schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List schedules, the newest first."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("schedules"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("name", "cron", "zone", "next", "last run", "trouble"),
+            [
+                (
+                    schedule.name,
+                    schedule.cron,
+                    schedule.timezone,
+                    _next(schedule),
+                    schedule.last_run_id or "",
+                    "" if schedule.last_error is None else schedule.last_error.code,
+                )
+                for schedule in entries_of(Schedule, page)
+            ],
+            empty="There are no schedules. Add one with `dragoman schedule add NAME`.",
+        )
+
+    session.perform(show)
+
+
+@schedule_app.command("show", epilog="Example: dragoman schedule show morning")
+def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = False) -> None:
+    """Show a schedule: when it fires next, and what became of the last fire."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("schedules", schedule))
+        if as_json:
+            session.terminal.json(document)
+            return
+        found = read_as(Schedule, document)
+        error = found.last_error
+        session.terminal.fields(
+            {
+                "id": found.id,
+                "name": found.name,
+                "cron": found.cron,
+                "time zone": found.timezone,
+                "agent": found.agent_id,
+                "thread": found.thread_id or "a new one each time",
+                "model": found.model or "",
+                "busy thread": found.multitask_strategy,
+                "missed fires": found.missed,
+                "next": _next(found),
+                "last fired": found.last_fired_at or "",
+                "last run": found.last_run_id or "",
+                "trouble": "" if error is None else f"{error.at} {error.code}: {error.detail}",
+                "version": str(found.version),
+                "created": found.created_at,
+            }
+        )
+
+    session.perform(show)
+
+
+@schedule_app.command(
+    "update",
+    epilog='Examples: dragoman schedule update morning cron="0 8 * * *" timezone=Asia/Tokyo;'
+    " dragoman schedule update morning missed=skip thread_id=null limits='{\"max_turns\": 5}'",
+)
+def update_schedule(
+    context: typer.Context,
+    schedule: Which,
+    fields: Annotated[
+        list[str], typer.Argument(metavar="FIELD=VALUE...", help="Fields as in the API; a value is JSON, else text.")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Change fields of a schedule."""
+    _change(session_of(context), schedule, dict(_field(entry) for entry in fields), "Changed", as_json=as_json)
+
+
+@schedule_app.command("pause", epilog="Example: dragoman schedule pause morning")
+def pause_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = False) -> None:
+    """Let a schedule fire no more until it is resumed. Runs that have begun go on."""
+    _change(session_of(context), schedule, {"enabled": False}, "Paused", as_json=as_json)
+
+
+@schedule_app.command("resume", epilog="Example: dragoman schedule resume morning")
+def resume_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = False) -> None:
+    """Let a schedule fire again. What was due while it was paused is not made up for."""
+    _change(session_of(context), schedule, {"enabled": True}, "Resumed", as_json=as_json)
+
+
+@schedule_app.command("delete", epilog="Example: dragoman schedule delete morning")
+def delete_schedule(context: typer.Context, schedule: Which) -> None:
+    """Delete a schedule. Runs that have begun go on."""
+    session = session_of(context)
+
+    async def delete(api: ServiceApi) -> None:
+        await api.delete(path_to("schedules", schedule))
+        session.terminal.note(f"Deleted {schedule}.")
+
+    session.perform(delete)
+
+
+def _change(session: Session, schedule: str, changes: JsonObject, done: str, *, as_json: bool) -> None:
+    async def change(api: ServiceApi) -> None:
+        _say(session, await api.patch(path_to("schedules", schedule), changes), done, as_json=as_json)
+
+    session.perform(change)
+
+
+def _say(session: Session, document: JsonObject, done: str, *, as_json: bool) -> None:
+    if as_json:
+        session.terminal.json(document)
+        return
+    schedule = read_as(Schedule, document)
+    session.terminal.note(f"{done} {schedule.name} ({schedule.id}). Next: {_next(schedule)}.")
+
+
+def _next(schedule: Schedule) -> str:
+    return schedule.next_fire_at or ("never" if schedule.enabled else "paused")
+
+
+def _field(entry: str) -> tuple[str, JsonValue]:
+    name, separator, text = entry.partition("=")
+    if not separator or not name:
+        raise BadUsage(f"Fields are FIELD=VALUE, not {entry[:40]!r}.")
+    if name in _TEXTS:
+        return name, None if text == "null" and name in {"thread_id", "model"} else text
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        value = text
+    return name, value
