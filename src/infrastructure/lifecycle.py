@@ -144,6 +144,8 @@ async def _working(container: Container) -> AsyncIterator[None]:
     recovered = await recover_runs.execute(sole_owner=container.settings().postgres_url is None)
     if recovered:
         logger.info("runs recovered", extra={"runs": recovered})
+    if container.settings().postgres_url is None:
+        await container.deliver_webhooks().recover()
     concurrency = container.settings().worker_concurrency
     tasks = [
         asyncio.create_task(queue.consume(execute, concurrency=concurrency), name="run-queue"),

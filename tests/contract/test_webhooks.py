@@ -190,6 +190,17 @@ async def test_a_delivery_is_one_takers_until_that_one_must_be_lost(run_stores: 
 
 
 @pytest.mark.requirement("E7")
+async def test_the_one_process_there_is_goes_on_at_once_with_what_was_taken(run_stores: Stores) -> None:
+    lost = await one(run_stores)
+    assert await run_stores.webhooks.release_all(at=after(2)) == 1
+    (again,) = await taken(run_stores, at=after(2))
+    assert (again.delivery.id, again.delivery.attempts) == (lost.delivery.id, 2)
+    done = again.delivery.attempted(Attempt(status=200), at=after(3), fraction=0)
+    assert await run_stores.webhooks.settle(again.delivery, done)
+    assert await run_stores.webhooks.release_all(at=after(4)) == 0
+
+
+@pytest.mark.requirement("E7")
 async def test_one_receiver_gets_no_more_places_than_its_own(run_stores: Stores) -> None:
     for number in (1, 2, 3):
         await a_finished_run(run_stores, run_number(number), url="https://dead.example.com/")

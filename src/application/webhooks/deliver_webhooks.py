@@ -69,6 +69,10 @@ class DeliverWebhooks:
             await asyncio.sleep(0)  # lets those that ended leave
         return attempts
 
+    async def recover(self) -> int:
+        """Go on at once with what a former process was attempting; only where no other process can be. Returns how many."""
+        return await self._deliveries.release_all(at=self._clock.now())
+
     async def keep(self) -> None:
         """Deliver as events come and pauses end, until cancelled; attempts under way may then still end."""
         async with self._wakeups.subscribe(WEBHOOKS_TOPIC) as rung:

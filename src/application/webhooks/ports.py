@@ -55,6 +55,10 @@ class WebhookDeliveryStore(Protocol):
         than `per_lane` less those already `busy`. Each goes to one caller, until that moment."""
         ...
 
+    async def release_all(self, *, at: datetime) -> int:
+        """Make every delivery that somebody took due at that moment: for the one process there is. Returns how many."""
+        ...
+
     async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
         """Store what became of an attempt. False, and no change, if somebody else took the delivery meanwhile."""
         ...

@@ -10,7 +10,7 @@ from application.webhooks.announcing import Announcement
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
-from domain.webhooks.delivery import WebhookDelivery
+from domain.webhooks.delivery import DeliveryState, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
 from infrastructure.memory.paging import by_time, newest_first
 from infrastructure.memory.state import InMemoryState
@@ -43,6 +43,17 @@ class InMemoryWebhookDeliveryStore:
             self._state.deliveries[id_] = replace(stored, delivery=after)
             taken.append(ClaimedDelivery(delivery=after, webhook=webhook, body=stored.body))
         return tuple(taken)
+
+    async def release_all(self, *, at: datetime) -> int:
+        """Make every delivery that somebody took due."""
+        taken = {
+            id_: stored
+            for id_, stored in self._state.deliveries.items()
+            if stored.delivery.state is DeliveryState.DELIVERING
+        }
+        for id_, stored in taken.items():
+            self._state.deliveries[id_] = replace(stored, delivery=replace(stored.delivery, next_attempt_at=at))
+        return len(taken)
 
     async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
         """Store what became of an attempt."""

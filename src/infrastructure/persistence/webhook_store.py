@@ -12,7 +12,7 @@ from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
-from domain.webhooks.delivery import OPEN_STATES, WebhookDelivery
+from domain.webhooks.delivery import OPEN_STATES, DeliveryState, WebhookDelivery
 from domain.webhooks.webhook import Webhook
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
@@ -54,6 +54,11 @@ _as_seen = (
     _table.attempts == bindparam("seen_attempts"),
 )
 _change_seen = _change.where(*_as_seen)
+_release = (
+    update(webhook_delivery)
+    .where(_is_open, _table.state == DeliveryState.DELIVERING.value)
+    .values(next_attempt_at=bindparam("moment"))
+)
 _contents = (
     select(_table.id, _table.body, run_request.c.webhook)
     .join(run_request, run_request.c.run_id == _table.run_id)
@@ -104,6 +109,12 @@ class SqlWebhookDeliveryStore:
             return _with_contents(connection, taken)
 
         return await self._database.write(unit, scope=SYSTEM)
+
+    async def release_all(self, *, at: datetime) -> int:
+        """Make every delivery that somebody took due."""
+        return await self._database.write(
+            lambda connection: connection.execute(_release, {"moment": at}).rowcount, scope=SYSTEM
+        )
 
     async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
         """Store what became of an attempt."""

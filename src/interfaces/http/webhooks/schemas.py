@@ -14,9 +14,7 @@ from interfaces.http.secrets.references import SecretReference
 MAX_URL = 8_192
 
 _Url = Annotated[str, Field(max_length=MAX_URL, description="http or https, without credentials. It is never shown.")]
-_Events = Annotated[
-    tuple[Annotated[RunEventType, Field(strict=False)], ...], Field(strict=False, min_length=1, max_length=50)
-]
+_Events = Annotated[tuple[Annotated[RunEventType, Field(strict=False)], ...], Field(strict=False, max_length=50)]
 
 
 class WebhookBody(Body):
