@@ -1,13 +1,31 @@
 """A PostgreSQL URL as users write it, in the forms that its readers want; without importing a driver."""
 
+from typing import Final
+
 from sqlalchemy import URL, make_url
+
+NOTICING: Final = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+"""How soon a server that is gone without a word (its machine, or the network) counts as lost: within half a minute, where the
+kernel's own patience is hours (PostgreSQL, 32.1.2, Parameter Key Words). Of no effect on sockets of this machine."""
 
 
 def driver_url(url: str) -> URL:
     """`postgresql://…` as users write it, naming SQLAlchemy's driver."""
-    return make_url(url).set(drivername="postgresql+psycopg")
+    return _noticing(url).set(drivername="postgresql+psycopg")
 
 
 def library_url(url: str) -> str:
     """The same as PostgreSQL's own client library takes it."""
-    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    return _noticing(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def _noticing(url: str) -> URL:
+    """What the URL says itself stands."""
+    parsed = make_url(url)
+    return parsed.update_query_dict({name: value for name, value in NOTICING.items() if name not in parsed.query})
