@@ -135,7 +135,7 @@ class Play:
                 break
         for run in await self._runs():
             assert run.status.is_terminal, f"{run.id} is stuck in {run.status}"
-            await self._check_ended(run)
+            await assert_ended_whole(self.stores, run)
         for thread_id in THREADS:
             listed = await all_of(partial(self.stores.threads.messages, ORG, thread_id))
             assert not {message.run_id for message in listed} & self.rolled_back
@@ -351,21 +351,6 @@ class Play:
             behind = [other.id for other in runs if other.thread_id == run.thread_id and not other.status.is_terminal]
             assert not waits or behind == [run.id], f"{run.id} waits before {behind}"
 
-    async def _check_ended(self, run: Run) -> None:
-        events = await self.stores.runs.events(ORG, run.id, after_seq=0, limit=1000)
-        assert [event.seq for event in events] == list(range(1, run.last_seq + 1))
-        endings = [event for event in events if event.type.value == f"run.{run.status}"]
-        assert endings == [events[-1]]
-        calls = await self.stores.runs.tool_calls(ORG, run.id)
-        assert all(call.state is ToolCallState.SETTLED for call in calls)
-        messages = await self.stores.runs.messages(ORG, run.id)
-        assert_answered_once(messages, unanswered=set())
-        assert [use.id for message in messages for use in message.tool_uses] == [call.id for call in calls]
-        announced = [event.data["message"] for event in events if event.type is RunEventType.MESSAGE_COMPLETED]
-        assert [message["id"] for message in announced if isinstance(message, dict)] == [
-            message.id for message in messages
-        ]
-
     async def _runs(self, thread_id: ThreadId | None = None) -> tuple[Run, ...]:
         return await all_of(partial(self.stores.runs.page, ORG, RunFilter(thread_id=thread_id)))
 
@@ -376,6 +361,21 @@ class Play:
             await self.stores.runs.messages(ORG, run_id),
             await self.stores.runs.tool_calls(ORG, run_id),
         )
+
+
+async def assert_ended_whole(stores: Stores, run: Run) -> None:
+    """Gapless events that end with the run's end, every call settled and answered once, every message announced."""
+    events = await stores.runs.events(ORG, run.id, after_seq=0, limit=1000)
+    assert [event.seq for event in events] == list(range(1, run.last_seq + 1))
+    endings = [event for event in events if event.type.value == f"run.{run.status}"]
+    assert endings == [events[-1]]
+    calls = await stores.runs.tool_calls(ORG, run.id)
+    assert all(call.state is ToolCallState.SETTLED for call in calls)
+    messages = await stores.runs.messages(ORG, run.id)
+    assert_answered_once(messages, unanswered=set())
+    assert [use.id for message in messages for use in message.tool_uses] == [call.id for call in calls]
+    announced = [event.data["message"] for event in events if event.type is RunEventType.MESSAGE_COMPLETED]
+    assert [message["id"] for message in announced if isinstance(message, dict)] == [message.id for message in messages]
 
 
 def ends_at_claim(run: Run) -> bool:
