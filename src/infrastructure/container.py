@@ -7,8 +7,6 @@ adapters are imported when they are first built.
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from dependency_injector import containers, providers
-
 from application.agents.agent_checks import AgentChecks
 from application.agents.create_agent import CreateAgent
 from application.agents.delete_agent import DeleteAgent
@@ -115,7 +113,6 @@ from application.schedules.schedule_checks import ScheduleChecks
 from application.schedules.update_schedule import UpdateSchedule
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
-from application.secrets.ports import SecretStore
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.sources.add_source import AddSource
@@ -151,6 +148,14 @@ from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore, We
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
+from application.workflows.create_workflow import CreateWorkflow
+from application.workflows.delete_workflow import DeleteWorkflow
+from application.workflows.ports import Expressions, WorkflowStore
+from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.update_workflow import UpdateWorkflow
+from application.workflows.validate_workflow import ValidateWorkflow
+from application.workflows.workflow_checks import WorkflowChecks
+from dependency_injector import containers, providers
 from domain.ids import WorkerId
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import mcp as mcp_assembly
@@ -159,6 +164,7 @@ from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.assembly import webhooks as webhooks_assembly
+from infrastructure.assembly import workflows as workflows_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
 from infrastructure.assembly.tracing import ClosableTracer
 from infrastructure.cron import CronsimTimes
@@ -210,7 +216,6 @@ from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.schedule_store import SqlScheduleStore
-from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
@@ -220,12 +225,16 @@ from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+from infrastructure.persistence.workflow_store import SqlWorkflowStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 from infrastructure.system import RandomIds, SystemClock
+
+from application.secrets.ports import SecretStore
+from infrastructure.persistence.secret_store import SqlSecretStore
 
 
 def _egress_policy(settings: Settings) -> EgressPolicy:
@@ -928,6 +937,29 @@ class Container(containers.DeclarativeContainer):
     delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
         DeleteSecret, secrets=secrets, clock=clock, ids=ids
     )
+    expressions: providers.Provider[Expressions] = providers.Singleton(workflows_assembly.expressions)
+    workflows: providers.Provider[WorkflowStore] = providers.Singleton(SqlWorkflowStore, database=database)
+    workflow_checks: providers.Provider[WorkflowChecks] = providers.Singleton(
+        WorkflowChecks, expressions=expressions, schemas=schemas, agents=agents, servers=servers, secrets=secrets
+    )
+    create_workflow: providers.Provider[CreateWorkflow] = providers.Singleton(
+        CreateWorkflow, workflows=workflows, checks=workflow_checks, clock=clock, ids=ids
+    )
+    validate_workflow: providers.Provider[ValidateWorkflow] = providers.Singleton(
+        ValidateWorkflow, checks=workflow_checks
+    )
+    update_workflow: providers.Provider[UpdateWorkflow] = providers.Singleton(
+        UpdateWorkflow, workflows=workflows, checks=workflow_checks, clock=clock, ids=ids
+    )
+    get_workflow: providers.Provider[GetWorkflow] = providers.Singleton(GetWorkflow, workflows=workflows)
+    list_workflows: providers.Provider[ListWorkflows] = providers.Singleton(ListWorkflows, workflows=workflows)
+    list_workflow_versions: providers.Provider[ListWorkflowVersions] = providers.Singleton(
+        ListWorkflowVersions, workflows=workflows
+    )
+    delete_workflow: providers.Provider[DeleteWorkflow] = providers.Singleton(
+        DeleteWorkflow, workflows=workflows, clock=clock, ids=ids
+    )
+
     rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
         RotateSecretKey,
         vault=providers.Singleton(SqlSecretVault, database=database, box=secret_box),

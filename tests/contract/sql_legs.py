@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from sqlalchemy import Connection
-
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
@@ -38,7 +36,6 @@ from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.schedule_store import SqlScheduleStore
-from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
 from infrastructure.persistence.source_store import SqlSourceStore
@@ -48,8 +45,12 @@ from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
-from tests.contract.stores import Stores
+from infrastructure.persistence.workflow_store import SqlWorkflowStore
+from sqlalchemy import Connection
 from tests.databases import PostgresDatabases, SqliteFiles
+
+from infrastructure.persistence.secret_store import SqlSecretStore
+from tests.contract.stores import Stores
 
 
 class MirrorBox:
@@ -96,6 +97,7 @@ def sql_stores(database: Database) -> Stores:
         reservations=usage,
         webhooks=SqlWebhookDeliveryStore(database=database, wakeups=wakeups),
         webhook_keys=SqlWebhookKeyStore(database=database, box=MirrorBox()),
+        workflows=SqlWorkflowStore(database=database),
         wakeups=wakeups,
     )
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pytest
-
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
@@ -18,11 +17,11 @@ from application.retention.ports import RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
-from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, UsageReports
 from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore
+from application.workflows.ports import WorkflowStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.mcp.oauth.grants import OAuthStore
@@ -41,13 +40,16 @@ from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.retention import InMemoryRetentionStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.schedules import InMemoryScheduleStore
-from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
 from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.memory.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
+from infrastructure.memory.workflows import InMemoryWorkflowStore
+
+from application.secrets.ports import SecretStore
+from infrastructure.memory.secrets import InMemorySecretStore
+from infrastructure.memory.state import InMemoryState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,7 @@ class Stores:
     reservations: Reservations
     webhooks: WebhookDeliveryStore
     webhook_keys: WebhookKeyStore
+    workflows: WorkflowStore
     wakeups: Wakeups
 
 
@@ -128,6 +131,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         reservations=usage,
         webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
         webhook_keys=InMemoryWebhookKeyStore(state),
+        workflows=InMemoryWorkflowStore(state),
         wakeups=wakeups,
     )
 

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
-from domain.audit.event import AuditEvent
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import McpServerId, OrganizationId, WorkflowId
 from domain.secrets.secret import Secret
+
+from domain.audit.event import AuditEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretUser:
-    """What names a secret in its configuration: an MCP server by its slug, or a model provider by its name."""
+    """What names a secret in its configuration: an MCP server by its slug, a workflow or a model provider by its name."""
 
     name: str
     server_id: McpServerId | None = None
+    workflow_id: WorkflowId | None = None
 
 
 class SecretStore(Protocol):
@@ -39,7 +41,7 @@ class SecretStore(Protocol):
         ...
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
-        """What names the secret, whether or not it exists: servers by slug, then model providers by name."""
+        """What names the secret, whether or not it exists: servers by slug, then model providers by name, then workflows."""
         ...
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
@@ -85,10 +87,11 @@ ForgetServer = Callable[[OrganizationId, McpServerId], Awaitable[None]]
 def users_in_words(users: tuple[SecretUser, ...]) -> str:
     """The users for a person: `the MCP servers files, mail and the model provider acme`."""
     servers = [user.name for user in users if user.server_id is not None]
-    providers = [user.name for user in users if user.server_id is None]
+    workflows = [user.name for user in users if user.workflow_id is not None]
+    providers = [user.name for user in users if user.server_id is None and user.workflow_id is None]
     named = [
         f"the {noun}{'' if len(names) == 1 else 's'} {', '.join(names)}"
-        for noun, names in (("MCP server", servers), ("model provider", providers))
+        for noun, names in (("MCP server", servers), ("model provider", providers), ("workflow", workflows))
         if names
     ]
     return " and ".join(named)

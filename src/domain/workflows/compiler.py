@@ -271,3 +271,8 @@ def _is_deeper(value: JsonValue, depth: int) -> bool:
 def _nearest(name: str, options: list[str]) -> str:
     near = get_close_matches(name, options, n=1)
     return f"; did you mean {near[0]!r}" if near else ""
+
+
+def secret_names(definition: WorkflowDefinition) -> tuple[str, ...]:
+    """The secrets that a workflow refers to, each once, in the order of their names."""
+    return tuple(sorted({placed.text for placed in compile_workflow(definition).secrets}))

@@ -1,12 +1,14 @@
 """Named secrets in memory, and a vault whose key never changes."""
 
-from application.secrets.ports import Reencryption, SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
-from domain.audit.event import AuditEvent
 from domain.errors import conflict
 from domain.ids import OrganizationId
 from domain.secrets.secret import Secret
+from domain.workflows.compiler import secret_names
 from infrastructure.memory.paging import by_time, newest_first
+
+from application.secrets.ports import Reencryption, SecretUser, users_in_words
+from domain.audit.event import AuditEvent
 from infrastructure.memory.state import InMemoryState
 
 
@@ -62,9 +64,15 @@ class InMemorySecretStore:
             for provider in self._state.model_providers.values()
             if provider.organization_id == organization_id and provider.secret_name == name
         ]
+        workflows = [
+            SecretUser(workflow_id=workflow.id, name=workflow.definition.name)
+            for workflow in self._state.workflows_in_use(organization_id)
+            if name in secret_names(workflow.definition)
+        ]
         return (
             *sorted(found, key=lambda user: user.name),
             *sorted(providers, key=lambda user: user.name),
+            *sorted(workflows, key=lambda user: user.name),
         )
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:

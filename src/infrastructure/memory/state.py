@@ -21,7 +21,6 @@ from application.webhooks.ports import WEBHOOKS_TOPIC
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
-from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
@@ -40,6 +39,7 @@ from domain.ids import (
     ToolCallId,
     WebhookDeliveryId,
     WorkerId,
+    WorkflowId,
 )
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
@@ -53,9 +53,12 @@ from domain.secrets.secret import Secret
 from domain.threads.message import Message
 from domain.threads.thread import Thread, thread_quarantined
 from domain.webhooks.signing import WebhookKey
+from domain.workflows.graph import Workflow
 from infrastructure.mcp.oauth.grants import PendingAuthorization
 from infrastructure.memory.stored_gateway_session import StoredGatewaySession
 from infrastructure.memory.stored_source import StoredSource
+
+from domain.audit.event import AuditEvent
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,6 +132,8 @@ class InMemoryState:
         self.reservations: dict[RunId, tuple[AgentId, Decimal]] = {}
         self.deliveries: dict[WebhookDeliveryId, Announcement] = {}
         self.webhook_keys: dict[OrganizationId, list[WebhookKey]] = {}
+        self.workflows: dict[WorkflowId, list[Workflow]] = {}
+        self.deleted_workflows: set[WorkflowId] = set()
 
     # --- reading ---
 
@@ -141,6 +146,14 @@ class InMemoryState:
         """The organization's run, or None."""
         stored = self.runs.get(run_id)
         return stored if stored is not None and stored.run.organization_id == organization_id else None
+
+    def workflows_in_use(self, organization_id: OrganizationId) -> list[Workflow]:
+        """The organization's workflows at their newest version, deleted ones left out."""
+        return [
+            versions[-1]
+            for workflow_id, versions in self.workflows.items()
+            if versions[-1].organization_id == organization_id and workflow_id not in self.deleted_workflows
+        ]
 
     def unfinished(self, thread_id: ThreadId) -> list[StoredRun]:
         """The thread's runs that have not ended: the active one, then queued ones in their order."""

@@ -2,20 +2,20 @@
 
 from typing import cast
 
-from sqlalchemy import Connection, bindparam, delete, select
-from sqlalchemy.dialects import postgresql
-
-from application.secrets.ports import SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
-from domain.audit.event import AuditEvent
 from domain.errors import conflict
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import McpServerId, OrganizationId, WorkflowId
 from domain.secrets.secret import Secret
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow, newest_first
-from infrastructure.persistence.tables import mcp_server, model_provider, secret
+from infrastructure.persistence.tables import mcp_server, model_provider, secret, workflow
+from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy.dialects import postgresql
+
+from application.secrets.ports import SecretUser, users_in_words
+from domain.audit.event import AuditEvent
 
 _dates = (secret.c.organization_id, secret.c.name, secret.c.created_at, secret.c.updated_at)
 _of = (secret.c.organization_id == bindparam("of_organization"), secret.c.name == bindparam("named"))
@@ -42,6 +42,11 @@ _providers = (
         model_provider.c.secret_name == bindparam("named"),
     )
     .order_by(model_provider.c.name)
+)
+_workflows = (
+    select(workflow.c.id, workflow.c.name, workflow.c.secrets)
+    .where(workflow.c.organization_id == bindparam("of_organization"), workflow.c.deleted_at.is_(None))
+    .order_by(workflow.c.name)
 )
 
 
@@ -138,7 +143,12 @@ def _users(connection: Connection, organization_id: OrganizationId, name: str) -
         if name in cast("dict[str, list[str]]", row.config).get("secrets", ())
     ]
     providers = connection.execute(_providers, _wanted(organization_id, name)).scalars()
-    return (*servers, *(SecretUser(name=provider) for provider in providers))
+    workflows = [
+        SecretUser(workflow_id=WorkflowId(row.id), name=row.name)
+        for row in connection.execute(_workflows, {"of_organization": organization_id})
+        if name in cast("list[str]", row.secrets)
+    ]
+    return (*servers, *(SecretUser(name=provider) for provider in providers), *workflows)
 
 
 def _secret_of(row: AnyRow) -> Secret:

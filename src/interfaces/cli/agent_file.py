@@ -1,13 +1,13 @@
 """Agents as files: reading one, and making the service's agent what the file says."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.failures import ApiProblem, BadUsage, UnexpectedAnswer
+from interfaces.cli.definition_file import load_definition
+from interfaces.cli.failures import ApiProblem, UnexpectedAnswer
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -40,28 +40,7 @@ def is_agent_file(name_or_file: str) -> bool:
 
 def load_agent_file(path: Path) -> JsonObject:
     """The agent a YAML or JSON file describes. Raises BadUsage naming the file and, for bad syntax, the place."""
-    import yaml
-
-    try:
-        # JSON is YAML, but a parser of its own gives better messages.
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-        # YAML also has dates and sets.
-        document = json.loads(json.dumps(document, allow_nan=False))
-    except OSError as exc:
-        raise BadUsage(f"{path} cannot be read: {exc.strerror or 'not a file'}.") from exc
-    except UnicodeDecodeError as exc:
-        raise BadUsage(f"{path} is not UTF-8 text.") from exc
-    except json.JSONDecodeError as exc:
-        raise BadUsage(f"{path} is not valid JSON: line {exc.lineno}, column {exc.colno}: {exc.msg}.") from exc
-    except yaml.MarkedYAMLError as exc:
-        place = f"line {exc.problem_mark.line + 1}, column {exc.problem_mark.column + 1}: " if exc.problem_mark else ""
-        raise BadUsage(f"{path} is not valid YAML: {place}{exc.problem}.") from exc
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
-        raise BadUsage(f"{path} holds something that is not plain data.") from exc
-    if not isinstance(document, dict) or not isinstance(document.get("name"), str) or not document["name"]:
-        raise BadUsage(f"{path} is no agent: it must be a mapping with at least name and model.")
-    return document
+    return load_definition(path, what="agent", needs="name and model")
 
 
 async def apply_agent(api: ServiceApi, wanted: JsonObject) -> AppliedAgent:

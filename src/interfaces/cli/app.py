@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from typing import Annotated
 
 import typer
-
 from domain.errors import ErrorKind, ServiceError
 from interfaces.cli.api import ServiceApi
 from interfaces.cli.commands.agent import agent_app
@@ -29,6 +28,7 @@ from interfaces.cli.commands.thread import thread_app
 from interfaces.cli.commands.tool import tool_app
 from interfaces.cli.commands.webhook import webhook_app
 from interfaces.cli.commands.worker import worker
+from interfaces.cli.commands.workflow import workflow_app
 from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
@@ -85,6 +85,7 @@ def build_app() -> typer.Typer:
     app.add_typer(key_app, name="key")
     app.add_typer(provider_app, name="provider")
     app.add_typer(secret_app, name="secret")
+    app.add_typer(workflow_app, name="workflow")
     app.add_typer(webhook_app, name="webhook")
     app.add_typer(db_app, name="db")
     app.command(epilog="Example: dragoman doctor")(doctor)

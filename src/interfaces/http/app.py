@@ -2,9 +2,6 @@
 
 from dataclasses import fields
 
-from litestar import Litestar, Router
-from litestar.di import Provide
-
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.endpoint import GatewayEndpoint
 from interfaces.gateway.methods import GatewayMethods
@@ -33,8 +30,12 @@ from interfaces.http.sources.routes import sources_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.usage.routes import usage_routes
-from interfaces.http.use_cases import Readiness, UseCases
 from interfaces.http.webhooks.routes import webhooks_routes
+from interfaces.http.workflows.routes import workflows_routes
+from litestar import Litestar, Router
+from litestar.di import Provide
+
+from interfaces.http.use_cases import Readiness, UseCases
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
 HEARTBEAT_S = 15.0
@@ -73,6 +74,7 @@ def create_app(
             *gateway_sessions_routes(),
             *schedules_routes(),
             *secrets_routes(),
+            *workflows_routes(),
             *model_providers_routes(),
             *usage_routes(),
             *webhooks_routes(),

@@ -15,6 +15,7 @@ ProviderPath = Annotated[str, PathParameter(description="The name of a model pro
 ApprovalPath = Annotated[str, PathParameter(description="The id of an approval.")]
 WebhookDeliveryPath = Annotated[str, PathParameter(description="The id of a webhook delivery.")]
 SchedulePath = Annotated[str, PathParameter(description="The id or the name of a schedule.")]
+WorkflowPath = Annotated[str, PathParameter(description="The id or the name of a workflow.")]
 SecretPath = Annotated[str, PathParameter(description="The name of a secret.")]
 SourcePath = Annotated[str, PathParameter(description="The id of a source.")]
 OptionalThreadPath = Annotated[str | None, PathParameter(description="The id of a thread.")]

@@ -86,6 +86,11 @@ from application.usage.get_usage import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
+from application.workflows.create_workflow import CreateWorkflow
+from application.workflows.delete_workflow import DeleteWorkflow
+from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.update_workflow import UpdateWorkflow
+from application.workflows.validate_workflow import ValidateWorkflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +192,14 @@ class UseCases:
     list_secrets: ListSecrets
     delete_secret: DeleteSecret
     rotate_secret_key: RotateSecretKey
+
+    create_workflow: CreateWorkflow
+    validate_workflow: ValidateWorkflow
+    update_workflow: UpdateWorkflow
+    get_workflow: GetWorkflow
+    list_workflows: ListWorkflows
+    list_workflow_versions: ListWorkflowVersions
+    delete_workflow: DeleteWorkflow
 
     create_model_provider: CreateModelProvider
     list_model_providers: ListModelProviders

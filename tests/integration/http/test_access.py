@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass, field
 
 import pytest
-from litestar.routes import HTTPRoute
-
 from domain.identity.role import Role
+from litestar.routes import HTTPRoute
 from tests.builders import ORG
 from tests.integration.http.service import MODEL, OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 
@@ -34,6 +33,7 @@ RUN_BODY: dict[str, object] = {"agent": "guide", "input": "hello"}
 AGENT_BODY: dict[str, object] = {"name": "new", "model": MODEL}
 SERVER_BODY: dict[str, object] = {"slug": "new", "kind": "custom", "command": "server"}
 SCHEDULE_BODY: dict[str, object] = {"name": "new", "cron": "0 7 * * *", **RUN_BODY}
+WORKFLOW_BODY: dict[str, object] = {"name": "new", "nodes": [{"id": "start", "kind": "entrypoint"}]}
 CASES = [
     Case(method="POST", path="/v1/agents", role=Role.ADMIN, status=201, body=AGENT_BODY),
     Case(method="GET", path="/v1/agents", role=Role.VIEWER),
@@ -147,6 +147,14 @@ CASES = [
     Case(method="POST", path="/v1/secrets", role=Role.ADMIN, status=201, body={"name": "NEW", "value": "a value"}),
     Case(method="GET", path="/v1/secrets", role=Role.ADMIN),
     Case(method="DELETE", path="/v1/secrets/{secret}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path="/v1/workflows", role=Role.ADMIN, status=201, body=WORKFLOW_BODY),
+    Case(method="GET", path="/v1/workflows", role=Role.VIEWER),
+    Case(method="POST", path="/v1/workflows/validate", role=Role.ADMIN, body=WORKFLOW_BODY),
+    Case(method="GET", path="/v1/workflows/{workflow}", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/workflows/{workflow}/diagram", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/workflows/{workflow}/versions", role=Role.VIEWER, foreign=True),
+    Case(method="PATCH", path="/v1/workflows/{workflow}", role=Role.ADMIN, body={"name": "renamed"}, foreign=True),
+    Case(method="DELETE", path="/v1/workflows/{workflow}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path="/v1/secrets/rotate", role=Role.ADMIN, platform=True),
     Case(
         method="POST", path="/v1/model-providers", role=Role.ADMIN, status=201, body={"name": "new", "kind": "openai"}
@@ -195,6 +203,7 @@ async def names(service: Service) -> dict[str, str]:
     # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
     busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy"})
     await service.call("POST", "/v1/secrets", json={"name": "ONLY_HERE", "value": "a value"})
+    workflow = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "only ours"})
     provider = {"name": "only-here", "kind": "openai", "api_key": "sk-nobody-sees"}
     await service.call("POST", "/v1/model-providers", json=provider)
     service.worker.act = Act.ASK
@@ -221,6 +230,7 @@ async def names(service: Service) -> dict[str, str]:
         "approval_id": asking["pending"][0]["approval_id"],
         "key_id": "key_viewer",
         "secret": "ONLY_HERE",
+        "workflow": workflow.json()["id"],
         "provider": "only-here",
         "schedule": schedule.json()["id"],
         "organization_id": ORG,

@@ -108,24 +108,32 @@ from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
+from application.workflows.create_workflow import CreateWorkflow
+from application.workflows.delete_workflow import DeleteWorkflow
+from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.update_workflow import UpdateWorkflow
+from application.workflows.validate_workflow import ValidateWorkflow
+from application.workflows.workflow_checks import WorkflowChecks
 from domain.ids import OrganizationId
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
+from infrastructure.expressions import JmesPathExpressions
 from infrastructure.memory.audit_chain import GivenSealKeys
 from infrastructure.memory.authorizer import InMemoryAuthorizer
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
 from infrastructure.secrets import SecretBox
+from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
+
+from infrastructure.memory.secrets import InMemorySecretVault
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
-from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
 SEAL_KEY = b"a key of seals in tests, 32 long"
@@ -173,6 +181,13 @@ def use_cases(
         models=known_models, prices=prices, native_tools=catalog, servers=stores.servers, policies=policies
     )
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
+    workflow_checks = WorkflowChecks(
+        expressions=JmesPathExpressions(),
+        schemas=JsonSchemaValidator(),
+        agents=agents,
+        servers=servers,
+        secrets=stores.secrets,
+    )
     trace_ended = TraceEndedRun(runs=runs, agents=agents, tracer=RecordingTracer())
     cancel_run = CancelRun(runs=runs, queue=queue, connections=connections, trace_ended=trace_ended, clock=clock)
     register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=clock, ids=ids)
@@ -409,6 +424,13 @@ def use_cases(
         set_secret=SetSecret(secrets=stores.secrets, forget_server=connections.forget, clock=clock, ids=ids),
         list_secrets=ListSecrets(secrets=stores.secrets),
         delete_secret=DeleteSecret(secrets=stores.secrets, clock=clock, ids=ids),
+        create_workflow=CreateWorkflow(workflows=stores.workflows, checks=workflow_checks, clock=clock, ids=ids),
+        validate_workflow=ValidateWorkflow(checks=workflow_checks),
+        update_workflow=UpdateWorkflow(workflows=stores.workflows, checks=workflow_checks, clock=clock, ids=ids),
+        get_workflow=GetWorkflow(workflows=stores.workflows),
+        list_workflows=ListWorkflows(workflows=stores.workflows),
+        list_workflow_versions=ListWorkflowVersions(workflows=stores.workflows),
+        delete_workflow=DeleteWorkflow(workflows=stores.workflows, clock=clock, ids=ids),
         rotate_secret_key=RotateSecretKey(
             vault=vault or InMemorySecretVault(stale=300),
             key_ring=GivenKeyRing(),

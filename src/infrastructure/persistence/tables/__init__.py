@@ -27,6 +27,7 @@ from infrastructure.persistence.tables.sources import source, source_chunk, sour
 from infrastructure.persistence.tables.threads import message, thread
 from infrastructure.persistence.tables.usage import budget_reservation, usage
 from infrastructure.persistence.tables.webhooks import webhook_delivery, webhook_key
+from infrastructure.persistence.tables.workflows import workflow, workflow_version
 
 __all__ = [
     "agent",
@@ -64,4 +65,6 @@ __all__ = [
     "usage",
     "webhook_delivery",
     "webhook_key",
+    "workflow",
+    "workflow_version",
 ]

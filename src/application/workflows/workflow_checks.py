@@ -1,0 +1,132 @@
+"""Checking a workflow as a whole: what the compiler says, and whether what it names exists."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.mcp.ports import McpServerStore
+from application.secrets.ports import SecretStore
+from application.tools.ports import SchemaValidator
+from application.workflows.ports import Expressions
+from domain.errors import ErrorKind, ServiceError, Violation, invalid
+from domain.ids import OrganizationId
+from domain.workflows.compiler import Compilation, compile_workflow
+from domain.workflows.faults import Fault, FaultCode
+from domain.workflows.graph import AgentConfig, McpServerConfig, WorkflowDefinition
+from domain.workflows.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedWorkflow:
+    """`plan` is there exactly if there are no `faults`. Warnings do not keep a workflow from being saved."""
+
+    plan: Plan | None
+    faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+
+
+class WorkflowChecks:
+    """Reports everything that is wrong at once: the graph, JMESPath expressions, JSON Schemas, and agents, MCP servers
+    and secrets that the organization does not have."""
+
+    def __init__(
+        self,
+        *,
+        expressions: Expressions,
+        schemas: SchemaValidator,
+        agents: AgentStore,
+        servers: McpServerStore,
+        secrets: SecretStore,
+    ) -> None:
+        self._expressions = expressions
+        self._schemas = schemas
+        self._agents = agents
+        self._servers = servers
+        self._secrets = secrets
+
+    async def check(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
+        """What is to be said of it."""
+        compilation = compile_workflow(definition)
+        faults = list(compilation.faults)
+        faults += self._unusable(compilation)
+        faults += await self._missing(organization_id, compilation)
+        plan = None if faults else compilation.plan
+        return CheckedWorkflow(plan=plan, faults=tuple(faults), warnings=compilation.warnings)
+
+    async def require(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
+        """The same of a workflow that is to be saved. Raises INVALID `workflow_invalid`, one violation per fault."""
+        checked = await self.check(organization_id, definition)
+        if checked.faults:
+            raise invalid(
+                "workflow_invalid",
+                "The workflow is not valid.",
+                *(Violation(path=place_of(fault, definition), message=fault.message) for fault in checked.faults),
+            )
+        return checked
+
+    def _unusable(self, compilation: Compilation) -> Iterator[Fault]:
+        told = set()
+        for placed in compilation.expressions:
+            problem = self._expressions.problem_with(placed.text)
+            key = (placed.node_id, placed.path, placed.text)
+            if problem is not None and key not in told:
+                told.add(key)
+                yield Fault(
+                    code=FaultCode.EXPRESSION_INVALID,
+                    message=f"{_field(placed.path)} is not a JMESPath expression: {problem}.",
+                    node_ids=(placed.node_id,),
+                    path=placed.path,
+                )
+        for found in compilation.schemas:
+            problem = self._schemas.problem_with(found.schema)
+            if problem is not None:
+                message = f"{_field(found.path)} is not a JSON Schema that can be used: {problem}."
+                yield Fault(code=FaultCode.SCHEMA_INVALID, message=message, node_ids=(found.node_id,), path=found.path)
+
+    async def _missing(self, organization_id: OrganizationId, compilation: Compilation) -> list[Fault]:
+        faults = []
+        for node in compilation.nodes:
+            match node.config:
+                case AgentConfig(agent=name) if name and not await self._has_agent(organization_id, name):
+                    code, message, path = FaultCode.UNKNOWN_AGENT, f"There is no agent {name!r}.", "config.agent"
+                case McpServerConfig(server=slug) if slug and not await self._has_server(organization_id, slug):
+                    code, message = FaultCode.UNKNOWN_SERVER, f"There is no MCP server {slug!r}."
+                    path = "config.server"
+                case _:
+                    continue
+            faults.append(Fault(code=code, message=message, node_ids=(node.id,), path=path))
+        for placed in compilation.secrets:
+            if await self._secrets.get(organization_id, placed.text) is None:
+                message = f"There is no secret {placed.text!r}."
+                faults.append(
+                    Fault(code=FaultCode.UNKNOWN_SECRET, message=message, node_ids=(placed.node_id,), path=placed.path)
+                )
+        return faults
+
+    async def _has_agent(self, organization_id: OrganizationId, name: str) -> bool:
+        try:
+            await existing_agent(self._agents, organization_id, name)
+        except ServiceError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def _has_server(self, organization_id: OrganizationId, slug: str) -> bool:
+        server = await self._servers.get(organization_id, slug)
+        return server is not None and server.config.slug == slug
+
+
+def place_of(fault: Fault, definition: WorkflowDefinition) -> str:
+    """Where a fault stands in the definition: `nodes.2.config.url`, `edges.3.source`."""
+    if fault.path == "name" or fault.path.startswith(("edges", "nodes")):
+        return fault.path
+    index = next((at for at, node in enumerate(definition.nodes) if node.id in fault.node_ids[:1]), None)
+    if index is None:
+        return "nodes"
+    return f"nodes.{index}.{fault.path}" if fault.path else f"nodes.{index}"
+
+
+def _field(path: str) -> str:
+    return path.removeprefix("config.")

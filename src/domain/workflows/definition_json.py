@@ -1,0 +1,52 @@
+"""Workflow definitions as JSON, in the one form in which they are written, stored and shown."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from domain.json_value import JsonObject, JsonValue
+from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
+
+
+def graph_to_json(definition: WorkflowDefinition) -> JsonObject:
+    """`{nodes, edges}`, with every field of each."""
+    nodes: list[JsonValue] = [node_to_json(node) for node in definition.nodes]
+    edges: list[JsonValue] = [edge_to_json(edge) for edge in definition.edges]
+    return {"nodes": nodes, "edges": edges}
+
+
+def node_to_json(node: NodeDefinition) -> JsonObject:
+    """One node."""
+    return {"id": node.id, "kind": node.kind, "mode": node.mode, "config": node.config}
+
+
+def edge_to_json(edge: Edge) -> JsonObject:
+    """One edge."""
+    return {
+        "source": edge.source,
+        "source_handle": edge.source_handle,
+        "target": edge.target,
+        "target_handle": edge.target_handle,
+    }
+
+
+def definition_from_json(name: str, graph: JsonValue) -> WorkflowDefinition:
+    """The inverse of `graph_to_json`, of what it made."""
+    parts = cast("Mapping[str, list[Mapping[str, str]]]", graph)
+    return WorkflowDefinition(
+        name=name,
+        nodes=tuple(
+            NodeDefinition(
+                id=node["id"], kind=node["kind"], mode=node["mode"], config=cast("JsonObject", node["config"])
+            )
+            for node in parts["nodes"]
+        ),
+        edges=tuple(
+            Edge(
+                source=edge["source"],
+                source_handle=edge["source_handle"],
+                target=edge["target"],
+                target_handle=edge["target_handle"],
+            )
+            for edge in parts["edges"]
+        ),
+    )

@@ -1,0 +1,73 @@
+"""Workflows and their versions in memory."""
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.ids import OrganizationId, WorkflowId
+from domain.workflows.graph import Workflow
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import InMemoryState
+
+
+class InMemoryWorkflowStore:
+    """The `WorkflowStore` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def add(self, workflow: Workflow, audit: AuditEvent) -> None:
+        """Store a new workflow."""
+        self._refuse_taken_name(workflow)
+        self._state.workflows[workflow.id] = [workflow]
+        self._state.record(audit)
+
+    async def save(self, workflow: Workflow, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a new version."""
+        stored = await self.get(workflow.organization_id, workflow.id)
+        if stored is None:
+            raise not_found("workflow", workflow.id)
+        if stored.version != expected_version:
+            raise ServiceError(
+                "version_conflict",
+                ErrorKind.PRECONDITION,
+                f"Workflow {workflow.id} is at version {stored.version}, not {expected_version}.",
+            )
+        self._refuse_taken_name(workflow)
+        self._state.workflows[workflow.id].append(workflow)
+        self._state.record(audit)
+
+    async def get(self, organization_id: OrganizationId, workflow_id: WorkflowId) -> Workflow | None:
+        """The newest version, or None."""
+        found = self._state.workflows_in_use(organization_id)
+        return next((workflow for workflow in found if workflow.id == workflow_id), None)
+
+    async def find(self, organization_id: OrganizationId, name: str) -> Workflow | None:
+        """The newest version of the workflow of that name, or None."""
+        found = self._state.workflows_in_use(organization_id)
+        return next((workflow for workflow in found if workflow.definition.name == name), None)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
+        """Workflows at their newest version, newest workflow first."""
+        found = self._state.workflows_in_use(organization_id)
+        return newest_first(found, lambda workflow: by_time(workflow.created_at, workflow.id), request)
+
+    async def versions(
+        self, organization_id: OrganizationId, workflow_id: WorkflowId, request: PageRequest
+    ) -> Page[Workflow]:
+        """All versions of one workflow, newest first."""
+        stored = self._state.workflows.get(workflow_id, [])
+        own = [workflow for workflow in stored if workflow.organization_id == organization_id]
+        return newest_first(own, lambda workflow: (f"{workflow.version:012d}", workflow.id), request)
+
+    async def delete(self, organization_id: OrganizationId, workflow_id: WorkflowId, audit: AuditEvent) -> bool:
+        """Remove the workflow from use."""
+        if await self.get(organization_id, workflow_id) is None:
+            return False
+        self._state.deleted_workflows.add(workflow_id)
+        self._state.record(audit)
+        return True
+
+    def _refuse_taken_name(self, workflow: Workflow) -> None:
+        for other in self._state.workflows_in_use(workflow.organization_id):
+            if other.definition.name == workflow.definition.name and other.id != workflow.id:
+                raise conflict("workflow_name_taken", f"There is a workflow {workflow.definition.name!r} already.")

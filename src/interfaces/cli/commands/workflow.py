@@ -1,0 +1,217 @@
+"""`dragoman workflow`: graphs of agents, tools and steps."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.definition_file import load_definition
+from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import entries_of, read_as
+from interfaces.cli.terminal import Terminal
+
+workflow_app = typer.Typer(
+    help="Manage workflows.", no_args_is_help=True, epilog="Example: dragoman workflow apply answers.yaml"
+)
+
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="YAML or JSON with name, nodes and edges of the workflow.")
+]
+WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong, or odd, and where."""
+
+    message: str
+    path: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedNode:
+    """A node as it is executed."""
+
+    id: str
+    kind: str
+    mode: str = "normal"
+    after: list[str] = field(default_factory=list)
+    connected_tool_node_ids: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """A workflow at one version."""
+
+    id: str
+    name: str
+    version: int = 1
+    updated_at: str = ""
+    nodes: list[dict[str, object]] = field(default_factory=list)
+    edges: list[dict[str, object]] = field(default_factory=list)
+    plan: list[PlannedNode] | None = None
+    warnings: list[Fault] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What saving a workflow would say."""
+
+    valid: bool
+    errors: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
+    plan: list[PlannedNode] | None = None
+
+
+@workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
+def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
+    """Create the workflow of a file, or make it what the file says, as a new version."""
+    session = session_of(context)
+    wanted = _load(file)
+
+    async def applied(api: ServiceApi) -> None:
+        document, done = await _applied(api, wanted)
+        workflow = read_as(Workflow, document)
+        session.terminal.note(f"{workflow.name} ({workflow.id}): {done}, version {workflow.version}.")
+        for warning in workflow.warnings:
+            session.terminal.note(f"Warning: {warning.message}")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(applied)
+
+
+@workflow_app.command("validate", epilog="Example: dragoman workflow validate answers.yaml")
+def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
+    """Say everything that is wrong with the workflow of a file, without saving it. Exit code 1 if anything is."""
+    session = session_of(context)
+    wanted = _load(file)
+
+    async def told(api: ServiceApi) -> int:
+        document = await api.post(path_to("workflows", "validate"), wanted)
+        validation = read_as(Validation, document)
+        if as_json:
+            session.terminal.json(document)
+        else:
+            for fault in validation.errors:
+                session.terminal.line(f"{fault.path}: {fault.message}")
+            for warning in validation.warnings:
+                session.terminal.note(f"Warning: {warning.message}")
+            if validation.valid:
+                _show_plan(session.terminal, validation.plan)
+        session.terminal.note("The workflow is valid." if validation.valid else f"{len(validation.errors)} errors.")
+        return 0 if validation.valid else FAILED
+
+    session.perform(told)
+
+
+@workflow_app.command("list", epilog="Example: dragoman workflow list --json")
+def list_workflows(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List workflows, newest first."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("workflows"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("name", "id", "version", "nodes", "edges", "changed"),
+            [
+                (
+                    workflow.name,
+                    workflow.id,
+                    str(workflow.version),
+                    str(len(workflow.nodes)),
+                    str(len(workflow.edges)),
+                    workflow.updated_at,
+                )
+                for workflow in entries_of(Workflow, page)
+            ],
+            empty="There are no workflows. Make one with `dragoman workflow apply FILE`.",
+        )
+
+    session.perform(show)
+
+
+@workflow_app.command(
+    "show", epilog="Examples: dragoman workflow show answers; dragoman workflow show answers --mermaid > answers.mmd"
+)
+def show_workflow(
+    context: typer.Context,
+    workflow: WorkflowArgument,
+    as_json: JsonFlag = False,
+    as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart.")] = False,
+) -> None:
+    """Show a workflow at its newest version: its nodes in order, and which tools each agent has."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        if as_mermaid:
+            async for line in api.lines(path_to("workflows", workflow, "diagram")):
+                session.terminal.line(line)
+            return
+        document = await api.get(path_to("workflows", workflow))
+        if as_json:
+            session.terminal.json(document)
+            return
+        found = read_as(Workflow, document)
+        session.terminal.fields(
+            {"name": found.name, "id": found.id, "version": f"{found.version}, of {found.updated_at}"}
+        )
+        _show_plan(session.terminal, found.plan)
+
+    session.perform(show)
+
+
+@workflow_app.command("delete", epilog="Example: dragoman workflow delete answers")
+def delete_workflow(context: typer.Context, workflow: WorkflowArgument) -> None:
+    """Delete a workflow."""
+    session = session_of(context)
+
+    async def delete(api: ServiceApi) -> None:
+        await api.delete(path_to("workflows", workflow))
+        session.terminal.note(f"Deleted {workflow}.")
+
+    session.perform(delete)
+
+
+def _load(file: Path) -> JsonObject:
+    return load_definition(file, what="workflow", needs="name and nodes")
+
+
+async def _applied(api: ServiceApi, wanted: JsonObject) -> tuple[JsonObject, str]:
+    try:
+        present = await api.get(path_to("workflows", str(wanted["name"])))
+    except ApiProblem as problem:
+        if problem.status != 404:
+            raise
+        return await api.post(path_to("workflows"), wanted), "created"
+    identifier, version = present.get("id"), present.get("version")
+    if not isinstance(identifier, str) or not isinstance(version, int):
+        raise UnexpectedAnswer("a workflow without id and version")
+    whole: JsonObject = {"edges": [], **wanted}
+    changed = await api.patch(path_to("workflows", identifier), whole, headers={"If-Match": f'"{version}"'})
+    return changed, "unchanged" if changed.get("version") == version else "updated"
+
+
+def _show_plan(terminal: Terminal, plan: list[PlannedNode] | None) -> None:
+    terminal.table(
+        ("node", "kind", "mode", "after", "tools"),
+        [
+            (
+                node.id,
+                node.kind,
+                node.mode,
+                ", ".join(node.after),
+                (", ".join(node.connected_tool_node_ids) or "none") if node.kind == "agent" else "",
+            )
+            for node in plan or []
+        ],
+        empty="This version of Dragoman does not take the workflow any more.",
+    )

@@ -1,0 +1,175 @@
+"""Routes of workflows."""
+
+from litestar import Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
+
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from application.workflows.create_workflow import CreateWorkflow, CreateWorkflowCommand
+from application.workflows.delete_workflow import DeleteWorkflow, DeleteWorkflowCommand
+from application.workflows.queries import (
+    GetWorkflow,
+    GetWorkflowCommand,
+    ListWorkflows,
+    ListWorkflowsCommand,
+    ListWorkflowVersions,
+    ListWorkflowVersionsCommand,
+)
+from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
+from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
+from domain.workflows.diagram import mermaid
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import WorkflowPath
+from interfaces.http.preconditions import IfMatch, etag, expected_version
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.workflows.schemas import UpdateWorkflowBody, WorkflowBody
+from interfaces.http.workflows.views import (
+    SavedWorkflowView,
+    ValidationView,
+    WorkflowPage,
+    WorkflowView,
+    saved_workflow_view,
+    validation_view,
+    workflow_view,
+)
+
+TAGS = ["Workflows"]
+MERMAID = "text/vnd.mermaid"
+
+
+@post("/workflows", tags=TAGS, summary="Create a workflow", responses=documented(403, 409, 413))
+async def create_workflow(
+    request: ApiRequest, data: JSONBody[WorkflowBody], create_workflow: NamedDependency[CreateWorkflow]
+) -> Response[SavedWorkflowView]:
+    """Needs the role admin. Refused with everything that is wrong: the graph, and agents, MCP servers and secrets that
+    do not exist."""
+    command = CreateWorkflowCommand(principal=request.principal, definition=data.to_definition())
+    saved = await create_workflow.execute(command)
+    headers = {"Location": f"/v1/workflows/{saved.workflow.id}", **etag(saved.workflow.version)}
+    return Response(saved_workflow_view(saved), headers=headers)
+
+
+@get("/workflows", tags=TAGS, summary="List workflows", responses=documented())
+async def list_workflows(
+    *,
+    request: ApiRequest,
+    list_workflows: NamedDependency[ListWorkflows],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> WorkflowPage:
+    """Newest first, each at its newest version."""
+    command = ListWorkflowsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
+    return page_view(await list_workflows.execute(command), workflow_view)
+
+
+@post(
+    "/workflows/validate",
+    tags=TAGS,
+    summary="Validate a workflow",
+    status_code=200,
+    responses=documented(403, 413),
+)
+async def validate_workflow(
+    request: ApiRequest, data: JSONBody[WorkflowBody], validate_workflow: NamedDependency[ValidateWorkflow]
+) -> ValidationView:
+    """Needs the role admin. What saving it would say, without saving it; 200 whether or not the workflow is valid."""
+    definition = data.to_definition()
+    checked = await validate_workflow.execute(
+        ValidateWorkflowCommand(principal=request.principal, definition=definition)
+    )
+    return validation_view(checked, definition)
+
+
+@get("/workflows/{workflow:str}", tags=TAGS, summary="Read a workflow", responses=documented(404))
+async def get_workflow(
+    request: ApiRequest, workflow: WorkflowPath, get_workflow: NamedDependency[GetWorkflow]
+) -> Response[WorkflowView]:
+    """By id or name, at its newest version."""
+    found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
+    return Response(workflow_view(found), headers=etag(found.version))
+
+
+@get(
+    "/workflows/{workflow:str}/diagram",
+    tags=TAGS,
+    summary="Draw a workflow",
+    media_type=MERMAID,
+    responses=documented(404),
+)
+async def draw_workflow(
+    request: ApiRequest, workflow: WorkflowPath, get_workflow: NamedDependency[GetWorkflow]
+) -> Response[str]:
+    """Its newest version as a Mermaid flowchart."""
+    found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
+    return Response(mermaid(found.definition), media_type=MERMAID, headers=etag(found.version))
+
+
+@patch(
+    "/workflows/{workflow:str}", tags=TAGS, summary="Change a workflow", responses=documented(403, 404, 409, 412, 413)
+)
+async def update_workflow(
+    *,
+    request: ApiRequest,
+    workflow: WorkflowPath,
+    data: JSONBody[UpdateWorkflowBody],
+    update_workflow: NamedDependency[UpdateWorkflow],
+    if_match: IfMatch = None,
+) -> Response[SavedWorkflowView]:
+    """Needs the role admin. Makes a new version."""
+    data.check_nulls()
+    saved = await update_workflow.execute(
+        UpdateWorkflowCommand(
+            principal=request.principal,
+            workflow=workflow,
+            name=data.name,
+            nodes=data.to_nodes(),
+            edges=data.to_edges(),
+            expected_version=expected_version(if_match),
+        )
+    )
+    return Response(saved_workflow_view(saved), headers=etag(saved.workflow.version))
+
+
+@delete("/workflows/{workflow:str}", tags=TAGS, summary="Delete a workflow", responses=documented(403, 404))
+async def delete_workflow(
+    request: ApiRequest, workflow: WorkflowPath, delete_workflow: NamedDependency[DeleteWorkflow]
+) -> None:
+    """Needs the role admin. Its name becomes free."""
+    await delete_workflow.execute(DeleteWorkflowCommand(principal=request.principal, workflow=workflow))
+
+
+@get(
+    "/workflows/{workflow:str}/versions",
+    tags=TAGS,
+    summary="List the versions of a workflow",
+    responses=documented(404),
+)
+async def list_workflow_versions(
+    *,
+    request: ApiRequest,
+    workflow: WorkflowPath,
+    list_workflow_versions: NamedDependency[ListWorkflowVersions],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> WorkflowPage:
+    """Newest first."""
+    command = ListWorkflowVersionsCommand(
+        principal=request.principal, workflow=workflow, page=PageRequest(limit=limit, cursor=cursor)
+    )
+    return page_view(await list_workflow_versions.execute(command), workflow_view)
+
+
+def workflows_routes() -> list[HTTPRouteHandler]:
+    """The routes of workflows."""
+    return [
+        create_workflow,
+        list_workflows,
+        validate_workflow,
+        get_workflow,
+        draw_workflow,
+        update_workflow,
+        delete_workflow,
+        list_workflow_versions,
+    ]

@@ -1,0 +1,111 @@
+"""Bodies of the workflow routes, and their way into the application.
+
+Kinds, modes and configurations are texts and objects here: what is wrong with them is the compiler's to say, all at once.
+"""
+
+from typing import Annotated, ClassVar, cast
+
+from pydantic import Field
+
+from domain.errors import Violation, invalid
+from domain.json_value import JsonObject
+from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
+from interfaces.http.bodies import Body, Name, Patch
+
+_MAX_ID = 200
+Identifier = Annotated[str, Field(max_length=_MAX_ID)]
+_NODES: list[JsonObject] = [
+    {"id": "start", "kind": "entrypoint"},
+    {"id": "answer", "kind": "agent", "config": {"agent": "guide", "input": "{{start.question}}"}},
+    {"id": "files", "kind": "mcp_server", "mode": "tool", "config": {"server": "files"}},
+]
+_EDGES: list[JsonObject] = [
+    {"source": "start", "target": "answer"},
+    {"source": "files", "target": "answer", "target_handle": "tools"},
+]
+_EXAMPLE = cast("JsonObject", {"name": "answers", "nodes": _NODES, "edges": _EDGES})
+
+
+class NodeBody(Body):
+    """A node: `config` is what its kind takes."""
+
+    id: Identifier
+    kind: Identifier = Field(
+        description="entrypoint, agent, http_request, mcp_server, transform, condition or human_input."
+    )
+    mode: Identifier = Field(default="normal", description="normal or tool.")
+    config: dict[str, object] = Field(default_factory=dict)
+
+
+class EdgeBody(Body):
+    """An edge. The target handle `tools` wires a tool to an agent."""
+
+    source: Identifier
+    source_handle: Identifier | None = Field(default=None, description="Needed of nodes with several ways out.")
+    target: Identifier
+    target_handle: Identifier | None = Field(default=None, description="input if absent.")
+
+
+Nodes = Annotated[tuple[NodeBody, ...], Field(strict=False, max_length=10_000)]
+Edges = Annotated[tuple[EdgeBody, ...], Field(strict=False, max_length=100_000)]
+
+
+class WorkflowBody(Body):
+    """A workflow."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
+
+    name: Name = Field(description="Unique in the organization.")
+    nodes: Nodes
+    edges: Edges = ()
+
+    def to_definition(self) -> WorkflowDefinition:
+        """The definition, not checked yet."""
+        return WorkflowDefinition(name=self.name, nodes=_nodes(self.nodes), edges=_edges(self.edges))
+
+
+class UpdateWorkflowBody(Patch):
+    """Changes to a workflow; every one makes a new version. Nodes and edges are replaced as wholes."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
+
+    name: Name | None = None
+    nodes: Nodes | None = None
+    edges: Edges | None = None
+
+    def check_nulls(self) -> None:
+        """Raise INVALID `body_invalid` for a null."""
+        wrong = [
+            Violation(path=name, message="must not be null")
+            for name in sorted(self.model_fields_set)
+            if getattr(self, name) is None
+        ]
+        if wrong:
+            raise invalid("body_invalid", "The request body is not valid.", *wrong)
+
+    def to_nodes(self) -> tuple[NodeDefinition, ...] | None:
+        """The nodes; None leaves the workflow's."""
+        return None if self.nodes is None else _nodes(self.nodes)
+
+    def to_edges(self) -> tuple[Edge, ...] | None:
+        """The edges; None leaves the workflow's."""
+        return None if self.edges is None else _edges(self.edges)
+
+
+def _nodes(bodies: tuple[NodeBody, ...]) -> tuple[NodeDefinition, ...]:
+    return tuple(
+        NodeDefinition(id=body.id, kind=body.kind, mode=body.mode, config=cast("JsonObject", body.config))
+        for body in bodies
+    )
+
+
+def _edges(bodies: tuple[EdgeBody, ...]) -> tuple[Edge, ...]:
+    return tuple(
+        Edge(
+            source=body.source,
+            source_handle=body.source_handle or "",
+            target=body.target,
+            target_handle=body.target_handle or "input",
+        )
+        for body in bodies
+    )

@@ -1,0 +1,57 @@
+"""JMESPath: what is refused, what it gives, and what it never does."""
+
+import pytest
+
+from application.workflows.ports import ExpressionFailed
+from domain.json_value import JsonValue
+from infrastructure.expressions import JmesPathExpressions
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "expected"),
+    [
+        ("@", 7, 7),
+        ("people[?age > `30`].name", {"people": [{"name": "Ada", "age": 36}, {"name": "Bo", "age": 3}]}, ["Ada"]),
+        ("{total: sum(@)}", [1, 2], {"total": 3}),
+        ("nothing.here", {}, None),
+    ],
+)
+def test_an_expression_has_a_value(expression: str, value: JsonValue, expected: JsonValue) -> None:
+    expressions = JmesPathExpressions()
+    assert expressions.problem_with(expression) is None
+    assert expressions.evaluate(expression, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("sum(@", "syntax"),
+        ("", "empty"),
+        ("'open", "syntax"),
+        ("a" * 5_000, "longer"),
+        ("(" * 200 + "a" + ")" * 200, "nested"),
+        ("!" * 4_000 + "a", "nested"),
+        ("counted(@)", "counted"),
+        ("people[?sums(@) > `1`]", "sums"),
+        ("sum(@, @)", "sum"),
+        ("a | b | map(&length(@, @), @)", "length"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_it_is(expression: str, said: str) -> None:
+    expressions = JmesPathExpressions()
+    problem = expressions.problem_with(expression)
+    assert problem is not None
+    assert said in problem
+    with pytest.raises(ExpressionFailed):
+        expressions.evaluate(expression, {})
+
+
+def test_a_value_it_does_not_fit_fails_it_without_repeating_the_value() -> None:
+    with pytest.raises(ExpressionFailed) as failed:
+        JmesPathExpressions().evaluate("sum(@)", ["the secret"])
+    assert "secret" not in str(failed.value)
+
+
+def test_only_so_many_are_kept() -> None:
+    expressions = JmesPathExpressions(cache_size=2)
+    assert [expressions.evaluate(f"a{number}", {f"a{number}": number}) for number in (1, 2, 3, 1)] == [1, 2, 3, 1]
