@@ -63,7 +63,14 @@ class DeadlyDatabase:
     async def stop(self) -> None:
         await self._database.stop()
 
-    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
+    async def write(
+        self,
+        unit: Unit[T],
+        *,
+        scope: Scope,
+        after_commit: Callable[[T], None] | None = None,
+        is_stored: Callable[[Connection, T], bool] | None = None,
+    ) -> T:
         name = getattr(unit, "__qualname__", type(unit).__name__).partition(".<locals>")[0]
 
         def watched(connection: Connection) -> T:
@@ -77,7 +84,7 @@ class DeadlyDatabase:
                 after_commit(result)
 
         self._boundaries.reach(f"{name} before")
-        result = await self._database.write(watched, scope=scope, after_commit=committed)
+        result = await self._database.write(watched, scope=scope, after_commit=committed, is_stored=is_stored)
         self._boundaries.reach(f"{name} after")
         return result
 
