@@ -7,6 +7,8 @@ adapters are imported when they are first built.
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from dependency_injector import containers, providers
+
 from application.agents.agent_checks import AgentChecks
 from application.agents.create_agent import CreateAgent
 from application.agents.delete_agent import DeleteAgent
@@ -113,6 +115,7 @@ from application.schedules.schedule_checks import ScheduleChecks
 from application.schedules.update_schedule import UpdateSchedule
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
+from application.secrets.ports import SecretStore
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.sources.add_source import AddSource
@@ -155,7 +158,6 @@ from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkfl
 from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 from application.workflows.workflow_checks import WorkflowChecks
-from dependency_injector import containers, providers
 from domain.ids import WorkerId
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import mcp as mcp_assembly
@@ -169,6 +171,7 @@ from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
 from infrastructure.assembly.tracing import ClosableTracer
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
+from infrastructure.events.row_feed import RowFeed
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.home import Home
 from infrastructure.llm.lazy_prices import LazyPriceTable
@@ -216,6 +219,7 @@ from infrastructure.persistence.retention_store import SqlRetentionStore
 from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.schedule_store import SqlScheduleStore
+from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.secret_vault import SqlSecretVault
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
@@ -232,9 +236,6 @@ from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 from infrastructure.system import RandomIds, SystemClock
-
-from application.secrets.ports import SecretStore
-from infrastructure.persistence.secret_store import SqlSecretStore
 
 
 def _egress_policy(settings: Settings) -> EgressPolicy:
@@ -265,10 +266,12 @@ class Container(containers.DeclarativeContainer):
         ListeningAddress, settings.provided.public_url
     )
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
-    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(storage_assembly.wakeups, settings, ids)
+    row_feed: providers.Provider[RowFeed] = providers.Singleton(storage_assembly.row_feed, settings)
+    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(storage_assembly.wakeups, settings, ids, row_feed)
     tracer: providers.Provider[ClosableTracer] = providers.Singleton(tracing_assembly.tracer, settings, redactor)
 
-    # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes. ADR 0002 and 0012.
+    # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes; `edited_…` are for those who change rows or
+    # show what was changed. ADR 0002, 0012 and 0013.
     database: providers.Provider[Database] = providers.Singleton(storage_assembly.database, settings, home)
     upgrade_schema: providers.Provider[bool] = providers.Callable(storage_assembly.upgrade_schema, settings, home)
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
@@ -277,44 +280,33 @@ class Container(containers.DeclarativeContainer):
     readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     agents: providers.Provider[AgentStore] = providers.Singleton(
-        storage_assembly.kept,
-        settings,
-        providers.Singleton(SqlAgentStore, database=database, box=secret_box),
-        keeping=providers.Object(CachedAgentStore),
+        CachedAgentStore, providers.Singleton(SqlAgentStore, database=database, box=secret_box), feed=row_feed
     )
+    edited_agents: providers.Provider[AgentStore] = agents.provided.anew.call()
     servers: providers.Provider[McpServerStore] = providers.Singleton(
-        storage_assembly.kept,
-        settings,
-        providers.Singleton(SqlMcpServerStore, database=database, box=secret_box),
-        keeping=providers.Object(CachedMcpServerStore),
+        CachedMcpServerStore, providers.Singleton(SqlMcpServerStore, database=database, box=secret_box), feed=row_feed
     )
+    edited_servers: providers.Provider[McpServerStore] = servers.provided.anew.call()
     secrets: providers.Provider[SecretStore] = providers.Singleton(
-        storage_assembly.kept,
-        settings,
-        providers.Singleton(SqlSecretStore, database=database, box=secret_box),
-        keeping=providers.Object(CachedSecretStore),
+        CachedSecretStore, providers.Singleton(SqlSecretStore, database=database, box=secret_box), feed=row_feed
     )
     model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
-        storage_assembly.kept,
-        settings,
+        CachedModelProviderStore,
         providers.Singleton(SqlModelProviderStore, database=database, box=secret_box),
-        keeping=providers.Object(CachedModelProviderStore),
+        feed=row_feed,
     )
+    edited_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_store.provided.anew.call()
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
         SqlOAuthStore, database=database, box=secret_box
     )
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
-        storage_assembly.kept,
-        settings,
-        providers.Singleton(SqlMcpCatalogStore, database=database),
-        keeping=providers.Object(CachedMcpCatalogStore),
+        CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database), feed=row_feed
     )
+    edited_catalogs: providers.Provider[McpCatalogStore] = catalogs.provided.anew.call()
     organizations: providers.Provider[OrganizationStore] = providers.Singleton(
-        storage_assembly.kept,
-        settings,
-        providers.Singleton(SqlOrganizationStore, database=database),
-        keeping=providers.Object(CachedOrganizationStore),
+        CachedOrganizationStore, providers.Singleton(SqlOrganizationStore, database=database), feed=row_feed
     )
+    edited_organizations: providers.Provider[OrganizationStore] = organizations.provided.anew.call()
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
     source_intake: providers.Provider[SourceIntake] = providers.Singleton(SqlSourceIntake, database=database)
@@ -632,9 +624,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         ids=ids,
     )
-    token_cache: providers.Provider[TokenCache] = providers.Singleton(
-        TokenCache, providers.Callable(storage_assembly.token_capacity, settings)
-    )
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(storage_assembly.token_cache, row_feed)
     key_standing: providers.Provider[KeyStanding] = providers.Singleton(
         KeyStanding, identities=identities, cache=token_cache, clock=clock
     )
@@ -682,16 +672,16 @@ class Container(containers.DeclarativeContainer):
         policies=policy_checks,
     )
     create_agent: providers.Provider[CreateAgent] = providers.Singleton(
-        CreateAgent, agents=agents, checks=agent_checks, clock=clock, ids=ids
+        CreateAgent, agents=edited_agents, checks=agent_checks, clock=clock, ids=ids
     )
     update_agent: providers.Provider[UpdateAgent] = providers.Singleton(
-        UpdateAgent, agents=agents, checks=agent_checks, clock=clock, ids=ids
+        UpdateAgent, agents=edited_agents, checks=agent_checks, clock=clock, ids=ids
     )
-    get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=agents)
+    get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=edited_agents)
     list_agents: providers.Provider[ListAgents] = providers.Singleton(ListAgents, agents=agents)
     list_agent_versions: providers.Provider[ListAgentVersions] = providers.Singleton(ListAgentVersions, agents=agents)
     delete_agent: providers.Provider[DeleteAgent] = providers.Singleton(
-        DeleteAgent, agents=agents, clock=clock, ids=ids
+        DeleteAgent, agents=edited_agents, clock=clock, ids=ids
     )
 
     # MCP servers.
@@ -718,14 +708,14 @@ class Container(containers.DeclarativeContainer):
     )
     install_mcp_server: providers.Provider[InstallMcpServer] = providers.Singleton(
         InstallMcpServer,
-        servers=servers,
+        servers=edited_servers,
         installs=server_installs,
         installer=mcp_installer,
         statuses=server_statuses,
     )
     uninstall_mcp_server: providers.Provider[UninstallMcpServer] = providers.Singleton(
         UninstallMcpServer,
-        servers=servers,
+        servers=edited_servers,
         installs=server_installs,
         statuses=server_statuses,
         connections=connections,
@@ -733,22 +723,22 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
-        RegisterMcpServer, servers=servers, outbound=egress_policy, clock=clock, ids=ids
+        RegisterMcpServer, servers=edited_servers, outbound=egress_policy, clock=clock, ids=ids
     )
     import_mcp_servers: providers.Provider[ImportMcpServers] = providers.Singleton(
         ImportMcpServers, register=register_mcp_server
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
-        UpdateMcpServer, servers=servers, connections=connections, outbound=egress_policy, clock=clock, ids=ids
+        UpdateMcpServer, servers=edited_servers, connections=connections, outbound=egress_policy, clock=clock, ids=ids
     )
-    get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=servers)
+    get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=edited_servers)
     list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=servers)
     delete_mcp_server: providers.Provider[DeleteMcpServer] = providers.Singleton(
-        DeleteMcpServer, servers=servers, connections=connections, installs=server_installs, clock=clock, ids=ids
+        DeleteMcpServer, servers=edited_servers, connections=connections, installs=server_installs, clock=clock, ids=ids
     )
     test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
         TestMcpServer,
-        servers=servers,
+        servers=edited_servers,
         server_catalogs=server_catalogs,
         switch=mcp_switch,
         connections=connections,
@@ -757,26 +747,26 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
-        RefreshMcpServer, servers=servers, server_catalogs=server_catalogs, switch=mcp_switch
+        RefreshMcpServer, servers=edited_servers, server_catalogs=server_catalogs, switch=mcp_switch
     )
     approve_definition: providers.Provider[ApproveDefinition] = providers.Singleton(
-        ApproveDefinition, servers=servers, catalogs=catalogs, clock=clock, ids=ids
+        ApproveDefinition, servers=edited_servers, catalogs=edited_catalogs, clock=clock, ids=ids
     )
     disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
-        DisconnectMcpServer, servers=servers, connections=connections, statuses=server_statuses
+        DisconnectMcpServer, servers=edited_servers, connections=connections, statuses=server_statuses
     )
     get_mcp_server_tools: providers.Provider[GetMcpServerTools] = providers.Singleton(
-        GetMcpServerTools, servers=servers, catalogs=catalogs
+        GetMcpServerTools, servers=edited_servers, catalogs=edited_catalogs
     )
     get_mcp_server_status: providers.Provider[GetMcpServerStatus] = providers.Singleton(
-        GetMcpServerStatus, servers=servers, statuses=server_statuses
+        GetMcpServerStatus, servers=edited_servers, statuses=server_statuses
     )
     get_mcp_server_logs: providers.Provider[GetMcpServerLogs] = providers.Singleton(
         GetMcpServerLogs, servers=servers, connections=connections, installer=mcp_installer
     )
 
     authorize_mcp_server: providers.Provider[AuthorizeMcpServer] = providers.Singleton(
-        AuthorizeMcpServer, servers=servers, authorizer=oauth
+        AuthorizeMcpServer, servers=edited_servers, authorizer=oauth
     )
     finish_mcp_authorization: providers.Provider[FinishMcpAuthorization] = providers.Singleton(
         FinishMcpAuthorization,
@@ -792,10 +782,10 @@ class Container(containers.DeclarativeContainer):
 
     # Identity and audit.
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
-        GetOrganization, organizations=organizations
+        GetOrganization, organizations=edited_organizations
     )
     update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(
-        UpdateOrganization, organizations=organizations, policies=policy_checks, clock=clock, ids=ids
+        UpdateOrganization, organizations=edited_organizations, policies=policy_checks, clock=clock, ids=ids
     )
     create_organization: providers.Provider[CreateOrganization] = providers.Singleton(
         CreateOrganization, organizations=organizations, policies=policy_checks, clock=clock, ids=ids
@@ -847,12 +837,12 @@ class Container(containers.DeclarativeContainer):
     )
     gateway_ledger: providers.Provider[GatewayLedger] = providers.Singleton(SqlGatewayLedger, database=database)
     gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
-        GatewayAccess,
+        storage_assembly.gateway_access,
+        row_feed,
         sessions=gateway_sessions,
         agents=agents,
         authenticate=authenticate,
         clock=clock,
-        is_told=providers.Callable(storage_assembly.revocation_feed, settings),
     )
     gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
         GatewayToolbox, agents=agents, runs=runs, organizations=organizations, catalog=tool_catalog
@@ -914,19 +904,19 @@ class Container(containers.DeclarativeContainer):
 
     # Model providers.
     create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
-        CreateModelProvider, providers=model_provider_store, outbound=egress_policy, clock=clock, ids=ids
+        CreateModelProvider, providers=edited_model_provider_store, outbound=egress_policy, clock=clock, ids=ids
     )
     update_model_provider: providers.Provider[UpdateModelProvider] = providers.Singleton(
-        UpdateModelProvider, providers=model_provider_store, outbound=egress_policy, clock=clock, ids=ids
+        UpdateModelProvider, providers=edited_model_provider_store, outbound=egress_policy, clock=clock, ids=ids
     )
     get_model_provider: providers.Provider[GetModelProvider] = providers.Singleton(
-        GetModelProvider, providers=model_provider_store
+        GetModelProvider, providers=edited_model_provider_store
     )
     list_model_providers: providers.Provider[ListModelProviders] = providers.Singleton(
         ListModelProviders, providers=model_provider_store
     )
     delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
-        DeleteModelProvider, providers=model_provider_store, clock=clock, ids=ids
+        DeleteModelProvider, providers=edited_model_provider_store, clock=clock, ids=ids
     )
 
     # Secrets.

@@ -12,7 +12,7 @@ import pytest
 
 from domain.audit.event import AuditAction
 from tests.builders import ORG, OTHER_ORG, a_thread, an_agent, an_audit_event, an_organization
-from tests.contract.sql_legs import CachedSqliteLeg, PostgresLeg, SqliteLeg
+from tests.contract.sql_legs import CachedPostgresLeg, CachedSqliteLeg, PostgresLeg, SqliteLeg
 from tests.contract.stores import InMemoryLeg, Leg, Stores
 
 LEGS: dict[str, Callable[[pytest.FixtureRequest], Leg]] = {
@@ -20,6 +20,7 @@ LEGS: dict[str, Callable[[pytest.FixtureRequest], Leg]] = {
     "sqlite": SqliteLeg,
     "sqlite-cached": CachedSqliteLeg,
     "postgres": PostgresLeg,
+    "postgres-cached": CachedPostgresLeg,
 }
 
 

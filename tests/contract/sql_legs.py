@@ -6,7 +6,11 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from sqlalchemy import Connection
+
 from domain.identity.organization import Organization
+from infrastructure.events.postgres_wakeups import PostgresWakeups
+from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agent_store import SqlAgentStore
 from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
@@ -36,6 +40,7 @@ from infrastructure.persistence.run_journal import SqlRunJournal
 from infrastructure.persistence.run_leases import SqlRunLeases
 from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.schedule_store import SqlScheduleStore
+from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
 from infrastructure.persistence.source_store import SqlSourceStore
@@ -46,11 +51,8 @@ from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
 from infrastructure.persistence.workflow_store import SqlWorkflowStore
-from sqlalchemy import Connection
-from tests.databases import PostgresDatabases, SqliteFiles
-
-from infrastructure.persistence.secret_store import SqlSecretStore
 from tests.contract.stores import Stores
+from tests.databases import PostgresDatabases, SqliteFiles
 
 
 class MirrorBox:
@@ -118,6 +120,19 @@ async def opened(database: Database, *organizations: Organization) -> AsyncItera
         await database.stop()
 
 
+def kept(stores: Stores, feed: RowFeed) -> Stores:
+    """The same with rows kept in memory."""
+    return replace(
+        stores,
+        agents=CachedAgentStore(stores.agents, feed=feed),
+        servers=CachedMcpServerStore(stores.servers, feed=feed),
+        catalogs=CachedMcpCatalogStore(stores.catalogs, feed=feed),
+        organizations=CachedOrganizationStore(stores.organizations, feed=feed),
+        secrets=CachedSecretStore(stores.secrets, feed=feed),
+        model_providers=CachedModelProviderStore(stores.model_providers, feed=feed),
+    )
+
+
 class SqliteLeg:
     """A file for each opening."""
 
@@ -136,15 +151,7 @@ class CachedSqliteLeg(SqliteLeg):
     @asynccontextmanager
     async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
         async with super().open(*organizations) as stores:
-            yield replace(
-                stores,
-                agents=CachedAgentStore(stores.agents),
-                servers=CachedMcpServerStore(stores.servers),
-                catalogs=CachedMcpCatalogStore(stores.catalogs),
-                organizations=CachedOrganizationStore(stores.organizations),
-                secrets=CachedSecretStore(stores.secrets),
-                model_providers=CachedModelProviderStore(stores.model_providers),
-            )
+            yield kept(stores, RowFeed(shared=False))
 
 
 class PostgresLeg:
@@ -158,3 +165,20 @@ class PostgresLeg:
         with self._databases.fresh() as url:
             async with opened(PostgresDatabase(url, connections=4), *organizations) as stores:
                 yield stores
+
+
+class CachedPostgresLeg:
+    """The same with rows kept in memory, as each of several processes runs it: what it does it hears of as well."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
+
+    @asynccontextmanager
+    async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
+        with self._databases.fresh() as url:
+            feed = RowFeed(shared=True)
+            wakeups = PostgresWakeups(url, process="prc_1", rows=feed)
+            async with opened(PostgresDatabase(url, connections=4), *organizations) as stores:
+                await wakeups.start()
+                yield kept(stores, feed)
+                await wakeups.stop()

@@ -15,7 +15,7 @@ from domain.errors import ErrorKind, ServiceError, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import Principal, hash_token
 from domain.identity.role import Role
-from domain.ids import GatewaySessionId, ThreadId, derived_id
+from domain.ids import GatewaySessionId, OrganizationId, ThreadId, derived_id
 
 CAPACITY = 10_000
 
@@ -30,8 +30,8 @@ class GatewayAccess:
     """Rules: tokens that are unknown, expired or revoked are told apart by nobody; an API key with the role runner opens the
     tools of an agent that is named beside it, as a session that lasts for the (UTC) day.
 
-    What was read of a session counts for `fresh_s`: of those that no other process can end (`is_told`), until `forget`; of
-    others, and of those that end with a run, for that long only.
+    What was read of a session counts for `fresh_s`. While this process is told of sessions that others end (`is_told`) it
+    counts until then, except for those that end with a run.
     """
 
     def __init__(
@@ -78,6 +78,15 @@ class GatewayAccess:
         token_hash = self._hashes.pop(session_id, None)
         if token_hash is not None:
             self._known.pop(token_hash, None)
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Sessions of the organization have ended elsewhere, None: perhaps of any: none of them is known any more, nor what
+        is being read now."""
+        self._generation += 1
+        for token_hash, known in list(self._known.items()):
+            if organization_id is None or known.session.organization_id == organization_id:
+                del self._known[token_hash]
+                self._hashes.pop(known.session.id, None)
 
     def _fresh(self, token_hash: str) -> GatewaySession | None:
         known = self._known.get(token_hash)

@@ -1,11 +1,12 @@
 """Keys of tokens lately seen, so that a request need not read the key's row; revocation empties it at once."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from domain.identity.api_key import ApiKey, Principal
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, OrganizationId
 from domain.rate_limit import RateLimit
 
 
@@ -28,12 +29,13 @@ class TokenCache:
     """At most `capacity` keys by token hash, least recently used out first; capacity 0 remembers nothing.
 
     A look-up that was under way while any key was revoked is not remembered: `put` takes the `generation` read before
-    the look-up. The cache knows of revocations in its own process only; where several processes serve one database,
-    give it capacity 0 or have every process call `forget` when told of a revocation.
+    the look-up. Where several processes serve one database, each calls `forget_organization` when it hears that keys were
+    changed, and `fresh` says whether it would have heard by now: nothing is known while it would not.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, *, fresh: Callable[[], bool] = lambda: True) -> None:
         self._capacity = capacity
+        self._fresh = fresh
         self._keys: OrderedDict[str, KnownKey] = OrderedDict()
         self._hashes: dict[ApiKeyId, str] = {}
         self.generation = 0
@@ -41,14 +43,15 @@ class TokenCache:
     def get(self, token_hash: str) -> KnownKey | None:
         """The remembered key."""
         key = self._keys.get(token_hash)
-        if key is not None:
-            self._keys.move_to_end(token_hash)
+        if key is None or not self._fresh():
+            return None
+        self._keys.move_to_end(token_hash)
         return key
 
     def of_key(self, key_id: ApiKeyId) -> KnownKey | None:
         """The remembered key of that id."""
         token_hash = self._hashes.get(key_id)
-        return None if token_hash is None else self._keys.get(token_hash)
+        return None if token_hash is None or not self._fresh() else self._keys.get(token_hash)
 
     def put(self, token_hash: str, key: KnownKey, *, generation: int) -> None:
         """Remember, unless a key was revoked since `generation`."""
@@ -66,3 +69,12 @@ class TokenCache:
         token_hash = self._hashes.pop(key_id, None)
         if token_hash is not None:
             self._keys.pop(token_hash, None)
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Keys of the organization were changed, None: perhaps of any. None of them is known any more, nor what is being
+        looked up now."""
+        self.generation += 1
+        for token_hash, key in list(self._keys.items()):
+            if organization_id is None or key.principal.organization_id == organization_id:
+                del self._keys[token_hash]
+                self._hashes.pop(key.principal.key_id, None)

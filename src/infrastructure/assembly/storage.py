@@ -1,13 +1,19 @@
 """Builds what keeps and carries data: by the settings one SQLite file, or PostgreSQL shared with other processes."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
+from application.agents.ports import AgentStore
+from application.gateway.gateway_access import GatewayAccess
+from application.gateway.ports import GatewaySessionStore
+from application.identity.authenticate import Authenticate
+from application.identity.token_cache import TokenCache
 from application.retention.ports import SweepLock
 from application.runs.ports import RunQueue, Wakeups
 from application.secrets.ports import KeyRing
-from application.system.ports import IdSource
+from application.system.ports import Clock, IdSource
 from domain.ids import RunId
+from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
@@ -22,7 +28,6 @@ from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 
 TOKEN_CACHE_CAPACITY = 1_000
-StoreT = TypeVar("StoreT")
 
 
 def secret_box(settings: Settings) -> SecretBox:
@@ -63,12 +68,16 @@ class OpenWakeups(Wakeups, Protocol):
         ...
 
 
-def wakeups(settings: Settings, ids: IdSource) -> OpenWakeups:
+def row_feed(settings: Settings) -> RowFeed:
+    return RowFeed(shared=settings.postgres_url is not None)
+
+
+def wakeups(settings: Settings, ids: IdSource, rows: RowFeed) -> OpenWakeups:
     if settings.postgres_url is None:
         return InProcessWakeups()
     from infrastructure.events.postgres_wakeups import PostgresWakeups
 
-    return PostgresWakeups(library_url(settings.postgres_url), process=ids.new("prc"))
+    return PostgresWakeups(library_url(settings.postgres_url), process=ids.new("prc"), rows=rows)
 
 
 class ConsumedRunQueue(RunQueue, Protocol):
@@ -107,17 +116,15 @@ def sweep_lock(settings: Settings) -> SweepLock:
     return PostgresSweepLock(library_url(settings.postgres_url))
 
 
-def kept(settings: Settings, store: StoreT, keeping: Callable[[StoreT], StoreT]) -> StoreT:
-    """The store, kept in memory where no other process writes behind its back; ADR 0006."""
-    return keeping(store) if settings.postgres_url is None else store
+def token_cache(rows: RowFeed) -> TokenCache:
+    cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh)
+    rows.listen(cache.forget_organization, "api_key")
+    return cache
 
 
-def revocation_feed(settings: Settings) -> Callable[[], bool]:
-    """Whether this process hears at once when something that it remembers is revoked."""
-    is_alone = settings.postgres_url is None
-    return lambda: is_alone
-
-
-def token_capacity(settings: Settings) -> int:
-    """A key that another process revokes is to be refused at once."""
-    return TOKEN_CACHE_CAPACITY if settings.postgres_url is None else 0
+def gateway_access(
+    rows: RowFeed, *, sessions: GatewaySessionStore, agents: AgentStore, authenticate: Authenticate, clock: Clock
+) -> GatewayAccess:
+    access = GatewayAccess(sessions=sessions, agents=agents, authenticate=authenticate, clock=clock, is_told=rows.fresh)
+    rows.listen(access.forget_organization, "gateway_session")
+    return access

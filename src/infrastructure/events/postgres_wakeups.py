@@ -3,21 +3,32 @@
 Topics are sent after the commit they tell of, together as they come, on a connection of their own (a NOTIFY within a transaction
 makes commits wait for each other). Nothing is promised while a connection is lost: once it is back every listener is woken,
 reads again, and has missed nothing.
+
+Changes of rows that processes keep in memory come the same way, told by triggers in the transactions that make them, and so
+do the heartbeats that each process sends to itself: see `RowFeed`.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, Notify, sql
 
+from domain.ids import OrganizationId
+from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.wakeups import InProcessWakeups, Listener
 
 logger = logging.getLogger(__name__)
 
 CHANNEL = "dragoman_wakeups"
+ROWS_CHANNEL = "dragoman_rows"
+"""What the triggers of tables write to: the table and the organization."""
+BEAT_EVERY_S = 0.4
+SILENCE_S = 3.0
+"""After how long without a heartbeat a listening connection is given up."""
 MAX_PAYLOAD_BYTES = 7_900
 """Below the 8000 bytes that NOTIFY takes (PostgreSQL, NOTIFY)."""
 _FIRST_RETRY_S = 0.1
@@ -27,11 +38,14 @@ _STOP_S = 2.0
 
 class PostgresWakeups:
     """Listeners of this process, woken by every process on the same database. `process` names this one: it wakes its own
-    listeners at once, and passes over what it hears of itself."""
+    listeners at once, and passes over what it hears of itself. `rows` is told of changed rows."""
 
-    def __init__(self, url: str, *, process: str) -> None:
+    def __init__(self, url: str, *, process: str, rows: RowFeed) -> None:
         self._url = url
         self._process = process
+        self._rows = rows
+        # Of its own, so that no process is woken by the hearts of others.
+        self._beats = f"dragoman_beat_{process}"
         self._local = InProcessWakeups()
         self._waiting: dict[str, None] = {}
         self._something_to_send = asyncio.Event()
@@ -84,22 +98,44 @@ class PostgresWakeups:
                 pause_s = min(pause_s * 2, _LAST_RETRY_S)
 
     async def _listen(self, connection: AsyncConnection) -> None:
-        await connection.execute(f"LISTEN {CHANNEL}")
-        self._listening.set()
+        for channel in (CHANNEL, ROWS_CHANNEL, self._beats):
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         # Whatever was said while nobody listened.
+        self._rows.interrupted()
         self._local.wake_all()
-        async for notification in connection.notifies():
+        self._listening.set()
+        heard = True
+        while heard:
+            heard = False
+            async for notification in connection.notifies(timeout=SILENCE_S):
+                heard = True
+                self._hear(notification)
+        logger.warning("wake-ups: nothing was heard for %s s, not even of this process itself", SILENCE_S)
+
+    def _hear(self, notification: Notify) -> None:
+        if notification.channel == self._beats:
+            self._rows.heard(notification.payload)
+        elif notification.channel == ROWS_CHANNEL:
+            table, _, organization_id = notification.payload.partition(" ")
+            self._rows.changed(table, OrganizationId(organization_id))
+        else:
             sender, _, topics = notification.payload.partition(" ")
             if sender != self._process:
                 self._local.wake(*topics.split(" "))
 
     async def _send(self, connection: AsyncConnection) -> None:
+        beat_at = time.monotonic()
         while True:
+            if time.monotonic() >= beat_at:
+                beat_at = time.monotonic() + BEAT_EVERY_S
+                await connection.execute("SELECT pg_notify(%s, %s)", (self._beats, self._rows.beat()))
             if not self._waiting:
                 if self._stopping:
                     return
                 self._something_to_send.clear()
-                await self._something_to_send.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(max(0.0, beat_at - time.monotonic())):
+                        await self._something_to_send.wait()
                 continue
             # Taken out first: a topic that is woken again while it is being sent is sent again.
             topics, self._waiting = self._waiting, {}

@@ -1,4 +1,7 @@
-"""Stores with their newest rows in memory, for a process that owns its database alone: nobody else writes behind them."""
+"""Stores that keep their newest rows in memory, as long as they would hear of it if others changed them. ADR 0006 and 0013.
+
+Each has a view `anew()` for those who edit: its reads go to the database, its writes empty what is kept.
+"""
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
@@ -16,7 +19,8 @@ from domain.mcp.pinning import PinnedTool, pinned_tool
 from domain.mcp.server import McpServer
 from domain.model_providers.provider import ModelProvider
 from domain.secrets.secret import Secret
-from infrastructure.persistence.row_cache import RowCache
+from infrastructure.events.row_feed import RowFeed
+from infrastructure.persistence.row_cache import Kept, ReadAnew, RowCache
 
 ORGANIZATIONS = 1_000
 AGENTS = 1_000
@@ -27,9 +31,18 @@ SECRETS = 1_000
 class CachedAgentStore:
     """`AgentStore` that remembers agents by id and by name."""
 
-    def __init__(self, agents: AgentStore) -> None:
+    def __init__(
+        self, agents: AgentStore, *, feed: RowFeed, kept: Kept[tuple[OrganizationId, str, str], Agent] | None = None
+    ) -> None:
         self._agents = agents
-        self._kept: RowCache[tuple[OrganizationId, str, str], Agent] = RowCache(AGENTS)
+        self._feed = feed
+        self._kept: Kept[tuple[OrganizationId, str, str], Agent] = kept or RowCache(
+            AGENTS, feed=feed, tables=("agent",)
+        )
+
+    def anew(self) -> "CachedAgentStore":
+        """For those who edit."""
+        return CachedAgentStore(self._agents, feed=self._feed, kept=ReadAnew(self._kept))
 
     async def add(self, agent: Agent, audit: AuditEvent) -> None:
         """Store a new agent."""
@@ -74,13 +87,26 @@ class CachedAgentStore:
 class CachedOrganizationStore:
     """`OrganizationStore` that remembers organizations: whether MCP is switched on is asked before every call."""
 
-    def __init__(self, organizations: OrganizationStore) -> None:
+    def __init__(
+        self,
+        organizations: OrganizationStore,
+        *,
+        feed: RowFeed,
+        kept: Kept[tuple[OrganizationId], Organization] | None = None,
+    ) -> None:
         self._organizations = organizations
-        self._kept: RowCache[OrganizationId, Organization] = RowCache(ORGANIZATIONS)
+        self._feed = feed
+        self._kept: Kept[tuple[OrganizationId], Organization] = kept or RowCache(
+            ORGANIZATIONS, feed=feed, tables=("organization",)
+        )
+
+    def anew(self) -> "CachedOrganizationStore":
+        """For those who edit."""
+        return CachedOrganizationStore(self._organizations, feed=self._feed, kept=ReadAnew(self._kept))
 
     async def get(self, organization_id: OrganizationId) -> Organization | None:
         """The organization."""
-        return await self._kept.get(organization_id, lambda: self._organizations.get(organization_id))
+        return await self._kept.get((organization_id,), lambda: self._organizations.get(organization_id))
 
     async def first(self) -> Organization | None:
         """The one of the first start, from the database."""
@@ -110,27 +136,40 @@ class CachedModelProviderStore:
     """`ModelProviderStore` that remembers an organization's providers, decrypted: they are looked at before every model
     call."""
 
-    def __init__(self, providers: ModelProviderStore) -> None:
+    def __init__(
+        self,
+        providers: ModelProviderStore,
+        *,
+        feed: RowFeed,
+        kept: Kept[tuple[OrganizationId], tuple[ModelProvider, ...]] | None = None,
+    ) -> None:
         self._providers = providers
-        self._kept: RowCache[OrganizationId, tuple[ModelProvider, ...]] = RowCache(ORGANIZATIONS)
+        self._feed = feed
+        self._kept: Kept[tuple[OrganizationId], tuple[ModelProvider, ...]] = kept or RowCache(
+            ORGANIZATIONS, feed=feed, tables=("model_provider",)
+        )
+
+    def anew(self) -> "CachedModelProviderStore":
+        """For those who edit."""
+        return CachedModelProviderStore(self._providers, feed=self._feed, kept=ReadAnew(self._kept))
 
     async def add(self, provider: ModelProvider, audit: AuditEvent) -> None:
         """Store a new provider."""
         try:
             await self._providers.add(provider, audit)
         finally:
-            self._kept.drop(provider.organization_id)
+            self._kept.drop((provider.organization_id,))
 
     async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:
         """Store a change."""
         try:
             await self._providers.save(changed, expected_version=expected_version, audit=audit)
         finally:
-            self._kept.drop(changed.organization_id)
+            self._kept.drop((changed.organization_id,))
 
     async def all(self, organization_id: OrganizationId) -> tuple[ModelProvider, ...]:
         """The organization's providers; that there are none is remembered too."""
-        found = await self._kept.get(organization_id, lambda: self._providers.all(organization_id))
+        found = await self._kept.get((organization_id,), lambda: self._providers.all(organization_id))
         return found or ()
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[ModelProvider]:
@@ -142,16 +181,23 @@ class CachedModelProviderStore:
         try:
             return await self._providers.delete(organization_id, name, audit)
         finally:
-            self._kept.drop(organization_id)
+            self._kept.drop((organization_id,))
 
 
 class CachedSecretStore:
     """`SecretStore` that remembers values lately needed: a model provider's key may be one, and is sent with every model
     call."""
 
-    def __init__(self, secrets: SecretStore) -> None:
+    def __init__(
+        self, secrets: SecretStore, *, feed: RowFeed, kept: Kept[tuple[OrganizationId, str], str] | None = None
+    ) -> None:
         self._secrets = secrets
-        self._kept: RowCache[tuple[OrganizationId, str], str] = RowCache(SECRETS)
+        self._feed = feed
+        self._kept: Kept[tuple[OrganizationId, str], str] = kept or RowCache(SECRETS, feed=feed, tables=("secret",))
+
+    def anew(self) -> "CachedSecretStore":
+        """For those who edit."""
+        return CachedSecretStore(self._secrets, feed=self._feed, kept=ReadAnew(self._kept))
 
     async def put(self, secret: Secret, value: str, audit: AuditEvent) -> bool:
         """Store a secret, or a new value."""
@@ -187,9 +233,18 @@ class CachedSecretStore:
 class CachedMcpServerStore:
     """`McpServerStore` that remembers servers by id and slug, decrypted."""
 
-    def __init__(self, servers: McpServerStore) -> None:
+    def __init__(
+        self, servers: McpServerStore, *, feed: RowFeed, kept: Kept[tuple[OrganizationId, str], McpServer] | None = None
+    ) -> None:
         self._servers = servers
-        self._kept: RowCache[tuple[OrganizationId, str], McpServer] = RowCache(SERVERS)
+        self._feed = feed
+        self._kept: Kept[tuple[OrganizationId, str], McpServer] = kept or RowCache(
+            SERVERS, feed=feed, tables=("mcp_server",)
+        )
+
+    def anew(self) -> "CachedMcpServerStore":
+        """For those who edit."""
+        return CachedMcpServerStore(self._servers, feed=self._feed, kept=ReadAnew(self._kept))
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
         """Store a new server."""
@@ -230,9 +285,22 @@ class CachedMcpServerStore:
 class CachedMcpCatalogStore:
     """`McpCatalogStore` that remembers catalogs, so that a run starts without reading a thousand definitions."""
 
-    def __init__(self, catalogs: McpCatalogStore) -> None:
+    def __init__(
+        self,
+        catalogs: McpCatalogStore,
+        *,
+        feed: RowFeed,
+        kept: Kept[tuple[OrganizationId, McpServerId], McpCatalog] | None = None,
+    ) -> None:
         self._catalogs = catalogs
-        self._kept: RowCache[tuple[OrganizationId, McpServerId], McpCatalog] = RowCache(SERVERS)
+        self._feed = feed
+        self._kept: Kept[tuple[OrganizationId, McpServerId], McpCatalog] = kept or RowCache(
+            SERVERS, feed=feed, tables=("mcp_server_state",)
+        )
+
+    def anew(self) -> "CachedMcpCatalogStore":
+        """For those who edit."""
+        return CachedMcpCatalogStore(self._catalogs, feed=self._feed, kept=ReadAnew(self._kept))
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
         """The snapshot."""

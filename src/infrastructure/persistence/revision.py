@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-from infrastructure.jobs import queue_schema
-from infrastructure.persistence.database import unusable
-from infrastructure.persistence.postgres_url import driver_url
-from infrastructure.persistence.sqlite import make_private
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-HEAD = "0022"
+from infrastructure.jobs import queue_schema
+from infrastructure.persistence.database import unusable
+from infrastructure.persistence.postgres_url import driver_url
+from infrastructure.persistence.sqlite import make_private
+
+HEAD = "0023"
 """The revision that the tables describe."""
 
 _stored = text("SELECT version_num FROM alembic_version")

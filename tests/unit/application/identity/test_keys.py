@@ -26,7 +26,7 @@ from infrastructure.home import Home
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock, SequentialIds
-from tests.builders import ORG, a_key, after
+from tests.builders import ORG, OTHER_ORG, a_key, after
 from tests.unit.application.actors import a_principal, a_stranger
 
 TOKEN = "dgm_secret"
@@ -202,6 +202,31 @@ async def test_the_cache_is_bounded_and_drops_what_was_used_longest_ago() -> Non
     cache.get("a")
     cache.put("c", known_key(a_key()), generation=0)
     assert [cache.get(name) is not None for name in ("a", "b", "c")] == [True, False, True]
+
+
+@pytest.mark.requirement("C6")
+async def test_nothing_is_known_while_a_revocation_elsewhere_would_not_be_heard_of() -> None:
+    fresh = [True]
+    cache, key = TokenCache(capacity=2, fresh=lambda: fresh[0]), a_key()
+    cache.put("a", known_key(key), generation=0)
+    assert cache.get("a") == cache.of_key(key.id) == known_key(key)
+    fresh[0] = False
+    assert (cache.get("a"), cache.of_key(key.id)) == (None, None)
+
+
+@pytest.mark.requirement("C6")
+async def test_what_changes_elsewhere_is_forgotten_with_what_is_being_looked_up() -> None:
+    cache = TokenCache(capacity=4)
+    keys = {name: a_key(ApiKeyId(name), organization_id=of) for name, of in (("a", ORG), ("b", OTHER_ORG))}
+    for name, key in keys.items():
+        cache.put(name, known_key(key), generation=0)
+    cache.forget_organization(ORG)
+    assert (cache.get("a"), cache.of_key(keys["a"].id)) == (None, None)
+    assert cache.get("b") == known_key(keys["b"])
+    cache.put("c", known_key(a_key()), generation=0)
+    assert cache.get("c") is None
+    cache.forget_organization(None)
+    assert cache.get("b") is None
 
 
 async def test_a_cache_without_capacity_remembers_nothing() -> None:

@@ -1,0 +1,285 @@
+"""Rows kept in memory by one of several processes: whatever arrives late, or never, nobody is told what has not been true for
+more than a second."""
+
+from collections import deque
+from collections.abc import Coroutine, Generator
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from domain.ids import OrganizationId
+from infrastructure.events.row_feed import FRESH_S, RowFeed
+from infrastructure.persistence.row_cache import ReadAnew, RowCache
+from tests.builders import ORG, OTHER_ORG
+
+KEYS = ((ORG, "a"), (ORG, "b"), (OTHER_ORG, "a"))
+FEW = KEYS[::2]
+Key = tuple[OrganizationId, str]
+
+
+@dataclass
+class Rows:
+    """A table, and how often it was read."""
+
+    values: dict[Key, str] = field(default_factory=lambda: dict.fromkeys(KEYS, "first"))
+    reads: int = 0
+
+    async def read(self, key: Key) -> str | None:
+        self.reads += 1
+        return self.values.get(key)
+
+
+class Clock:
+    """Stands still unless it is told to go."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class House:
+    """A cache over a table, with its feed."""
+
+    def __init__(self, *, shared: bool = True) -> None:
+        self.clock = Clock()
+        self.rows = Rows()
+        self.feed = RowFeed(shared=shared, monotonic=self.clock)
+        self.kept: RowCache[Key, str] = RowCache(10, feed=self.feed, tables=("thing",))
+
+    async def get(self, key: Key = KEYS[0]) -> str | None:
+        return await self.kept.get(key, lambda: self.rows.read(key))
+
+    def beat(self) -> None:
+        self.feed.heard(self.feed.beat())
+
+
+@pytest.fixture
+def house() -> House:
+    house = House()
+    house.beat()
+    return house
+
+
+async def test_a_row_is_read_once_while_the_feed_is_fresh(house: House) -> None:
+    assert [await house.get(), await house.get()] == ["first", "first"]
+    assert house.rows.reads == 1
+
+
+async def test_a_process_that_has_its_database_alone_needs_no_feed() -> None:
+    house = House(shared=False)
+    await house.get()
+    house.clock.now += 3600
+    await house.get()
+    assert house.rows.reads == 1
+
+
+@pytest.mark.requirement("E6", "C6")
+async def test_a_process_whose_feed_has_been_silent_for_a_second_reads_again(house: House) -> None:
+    await house.get()
+    house.rows.values[KEYS[0]] = "changed"
+    house.clock.now += FRESH_S
+    assert await house.get() == "first", "a second is what it may lag"
+    house.clock.now += 0.001
+    assert await house.get() == "changed"
+
+
+async def test_before_the_first_heartbeat_nothing_is_taken_from_memory() -> None:
+    house = House()
+    await house.get()
+    await house.get()
+    assert house.rows.reads == 2
+
+
+async def test_a_heartbeat_vouches_for_the_time_it_was_sent_at_not_for_that_of_its_arrival(house: House) -> None:
+    await house.get()
+    late = house.feed.beat()
+    house.clock.now += 5
+    house.feed.heard(late)
+    await house.get()
+    assert house.rows.reads == 2
+
+
+async def test_a_change_that_is_heard_of_is_read_and_only_that_organization_s_rows_are(house: House) -> None:
+    for key in KEYS:
+        await house.get(key)
+    house.rows.values[KEYS[0]] = "changed"
+    house.feed.changed("thing", ORG)
+    assert [await house.get(key) for key in KEYS] == ["changed", "first", "first"]
+    assert house.rows.reads == 5
+    house.feed.changed("another", ORG)
+    await house.get()
+    assert house.rows.reads == 5
+
+
+async def test_after_an_interruption_nothing_of_before_counts(house: House) -> None:
+    await house.get()
+    house.rows.values[KEYS[0]] = "changed"
+    house.feed.interrupted()
+    house.beat()
+    assert await house.get() == "changed"
+
+
+@pytest.mark.parametrize("event", ["changed", "interrupted", "written"])
+async def test_what_is_being_read_while_a_change_is_heard_of_is_not_kept(house: House, event: str) -> None:
+    async def read_late() -> str:
+        before = house.rows.values[KEYS[0]]
+        house.rows.values[KEYS[0]] = "changed"
+        match event:
+            case "changed":
+                house.feed.changed("thing", ORG)
+            case "interrupted":
+                house.feed.interrupted()
+                house.beat()
+            case _:
+                house.kept.drop(KEYS[0])
+        return before
+
+    assert await house.kept.get(KEYS[0], read_late) == "first"
+    assert await house.get() == "changed"
+
+
+async def test_who_edits_reads_the_database_and_empties_what_is_kept(house: House) -> None:
+    await house.get()
+    anew: ReadAnew[Key, str] = ReadAnew(house.kept)
+    house.rows.values[KEYS[0]] = "changed"
+    assert await anew.get(KEYS[0], lambda: house.rows.read(KEYS[0])) == "changed"
+    anew.drop(KEYS[0])
+    assert await house.get() == "changed"
+    house.rows.values[KEYS[0]] = "again"
+    anew.clear()
+    assert await house.get() == "again"
+
+
+class Pause:
+    """Lets a coroutine stop until it is sent on."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+@dataclass
+class Reading:
+    """A read under way: what the database showed it, and what was true since it may look back."""
+
+    key: Key
+    began: float
+    seen: str | None
+    task: Coroutine[object, object, str | None]
+
+
+class KeptRows(RuleBasedStateMachine):
+    """One process that keeps rows, others that change them, and a connection between them that is slow, breaks, and comes
+    back without what was said meanwhile. Every answer was true at some moment of the last second before it was asked for,
+    or later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.house = House()
+        self.history: dict[Key, list[tuple[float, str | None]]] = {key: [(0.0, "first")] for key in KEYS}
+        self.wire: deque[tuple[str, str]] | None = deque()
+        self.reading: Reading | None = None
+        self.answered: tuple[Key, float, str | None] | None = None
+
+    @rule(key=st.sampled_from(FEW), value=st.sampled_from(["x", "y", "z", None]))
+    def others_change(self, key: Key, value: str | None) -> None:
+        if value is None:
+            self.house.rows.values.pop(key, None)
+        else:
+            self.house.rows.values[key] = value
+        self.history[key].append((self.house.clock.now, value))
+        if self.wire is not None:
+            self.wire.append(("changed", key[0]))
+
+    @rule(seconds=st.sampled_from([0.1, 0.4, 0.9, 1.5]))
+    def time_passes(self, seconds: float) -> None:
+        self.house.clock.now += seconds
+
+    @precondition(lambda self: self.wire is not None)
+    @rule()
+    def the_heart_beats(self) -> None:
+        assert self.wire is not None
+        self.wire.append(("beat", self.house.feed.beat()))
+
+    @precondition(lambda self: self.wire)
+    @rule(count=st.sampled_from([1, 100]))
+    def something_arrives(self, count: int) -> None:
+        for _ in range(min(count, len(self.wire or ()))):
+            assert self.wire is not None
+            kind, payload = self.wire.popleft()
+            if kind == "beat":
+                self.house.feed.heard(payload)
+            else:
+                self.house.feed.changed("thing", OrganizationId(payload))
+
+    @precondition(lambda self: self.wire is not None)
+    @rule()
+    def all_is_well_for_a_while(self) -> None:
+        self.house.clock.now += 2 * FRESH_S
+        self.the_heart_beats()
+        self.something_arrives(len(self.wire or ()))
+
+    @precondition(lambda self: self.wire is not None)
+    @rule()
+    def the_connection_breaks(self) -> None:
+        self.wire = None
+
+    @precondition(lambda self: self.wire is None)
+    @rule()
+    def the_connection_is_back(self) -> None:
+        self.wire = deque()
+        self.house.feed.interrupted()
+
+    @precondition(lambda self: self.reading is None)
+    @rule(key=st.sampled_from(FEW))
+    def a_read_is_done_at_once(self, key: Key) -> None:
+        self.a_read_begins(key)
+        if self.reading is not None:
+            self.a_read_ends()
+
+    @precondition(lambda self: self.reading is None)
+    @rule(key=st.sampled_from(FEW))
+    def a_read_begins(self, key: Key) -> None:
+        snapshot = self.house.rows.values.get(key)
+
+        async def load() -> str | None:
+            await Pause()
+            return snapshot
+
+        task = self.house.kept.get(key, load)
+        began = self.house.clock.now
+        try:
+            task.send(None)
+        except StopIteration as done:
+            self.answered = (key, began, done.value)
+            return
+        self.reading = Reading(key, began, snapshot, task)
+
+    @precondition(lambda self: self.reading is not None)
+    @rule()
+    def a_read_ends(self) -> None:
+        reading, self.reading = self.reading, None
+        assert reading is not None
+        with pytest.raises(StopIteration) as done:
+            reading.task.send(None)
+        self.answered = (reading.key, reading.began, done.value.value)
+
+    @invariant()
+    def answers_are_true_or_were_a_second_ago(self) -> None:
+        if self.answered is None:
+            return
+        key, began, value = self.answered
+        self.answered = None
+        since = began - FRESH_S
+        changes = self.history[key]
+        before = [change for change in changes if change[0] <= since]
+        allowed = [*before[-1:], *(change for change in changes if change[0] > since)]
+        assert value in [candidate for _, candidate in allowed]
+
+
+TestKeptRows = KeptRows.TestCase
+TestKeptRows.settings = settings(max_examples=300)
