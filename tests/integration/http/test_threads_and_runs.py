@@ -188,6 +188,28 @@ async def test_the_same_idempotency_key_with_the_same_body_gives_the_same_run(se
     problem_of(await service.call("POST", elsewhere, json=RUN, headers=headers), 422, "idempotency_key_reused")
 
 
+@pytest.mark.requirement("E1", "E5")
+@pytest.mark.parametrize("on_a_thread", [False, True])
+async def test_one_idempotency_key_gives_one_run_in_the_background_awaited_and_streamed(
+    service: Service, on_a_thread: bool
+) -> None:
+    start = "/v1"
+    if on_a_thread:
+        start = f"/v1/threads/{(await service.call('POST', '/v1/threads', json={})).json()['id']}"
+    headers = {"Idempotency-Key": "abc"}
+    streamed = await service.call("POST", f"{start}/runs/stream", json=RUN, headers=headers)
+    awaited = (await service.call("POST", f"{start}/runs/wait", json=RUN, headers=headers)).json()["run"]
+    told = (await service.call("POST", f"{start}/runs", json=RUN, headers=headers)).json()
+    assert awaited["status"] == told["status"] == "completed"
+    assert awaited["id"] == told["id"]
+    assert f'"run_id":"{told["id"]}"' in streamed.text
+    assert len(service.worker.submitted) == 1
+    for path in ("runs", "runs/wait", "runs/stream"):
+        other = await service.call("POST", f"{start}/{path}", json={**RUN, "input": "bye"}, headers=headers)
+        problem_of(other, 422, "idempotency_key_reused")
+    assert len((await service.call("GET", "/v1/runs")).json()["data"]) == 1
+
+
 @pytest.mark.requirement("E5")
 async def test_a_busy_thread_refuses_a_run_that_does_not_want_to_queue_and_names_the_one_in_the_way(
     service: Service,
