@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from http import HTTPStatus
 
 from domain.errors import conflict
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
@@ -58,14 +57,14 @@ class Attempt:
     @property
     def succeeded(self) -> bool:
         """Whether the receiver took it."""
-        return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+        return self.status is not None and 200 <= self.status < 300
 
     @property
     def is_final(self) -> bool:
         """Whether trying again is of no use: a blocked address, a redirect, and what the receiver says of the request itself."""
         if self.status is None:
             return self.failure is SendFailure.BLOCKED
-        passing = self.status in _PASSING or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        passing = self.status in _PASSING or self.status >= 500
         return not (self.succeeded or passing)
 
     @property
@@ -75,14 +74,16 @@ class Attempt:
             return self.failure.value
         if self.status is None or self.succeeded:
             return None
-        if HTTPStatus.MULTIPLE_CHOICES <= self.status < HTTPStatus.BAD_REQUEST:
+        if 300 <= self.status < 400:
             return f"The receiver answered with a redirect (HTTP {self.status}), which is not followed."
-        if self.status == HTTPStatus.GONE:
+        if self.status == _GONE:
             return "The receiver wants no more of these (HTTP 410)."
         return f"The receiver answered HTTP {self.status}."
 
 
-_PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+_GONE = 410
+_PASSING = frozenset({408, 425, 429})
+"""Request Timeout, Too Early, Too Many Requests: not about the request itself (RFC 9110, 8470, 6585)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """A webhook: the address that is told of a run's events. Runs have one each; whatever starts runs may carry one."""
 
+import re
 from dataclasses import dataclass
 from typing import cast
-from urllib.parse import urlsplit
 
 from domain.errors import Violation
 from domain.json_value import JsonObject
@@ -19,7 +19,9 @@ WEBHOOK_EVENTS = (
 )
 """What can be announced, and what is unless a webhook names fewer: a run has ended, or waits for somebody."""
 
-_PORTS = {"http": 80, "https": 443}
+_PORTS = {"http": "80", "https": "443"}
+_AUTHORITY = re.compile(r"(https?)://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)(?::(\d+))?", re.IGNORECASE)
+"""RFC 3986, section 3.2, for a URL that the egress guard has looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +36,11 @@ class Webhook:
     @property
     def receiver(self) -> str:
         """Host and port, which may be shown."""
-        parts = urlsplit(self.url)
-        return f"{parts.hostname}:{parts.port or _PORTS.get(parts.scheme, 0)}"
+        found = _AUTHORITY.match(self.url.strip())
+        if found is None:
+            return "?"
+        scheme, host, port = found.groups()
+        return f"{host.lower()}:{port or _PORTS[scheme.lower()]}"
 
     def violations(self, path: str = "webhook") -> list[Violation]:
         """What is wrong with it in itself. Whether its address may be requested is for the egress guard to say."""

@@ -159,6 +159,7 @@ async def test_an_authorization_server_without_pkce_is_not_used(methods: list[st
         assert world.authorization.registered == []
 
 
+@pytest.mark.requirement("B16")
 @pytest.mark.parametrize("endpoint", ["registration_endpoint", "token_endpoint"])
 async def test_an_endpoint_at_a_private_address_is_not_requested(endpoint: str) -> None:
     async with oauth_world() as world:

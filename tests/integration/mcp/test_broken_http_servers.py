@@ -135,7 +135,7 @@ async def test_an_endpoint_that_never_answers_fails_the_call_at_its_deadline(kin
     assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, "The server did not answer in time.")
 
 
-@pytest.mark.requirement("A5")
+@pytest.mark.requirement("A5", "B16")
 async def test_a_server_that_goes_silent_in_a_call_times_out() -> None:
     async def silence(request_id: object) -> None:
         await asyncio.sleep(0)
@@ -175,7 +175,7 @@ async def test_a_call_answered_with_something_else_fails_by_its_kind(answer: byt
     assert failure.kind is kind
 
 
-@pytest.mark.requirement("B11")
+@pytest.mark.requirement("B11", "B16")
 async def test_a_reply_of_unannounced_length_is_counted_and_refused() -> None:
     async def call(request_id: object) -> bytes:
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"

@@ -1,10 +1,8 @@
 """Webhooks over real HTTP: what a receiver can verify, and what of receivers and addresses is refused."""
 
 import socket
-import socketserver
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -18,7 +16,8 @@ from domain.webhooks.delivery import Attempt, SendFailure
 from domain.webhooks.signing import signed_headers, signing_keys
 from infrastructure.egress import EgressPolicy
 from infrastructure.memory.surroundings import FixedClock
-from infrastructure.webhooks.http_sender import MAX_ANSWER_BYTES, HttpWebhookSender
+from infrastructure.webhooks.http_sender import HttpWebhookSender
+from tests.integration.webhooks.raw_servers import Chatty, Endless, Silent, listening
 from tests.integration.webhooks.receiver import receiving
 from tests.webhook_builders import a_signing_secret
 
@@ -38,44 +37,6 @@ class Resolves(AbstractResolver):
 
     async def close(self) -> None:
         """Nothing is open."""
-
-
-class Chatty(socketserver.StreamRequestHandler):
-    """Greets, as a mail server does."""
-
-    def handle(self) -> None:
-        self.wfile.write(b"220 mail.example.com ESMTP\r\n")
-
-
-class Silent(socketserver.StreamRequestHandler):
-    """Listens until the other side has gone."""
-
-    def handle(self) -> None:
-        while self.rfile.read(1):
-            pass
-
-
-class Endless(socketserver.StreamRequestHandler):
-    """Does not stop talking while somebody listens."""
-
-    def handle(self) -> None:
-        self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n")
-        with suppress(OSError):
-            while True:
-                self.wfile.write(b"x" * MAX_ANSWER_BYTES)
-
-
-@contextmanager
-def listening(handler: type[socketserver.StreamRequestHandler]) -> Iterator[int]:
-    """A server of that kind, in threads that end with it; its port."""
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @asynccontextmanager

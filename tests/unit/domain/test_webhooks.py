@@ -195,6 +195,8 @@ def test_a_webhook_is_the_same_after_being_stored() -> None:
         ("https://hooks.example.com/a?b=c", "hooks.example.com:443"),
         ("http://hooks.example.com", "hooks.example.com:80"),
         ("https://HOOKS.example.com:8443/", "hooks.example.com:8443"),
+        ("HTTPS://[2001:db8::1]/T0K3N?x=a:1@b", "[2001:db8::1]:443"),
+        ("http://hooks.example.com?T0K3N", "hooks.example.com:80"),
     ],
 )
 def test_a_receiver_is_host_and_port_alone(url: str, receiver: str) -> None:
