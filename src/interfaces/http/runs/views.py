@@ -1,12 +1,13 @@
 """Runs and their events as JSON."""
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
-from domain.threads.message_json import content_to_json, timestamp, tool_use_to_json
+from domain.runs.run_json import run_to_json
+from domain.threads.message_json import timestamp
 from interfaces.http.threads.views import MessageView
 
 
@@ -80,33 +81,7 @@ class CancelledRunsView(TypedDict):
 
 def run_view(run: Run) -> RunView:
     """A run as JSON."""
-    usage = run.usage
-    return {
-        "id": run.id,
-        "thread_id": run.thread_id,
-        "agent_id": run.agent_id,
-        "agent_version": run.agent_version,
-        "status": run.status.value,
-        "model": run.model,
-        "input": [content_to_json(part) for part in run.input],
-        "output": run.output,
-        "error": None if run.error is None else {"code": run.error.code, "detail": run.error.detail},
-        "incomplete_reason": None if run.incomplete_reason is None else run.incomplete_reason.value,
-        "pending": [tool_use_to_json(use) for use in run.pending],
-        "usage": {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "cost_usd": float(usage.cost_usd),
-            "turns": usage.turns,
-            "tool_calls": usage.tool_calls,
-        },
-        "attempt": run.attempt,
-        "created_at": timestamp(run.created_at),
-        "started_at": None if run.started_at is None else timestamp(run.started_at),
-        "finished_at": None if run.finished_at is None else timestamp(run.finished_at),
-        "metadata": run.metadata,
-    }
+    return cast(RunView, run_to_json(run))
 
 
 def event_json(event: RunEvent) -> JsonObject:
