@@ -4,7 +4,6 @@ from typing import TypedDict
 
 from application.workflows.create_workflow import SavedWorkflow
 from application.workflows.workflow_checks import CheckedWorkflow, place_of
-from domain.json_value import JsonObject
 from domain.threads.message_json import timestamp
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.faults import Fault
@@ -18,7 +17,7 @@ class NodeView(TypedDict):
     id: str
     kind: str
     mode: str
-    config: JsonObject
+    config: dict[str, object]
 
 
 class EdgeView(TypedDict):
@@ -94,7 +93,8 @@ def workflow_view(workflow: Workflow) -> WorkflowView:
         "id": workflow.id,
         "name": definition.name,
         "nodes": [
-            {"id": node.id, "kind": node.kind, "mode": node.mode, "config": node.config} for node in definition.nodes
+            {"id": node.id, "kind": node.kind, "mode": node.mode, "config": {**node.config}}
+            for node in definition.nodes
         ],
         "edges": [
             {
