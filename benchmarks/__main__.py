@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import control, run_start, workers
+from benchmarks import control, queue, run_start, workers
 from benchmarks.processes import counterpart
 from benchmarks.raw_http import RawClient
 from benchmarks.service import Service, running_service
@@ -127,6 +127,8 @@ def measure() -> list[str]:
         *asyncio.run(control.report()),
         "",
         *workers.report(),
+        "",
+        *queue.measure(),
     ]
 
 

@@ -271,7 +271,7 @@ class Container(containers.DeclarativeContainer):
     tracer: providers.Provider[ClosableTracer] = providers.Singleton(tracing_assembly.tracer, settings, redactor)
 
     # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes; `edited_…` are for those who change rows or
-    # show what was changed. ADR 0002, 0012 and 0013.
+    # show what was changed. ADR 0002, 0012 and 0015.
     database: providers.Provider[Database] = providers.Singleton(storage_assembly.database, settings, home)
     upgrade_schema: providers.Provider[bool] = providers.Callable(storage_assembly.upgrade_schema, settings, home)
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(

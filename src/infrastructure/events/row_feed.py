@@ -1,5 +1,5 @@
 """What this process hears of rows that others change, and whether it would have heard of it by now: what caches of rows ask
-before they answer. ADR 0013. Fed by `PostgresWakeups`."""
+before they answer. ADR 0015. Fed by `PostgresWakeups`."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Stores that keep their newest rows in memory, as long as they would hear of it if others changed them. ADR 0006 and 0013.
+"""Stores that keep their newest rows in memory, as long as they would hear of it if others changed them. ADR 0006 and 0015.
 
 Each has a view `anew()` for those who edit: its reads go to the database, its writes empty what is kept.
 """

@@ -1,4 +1,4 @@
-"""Rows kept in memory between reads, for tables that are read at every turn and seldom written. ADR 0006 and 0013."""
+"""Rows kept in memory between reads, for tables that are read at every turn and seldom written. ADR 0006 and 0015."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable

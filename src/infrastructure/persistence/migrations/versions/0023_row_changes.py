@@ -1,5 +1,5 @@
 """Changes of rows that processes keep in memory are told to all of them, on PostgreSQL, by the transaction that makes them. See
-ADR 0013."""
+ADR 0015."""
 
 from alembic import op
 
