@@ -13,7 +13,7 @@ from tests.contract.run_machine import RunMachine
 from tests.contract.stores import Leg
 
 DEEP = int(os.environ.get("DRAGOMAN_DEEP_STORIES", "0"))
-STORIES = {"memory": 100, "sqlite": 20}
+STORIES = {"memory": 70, "sqlite": 12}
 """By backend; of the others a few."""
 
 
@@ -29,7 +29,7 @@ def test_the_invariants_of_runs_hold_in_any_order_of_acts(leg: Leg, request: pyt
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=STORIES.get(name, 6) * max(1, DEEP),
+            max_examples=STORIES.get(name, 3) * max(1, DEEP),
             stateful_step_count=100 if DEEP else 40,
             derandomize=not DEEP,
             database=None,
