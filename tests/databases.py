@@ -83,12 +83,20 @@ class PostgresDatabases:
         """The ordinary user's URL of a migrated database without a row. Emptying one is much cheaper than making another."""
         url = self._free.pop() if self._free else self._kept.enter_context(self._copied())
         yield self._user.of(url)
-        with psycopg.connect(url) as connection:
-            for table in reversed(metadata.sorted_tables):
-                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
-            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(SCHEMA)))
-            connection.execute("DELETE FROM procrastinate_jobs; DELETE FROM procrastinate_workers")
+        self.empty_of_rows(url)
         self._free.append(url)
+
+    def empty_of_rows(self, url: str) -> None:
+        """Delete all rows of a migrated database, whoever's URL of it this is; in one message to the server."""
+        deleting = [
+            sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)) for table in reversed(metadata.sorted_tables)
+        ]
+        deleting += [
+            sql.SQL("DELETE FROM {}").format(sql.Identifier(SCHEMA, table))
+            for table in ("procrastinate_jobs", "procrastinate_workers")
+        ]
+        with psycopg.connect(self._url(str(make_url(url).database))) as connection:
+            connection.execute(sql.SQL("; ").join(deleting))
 
     def end_sessions(self) -> None:
         """End all that the ordinary user has open."""

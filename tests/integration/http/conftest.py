@@ -1,15 +1,66 @@
-"""A running service for each test."""
+"""A running service for each test: over tables in memory and over PostgreSQL."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from typing import cast
 
 import pytest
 
+from tests.databases import PostgresDatabases
 from tests.integration.http.service import House, Service
+from tests.integration.http.tables import InMemoryTables, PostgresTables, Tables
+
+ON_POSTGRES = {
+    "test_agents",
+    "test_approvals",
+    "test_attacks_on_organizations",
+    "test_audit",
+    "test_model_providers",
+    "test_organization",
+    "test_stop_button",
+    "test_threads_and_runs",
+    "test_tool_policies",
+}
+"""Files of what stores and finds. The others are about what comes before tables: bodies, headers, roles."""
+ONLY_IN_MEMORY = {
+    "test_verifying_names_the_event_that_was_edited": "edits a row behind the service's back",
+    "test_a_run_is_started_in_the_background": "reads what no answer shows",
+    "test_a_run_in_progress_is_asked_to_stop": "claims a run that it looks up in the tables",
+    "test_a_pending_call_names_its_approval_which_is_listed": "two approvals of one moment are in no order",
+}
+ALSO_ON_POSTGRES = {
+    "test_what_belongs_to_another_organization_is_not_found",
+    "test_lists_show_nothing_of_another_organization",
+    "test_every_route_takes_the_roles_above_the_one_it_is_for",
+}
+"""Of the other files."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test of tables runs over both kinds."""
+    if "tables" not in metafunc.fixturenames:
+        return
+    name, module = metafunc.function.__name__, metafunc.module.__name__.rpartition(".")[2]
+    on_postgres = (module in ON_POSTGRES and name not in ONLY_IN_MEMORY) or name in ALSO_ON_POSTGRES
+    metafunc.parametrize(
+        "tables", ["memory", "postgres"] if on_postgres else ["memory"], indirect=True, scope="session"
+    )
 
 
 @pytest.fixture(scope="session")
-def house() -> House:
-    return House()
+def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """The tables under test."""
+    if request.param == "memory":
+        yield InMemoryTables()
+        return
+    databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
+    with databases.fresh() as url:
+        yield PostgresTables(url, partial(databases.empty_of_rows, url))
+
+
+@pytest.fixture(scope="session")
+def house(tables: Tables) -> House:
+    return House(tables)
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
-"""The service over HTTP with in-memory adapters: the app, keys of every role in two organizations, and a worker."""
+"""The service over HTTP: the app over the tables of a test, keys of every role in two organizations, and a worker."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import cast
 
@@ -12,13 +13,14 @@ from litestar import Litestar
 from litestar.testing import AsyncTestClient
 from litestar.types import Receive, Scope, Send
 
+from application.runs.ports import Wakeups
 from application.runs.sealed_input import sealed
 from application.runs.turn_end import turn_end
+from domain.identity.api_key import ApiKey
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
 from domain.runs.ledger import ToolCallState
 from domain.tools.elicitation import Elicitation, InputRound
-from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
@@ -35,7 +37,8 @@ from tests.builders import (
     an_organization,
 )
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
-from tests.contract.stores import Stores, in_memory_stores
+from tests.contract.stores import Stores
+from tests.integration.http.tables import InMemoryTables, Tables
 from tests.integration.http.wiring import BOX_KEY, use_cases
 
 MODEL = "scripted:demo.yaml"
@@ -58,6 +61,13 @@ OTHER_ADMIN = "dgm_admin-of-the-other-organization"
 def token_of(role: Role) -> str:
     """The token of the key that has this role in ORG."""
     return f"dgm_{role.value}"
+
+
+def known_keys() -> list[ApiKey]:
+    """ORG has a key of each role and a platform key, OTHER_ORG an admin key."""
+    of_roles = [a_key(ApiKeyId(f"key_{role.value}"), token=token_of(role), role=role) for role in Role]
+    platform = a_key(ApiKeyId("key_platform"), token=PLATFORM, platform=True)
+    return [*of_roles, platform, a_key(ApiKeyId("key_other_admin"), organization_id=OTHER_ORG, token=OTHER_ADMIN)]
 
 
 class Act(StrEnum):
@@ -105,20 +115,24 @@ class ObedientWorker:
                 elicitation=COLOUR.current,
                 input=sealed(COLOUR, SecretBox([BOX_KEY])),
             )
-            await journal.commit(claimed.lease, reply_step(claimed.run, a_tool_call(run_id=run_id)))
-            await journal.commit(claimed.lease, asking_step(claimed.run, asking))
+            reply = reply_step(claimed.run, a_tool_call(run_id=run_id))
+            await journal.commit(claimed.lease, reply)
+            await journal.commit(claimed.lease, asking_step(reply.run, asking))
             return
         if self.act is Act.APPROVE:
             asking = awaiting_approval_call(a_tool_call(run_id=run_id), agent_version=claimed.agent.version)
             reply = reply_step(claimed.run, asking)
             await journal.commit(claimed.lease, reply)
-            end = turn_end(reply.run, (asking,), list(reply.messages), at=START)
+            # One after the other, so that lists of approvals have an order.
+            at = START + timedelta(seconds=len(self.submitted))
+            end = turn_end(reply.run, (asking,), list(reply.messages), at=at)
             assert end is not None
             await journal.commit(claimed.lease, end)
             return
         call = a_displayable_call(run_id=run_id)
-        await journal.commit(claimed.lease, reply_step(claimed.run, call))
-        await journal.commit(claimed.lease, suspend_step(claimed.run, call))
+        reply = reply_step(claimed.run, call)
+        await journal.commit(claimed.lease, reply)
+        await journal.commit(claimed.lease, suspend_step(reply.run, call))
 
 
 @dataclass(slots=True)
@@ -133,7 +147,7 @@ class ReadyUnless:
 
 @dataclass(slots=True, kw_only=True)
 class Service:
-    """A running service over in-memory tables."""
+    """A running service. `state` is what its tables hold, where they are in memory."""
 
     app: Litestar
     client: AsyncTestClient[Litestar]
@@ -142,7 +156,10 @@ class Service:
     worker: ObedientWorker
     connections: InMemoryMcpConnections
     readiness: ReadyUnless
-    wakeups: InProcessWakeups
+
+    @property
+    def wakeups(self) -> Wakeups:
+        return self.stores.wakeups
 
     async def call(
         self,
@@ -164,50 +181,38 @@ class Service:
 
 
 class House:
-    """An app over in-memory tables. Building one is what costs time, so tests share it, each with fresh tables."""
+    """An app over some tables. Building one is what costs time, so tests share it, each with fresh tables."""
 
-    def __init__(self, *, heartbeat_s: float = 15.0) -> None:
-        self._state = InMemoryState()
-        self._wakeups = InProcessWakeups()
-        self._stores = in_memory_stores(self._state, self._wakeups)
-        self._worker = ObedientWorker(self._stores)
+    def __init__(self, tables: Tables | None = None, *, heartbeat_s: float = 15.0) -> None:
+        self._tables = tables or InMemoryTables()
+        stores = self._tables.stores
+        self._worker = ObedientWorker(stores)
         self._connections = InMemoryMcpConnections()
         self._vault = InMemorySecretVault()
-        self._use_cases = use_cases(self._stores, self._worker, self._connections, models=(MODEL,), vault=self._vault)
+        self._use_cases = use_cases(stores, self._worker, self._connections, models=(MODEL,), vault=self._vault)
         self._readiness = ReadyUnless()
         self._app = create_app(self._use_cases, readiness=self._readiness, version="1.2.3", heartbeat_s=heartbeat_s)
 
     @asynccontextmanager
     async def service(self) -> AsyncIterator[Service]:
         """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin key."""
-        vars(self._state).update(vars(InMemoryState()))
-        _add_keys(self._state)
         files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")
         vars(self._connections).update(vars(InMemoryMcpConnections({"files": files})))
         self._worker.act = Act.FINISH
         self._worker.submitted.clear()
         self._vault.stale = STALE
         self._readiness.missing = ()
-        async with AsyncTestClient(self._app) as client:
+        organizations = [an_organization(ORG), an_organization(OTHER_ORG)]
+        async with self._tables.open(organizations, known_keys()), AsyncTestClient(self._app) as client:
             yield Service(
                 app=self._app,
                 client=client,
-                state=self._state,
-                stores=self._stores,
+                state=self._tables.state,
+                stores=self._tables.stores,
                 worker=self._worker,
                 connections=self._connections,
                 readiness=self._readiness,
-                wakeups=self._wakeups,
             )
-
-
-def _add_keys(state: InMemoryState) -> None:
-    for organization_id in (ORG, OTHER_ORG):
-        state.organizations[organization_id] = an_organization(organization_id)
-    keys = [a_key(ApiKeyId(f"key_{role.value}"), token=token_of(role), role=role) for role in Role]
-    keys.append(a_key(ApiKeyId("key_platform"), token=PLATFORM, platform=True))
-    keys.append(a_key(ApiKeyId("key_other_admin"), organization_id=OTHER_ORG, token=OTHER_ADMIN))
-    state.keys = {key.id: key for key in keys}
 
 
 def problem_of(response: httpx.Response, status: int, code: str) -> dict[str, object]:
