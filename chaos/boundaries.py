@@ -19,8 +19,8 @@ import httpx
 from sqlalchemy import create_engine, select, text
 
 from chaos.deadly import lines_of
-from chaos.scenario import Place, answer, drive, service, set_up, worker
-from chaos.verdict import Ending, Remains, complaints
+from chaos.scenario import Place, answer, drive, first_key, service, set_up, worker
+from chaos.verdict import Ending, Remains, Story, complaints
 from domain.runs.ledger import ToolCallState
 from infrastructure.persistence.postgres_url import library_url
 from infrastructure.persistence.roles import SYSTEM_ROLE
@@ -49,6 +49,7 @@ class Doomed:
     """Starts the processes that are killed."""
 
     process: asyncio.subprocess.Process
+    child: int | None = None
 
     @staticmethod
     @asynccontextmanager
@@ -58,22 +59,28 @@ class Doomed:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "chaos.doomed", cwd=ROOT, stdin=-1, stdout=-1, stderr=stderr
             )
+        doomed = Doomed(process=process)
         try:
-            yield Doomed(process=process)
+            yield doomed
         finally:
             process.kill()
             await process.wait()
+            if doomed.child is not None:
+                os.kill(doomed.child, signal.SIGKILL)
 
     async def begin(self, **order: str | None) -> int:
         """Start one; its id."""
         assert self.process.stdin is not None
         given = {name: value for name, value in order.items() if value is not None}
         self.process.stdin.write(json.dumps(given).encode() + b"\n")
-        return await self._answer()
+        self.child = await self._answer()
+        return self.child
 
     async def ended(self) -> int:
         """Its exit status, once it has ended."""
-        return await self._answer()
+        status = await self._answer()
+        self.child = None
+        return status
 
     async def _answer(self) -> int:
         assert self.process.stdout is not None
@@ -82,11 +89,11 @@ class Doomed:
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Where cycles are played, one at a time. `runs` counts those that were completed on the database."""
+    """Where cycles are played, one at a time. `charged` are the model calls of those that are over."""
 
     place: Place
     doomed: Doomed
-    runs: int = 0
+    charged: int = 0
     _keys: int = field(default=0)
 
     def new_key(self) -> str:
@@ -112,22 +119,20 @@ class Stage:
         return await asyncio.to_thread(_remains, self.place, key, killed=killed)
 
     async def judged(
-        self, client: httpx.AsyncClient, run_id: str, fatal: Sequence[str | None], remains: Sequence[Remains]
+        self, client: httpx.AsyncClient, runs: tuple[str, str], fatal: Sequence[str | None], remains: Sequence[Remains]
     ) -> Cycle:
-        """The cycle, now that its run has ended."""
-        self.runs += 1
-        ended = await answer(client, "GET", f"/runs/{run_id}/wait")
+        """The cycle, now that its runs have ended."""
+        first, second = [await _ended(client, run_id) for run_id in runs]
         usage = await answer(client, "GET", "/usage?limit=100")
+        charged = sum(entry["model_calls"] for entry in usage["data"])
         ending = Ending(
-            run=ended["run"],
-            messages=ended["messages"],
-            events=(await answer(client, "GET", f"/runs/{run_id}/events?limit=200"))["data"],
-            audit=(await answer(client, "GET", f"/audit-events?run_id={run_id}&limit=100"))["data"],
+            first=first,
+            second=second,
             chain=await answer(client, "GET", "/audit-events/verify"),
-            model_calls=sum(entry["model_calls"] for entry in usage["data"]),
-            runs=self.runs,
+            model_calls=charged - self.charged,
             log=lines_of(self.place.log),
         )
+        self.charged = charged
         return Cycle(
             fatal=fatal,
             reached=all(each.killed for each in remains),
@@ -136,8 +141,18 @@ class Stage:
         )
 
 
+async def _ended(client: httpx.AsyncClient, run_id: str) -> Story:
+    ended = await answer(client, "GET", f"/runs/{run_id}/wait")
+    return Story(
+        run=ended["run"],
+        messages=ended["messages"],
+        events=(await answer(client, "GET", f"/runs/{run_id}/events?limit=200"))["data"],
+        audit=(await answer(client, "GET", f"/audit-events?run_id={run_id}&limit=100"))["data"],
+    )
+
+
 def _remains(place: Place, key: str, *, killed: bool) -> Remains:
-    """The run of this idempotency key as it is stored; nothing if none is."""
+    """The second run of the cycle as it is stored, nothing if it is not; and what was settled in either."""
     if place.database_url is None:
         engine = create_engine(f"sqlite:///{place.home / 'dragoman.db'}")
     else:
@@ -145,10 +160,13 @@ def _remains(place: Place, key: str, *, killed: bool) -> Remains:
     with engine.begin() as connection:
         if place.database_url is not None:
             connection.execute(text(f"SET ROLE {SYSTEM_ROLE}"))
-        run_id = connection.execute(select(idempotency_key.c.run_id).where(idempotency_key.c.key == key)).scalar()
-        events = select(run_event.c.seq, run_event.c.type).where(run_event.c.run_id == run_id)
+        of_key = select(idempotency_key.c.run_id)
+        both = of_key.where(idempotency_key.c.key.in_((key, first_key(key))))
+        events = select(run_event.c.seq, run_event.c.type).where(
+            run_event.c.run_id.in_(of_key.where(idempotency_key.c.key == key))
+        )
         settled = select(tool_call.c.id).where(
-            tool_call.c.run_id == run_id, tool_call.c.state == ToolCallState.SETTLED.value
+            tool_call.c.run_id.in_(both), tool_call.c.state == ToolCallState.SETTLED.value
         )
         found = Remains(
             killed=killed,
@@ -179,12 +197,12 @@ class SqliteStage(Stage):
 
     async def play(self, *fatal: str | None) -> Cycle:
         """One cycle, in which a service is killed for each of these."""
-        key, self.runs = self.new_key(), 0
+        key, self.charged = self.new_key(), 0
         shutil.rmtree(self.place.home, ignore_errors=True)
         shutil.copytree(self.template, self.place.home)
         remains = [await self._killed(each, key) for each in fatal]
         async with service(self.place) as client:
-            return await self.judged(client, await drive(client, key), fatal, remains)
+            return await self.judged(client, await drive(client, self.place, key), fatal, remains)
 
     async def _killed(self, fatal: str | None, key: str) -> Remains:
         await self.begin("service", fatal, key)
@@ -213,7 +231,7 @@ class PostgresStage(Stage):
         """One cycle. The service sees nothing of it but that its run takes longer."""
         key = self.new_key()
         worker_id = await self.begin("worker", fatal, key)
-        driving = asyncio.create_task(drive(self.client, key))
+        driving = asyncio.create_task(drive(self.client, self.place, key))
         ended = asyncio.create_task(self.doomed.ended())
         await asyncio.wait((driving, ended), return_when=asyncio.FIRST_COMPLETED)
         if not ended.done():
@@ -225,8 +243,8 @@ class PostgresStage(Stage):
         async with AsyncExitStack() as stack:
             if not driving.done():
                 await stack.enter_async_context(worker(self.place, successor=True))
-            run_id = await asyncio.wait_for(driving, PATIENCE_S)
-        return await self.judged(self.client, run_id, [fatal], [remains])
+            runs = await asyncio.wait_for(driving, PATIENCE_S)
+        return await self.judged(self.client, runs, [fatal], [remains])
 
 
 @asynccontextmanager
@@ -249,7 +267,7 @@ class ServiceStage(Stage):
         await self.begin("api", fatal, key)
         remains = await self.remains(key, killed=await self.doomed.ended() == -signal.SIGKILL)
         async with service(self.place, worker=False) as client:
-            return await self.judged(client, await drive(client, key), [fatal], [remains])
+            return await self.judged(client, await drive(client, self.place, key), [fatal], [remains])
 
 
 AnyStage = SqliteStage | PostgresStage | ServiceStage
@@ -306,7 +324,7 @@ async def _again_and_again(stage: SqliteStage, count: int) -> list[str]:
     began, chance = time.monotonic(), random.Random(count)
     found: list[str] = []
     for _ in range(count):
-        cycle = await stage.play(*(f"#{chance.randint(1, 90)}" for _ in range(3)))
+        cycle = await stage.play(*(f"#{chance.randint(1, 120)}" for _ in range(3)))
         found += [f"SQLite, killed at {cycle.fatal}: {complaint}" for complaint in cycle.complaints]
     _print("SQLite, serve, thrice", f"{count} runs", found, began)
     return found

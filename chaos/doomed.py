@@ -26,7 +26,7 @@ LINGER_S = 1.5
 async def serve(place: Place, boundaries: Boundaries, key: str, *, executes: bool) -> None:
     """The service and its client, until the run has ended."""
     async with service(place, boundaries, worker=executes) as client:
-        await drive(client, key)
+        await drive(client, place, key)
         await asyncio.sleep(LINGER_S)
         os._exit(0)
 

@@ -1,5 +1,7 @@
-"""The run that is killed at its boundaries: native and MCP tools side by side, an approval, a displayed call, streamed text."""
+"""The runs that are killed at their boundaries. The first is in the middle of a call when the second takes its place on the
+thread: native and MCP tools side by side, an approval, a displayed call, streamed text."""
 
+import asyncio
 import json
 import os
 import sys
@@ -12,7 +14,7 @@ from unittest.mock import patch
 
 import httpx
 
-from chaos.deadly import Boundaries, watch_over
+from chaos.deadly import Boundaries, lines_of, watch_over
 from infrastructure.container import Container
 from infrastructure.lifecycle import running, working
 from infrastructure.settings import Settings, load_settings
@@ -28,7 +30,9 @@ ANSWER = "Everything is done, and here is what I have to say about it at some le
 TOKENS = {"input_tokens": 100, "output_tokens": 10}
 TURNS = 4
 CALLS = ("look one", "put two", "note three", f"code_execution {CODE}", "held_note four", "look five")
-"""As they stand in the log once each was called."""
+"""The second run's, as they stand in the log once each was called."""
+INTERRUPTED = "held_note zero"
+"""The first run's, which nobody ever answers."""
 _FOREIGN = ("DRAGOMAN_", "OPENAI_", "ANTHROPIC_", "LANGFUSE_", "OTEL_")
 
 
@@ -101,6 +105,12 @@ async def set_up(client: httpx.AsyncClient, place: Place) -> None:
     scripts = place.home / "scripted"
     scripts.mkdir(exist_ok=True)
     (scripts / "steps.yaml").write_text(json.dumps(_script(place)), encoding="utf-8")
+    waits = {"tool": f"{PREFIX}held_note", "arguments": {"text": "zero", "gate": str(place.folder / "never")}}
+    waiting = {"turns": [{"text": "I wait.", "calls": [waits]}, {"text": "I waited."}], "usage": TOKENS}
+    (scripts / "waiting.yaml").write_text(json.dumps(waiting), encoding="utf-8")
+    await answer(
+        client, "POST", "/agents", {"name": "waiter", "model": "scripted:waiting.yaml", "mcp_servers": ["watched"]}
+    )
     agent = {
         "name": "stepper",
         "model": "scripted:steps.yaml",
@@ -133,10 +143,21 @@ def _script(place: Place) -> Json:
     return {"turns": turns, "usage": TOKENS, "delay_ms": 25, "chunk_chars": 12}
 
 
-async def drive(client: httpx.AsyncClient, key: str) -> str:
-    """Start the run, or find the one that this key started before, and see to it until it has ended; its id."""
-    body = {"agent": "stepper", "input": "Go."}
-    run = await answer(client, "POST", "/runs", body, headers={"Idempotency-Key": key})
+def first_key(key: str) -> str:
+    """The idempotency key of the first run, where `key` is the second's."""
+    return f"{key}-first"
+
+
+async def drive(client: httpx.AsyncClient, place: Place, key: str) -> tuple[str, str]:
+    """Start the runs, or find those that this key started before, and see to them until they have ended; their ids."""
+    body = {"agent": "waiter", "input": "Wait."}
+    first = await answer(client, "POST", "/runs", body, headers={"Idempotency-Key": first_key(key)})
+    while first["status"] in ("queued", "in_progress") and f"called {INTERRUPTED}" not in lines_of(place.log):
+        await asyncio.sleep(0.01)
+        first = await answer(client, "GET", f"/runs/{first['id']}")
+    body = {"agent": "stepper", "input": "Go.", "multitask_strategy": "interrupt"}
+    path = f"/threads/{first['thread_id']}/runs"
+    run = await answer(client, "POST", path, body, headers={"Idempotency-Key": key})
     path = f"/runs/{run['id']}"
     while run["status"] in ("queued", "in_progress", "requires_action"):
         run = (await answer(client, "GET", f"{path}/wait?timeout_s=30"))["run"]
@@ -148,7 +169,7 @@ async def drive(client: httpx.AsyncClient, key: str) -> str:
         else:
             decisions = [{"tool_call_id": use["id"], "decision": "approve"} for use in run["pending"]]
             await answer(client, "POST", f"{path}/resume", {"approvals": decisions})
-    return str(run["id"])
+    return str(first["id"]), str(run["id"])
 
 
 async def answer(

@@ -9,16 +9,16 @@ from tests.databases import PostgresDatabases
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.requirement("E2", "E3", "E7")]
 
-STARTED = ("SqlRunStore.start inside #1", "SqlRunStore.start committed #1")
+STARTED = ("SqlRunStore.start inside #1", "SqlRunStore.start committed #1", "SqlRunStore.start committed #2")
 EXECUTED = (
     "SqlRunLeases.claim committed #1",
     "SqlRunJournal.commit committed #1",
+    "SqlRunJournal.commit inside #2",
     "note under way #1",
     "note answered #1",
-    "SqlRunJournal.commit inside #3",
-    "held_note under way #1",
+    "held_note under way #2",
 )
-SAID_AND_SENT = ("model says #1", "SqlRunJournal.commit inside #1", "note before the send #1", "put under way #1")
+SAID_AND_SENT = ("model says #1", "SqlRunJournal.commit inside #1", "held_note under way #1", "put under way #1")
 RESUMED = ("SqlRunStore.resume inside #1", "SqlRunStore.resume committed #2")
 
 
