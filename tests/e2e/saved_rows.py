@@ -26,6 +26,9 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0015": ("0016", "adds sources, which 0016 has too"),
     "0017": ("0016", "changes who may see rows, none of them"),
     "0019": ("0018", "adds to requests a webhook, which they need not name, and tables of their own for deliveries"),
+    "0020": ("0023", "adds tables of schedules, in which no run is stored"),
+    "0021": ("0023", "adds what the gateway stores; runs are stored as before"),
+    "0022": ("0023", "adds tables of workflows; runs are stored as before"),
 }
 """Revisions without a file of their own: whose file has what they store, and why."""
 _NOT_STORED = ("alembic_version", "source_words")
