@@ -6,18 +6,22 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import pytest
 
+from application.gateway.gateway_access import GatewayAccess
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import SESSION_TOKEN_PREFIX
+from domain.identity.api_key import hash_token
 from domain.ids import OrganizationId
 from domain.model_providers.provider import ModelProvider, ProviderKind
 from domain.secrets.secret import Secret
-from infrastructure.assembly.storage import token_cache
+from infrastructure.assembly.storage import gateway_access, token_cache
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_feed import FRESH_S, RowFeed
 from infrastructure.persistence.postgres import PostgresDatabase
@@ -38,6 +42,7 @@ from tests.builders import (
 )
 from tests.contract.sql_legs import kept, opened
 from tests.contract.stores import Stores
+from tests.contract.test_gateway import OWN_THREAD, a_session
 from tests.databases import PostgresDatabases
 
 SOON_S = 30.0
@@ -65,6 +70,7 @@ class Process:
     wakeups: PostgresWakeups
     clock: Clock
     authenticate: Authenticate
+    gateway: GatewayAccess
 
     async def until_fresh(self) -> None:
         """Until a heartbeat has come back."""
@@ -86,6 +92,13 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
     wakeups = PostgresWakeups(url, process=name, rows=feed)
     async with opened(database, *(an_organization(organization) for organization in first)) as stores:
         system = SystemClock()
+        authenticate = Authenticate(
+            identities=stores.identity,
+            cache=token_cache(feed),
+            limits=KeyLimits(every=None, clock=system),
+            uses=KeyUses(identities=stores.identity),
+            clock=system,
+        )
         running = Process(
             url=url,
             database=database,
@@ -93,12 +106,9 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
             feed=feed,
             wakeups=wakeups,
             clock=clock,
-            authenticate=Authenticate(
-                identities=stores.identity,
-                cache=token_cache(feed),
-                limits=KeyLimits(every=None, clock=system),
-                uses=KeyUses(identities=stores.identity),
-                clock=system,
+            authenticate=authenticate,
+            gateway=gateway_access(
+                feed, sessions=stores.gateway_sessions, agents=stores.agents, authenticate=authenticate, clock=system
             ),
         )
         await wakeups.start()
@@ -275,6 +285,28 @@ async def test_the_key_of_a_request_is_read_once(two: tuple[Process, Process]) -
     await reader.until_fresh()
     assert await reader.authenticate.execute(AuthenticateCommand(token=TOKEN)) == first
     await reader.database.start()
+
+
+@pytest.mark.requirement("F5")
+async def test_a_gateway_session_is_read_once_and_refused_as_soon_as_it_is_heard_that_it_was_revoked(
+    two: tuple[Process, Process],
+) -> None:
+    writer, reader = two
+    token = f"{SESSION_TOKEN_PREFIX}of-this-test"
+    session = a_session(token_hash=hash_token(token), expires_at=datetime(2999, 1, 1, tzinfo=UTC))
+    await writer.stores.gateway_sessions.add(session, an_audit_event(6), thread=OWN_THREAD)
+    assert await reader.gateway.open(token) == session
+    await reader.database.stop()
+    await reader.until_fresh()
+    assert await reader.gateway.open(token) == session
+    await reader.database.start()
+    told = reader.told_of("gateway_session")
+    assert await writer.stores.gateway_sessions.revoke(ORG, session.id, ENTRY)
+    async with asyncio.timeout(SOON_S):
+        await told.wait()
+    with pytest.raises(ServiceError) as refused:
+        await reader.gateway.open(token)
+    assert refused.value.code == "token_invalid"
 
 
 async def test_that_a_key_was_used_is_told_to_nobody(two: tuple[Process, Process]) -> None:
