@@ -119,6 +119,15 @@ CASES = [
         body={"decision": "deny", "reason": "hello"},
         foreign=True,
     ),
+    Case(method="GET", path="/v1/runs/{run_id}/webhook-deliveries", role=Role.VIEWER, foreign=True),
+    Case(
+        method="POST",
+        path="/v1/webhook-deliveries/{delivery_id}/retry",
+        role=Role.OPERATOR,
+        status=202,
+        foreign=True,
+    ),
+    Case(method="POST", path="/v1/organization/webhook-key", role=Role.ADMIN, status=201),
     Case(method="GET", path="/v1/usage", role=Role.VIEWER),
     Case(method="GET", path="/v1/organization", role=Role.VIEWER),
     Case(method="PATCH", path="/v1/organization", role=Role.ADMIN, body={"name": "renamed"}),
@@ -207,7 +216,8 @@ async def names(service: Service) -> dict[str, str]:
     provider = {"name": "only-here", "kind": "openai", "api_key": "sk-nobody-sees"}
     await service.call("POST", "/v1/model-providers", json=provider)
     service.worker.act = Act.ASK
-    run = (await service.call("POST", "/v1/runs", json={"agent": busy.json()["id"], "input": "hello"})).json()
+    announced = {"agent": busy.json()["id"], "input": "hello", "webhook": "https://hooks.example.com/"}
+    run = (await service.call("POST", "/v1/runs", json=announced)).json()
     service.worker.act = Act.FINISH
     waiting = (await service.call("GET", f"/v1/runs/{run['id']}")).json()
     service.worker.act = Act.APPROVE
@@ -216,9 +226,11 @@ async def names(service: Service) -> dict[str, str]:
     service.worker.act = Act.FINISH
     source = await service.call("POST", f"/v1/threads/{run['thread_id']}/sources?name=here.txt", content=b"hello")
     schedule = await service.call("POST", "/v1/schedules", json={**SCHEDULE_BODY, "name": "nightly"})
+    deliveries = await service.call("GET", f"/v1/runs/{run['id']}/webhook-deliveries")
     session = await service.call("POST", "/v1/gateway-sessions", json={"agent_id": busy.json()["id"]})
     return {
         "gateway_session": session.json()["id"],
+        "delivery_id": deliveries.json()["data"][0]["id"],
         "source_id": source.json()["id"],
         "agent": agent.json()["id"],
         "server": server.json()["id"],

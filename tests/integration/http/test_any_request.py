@@ -85,7 +85,9 @@ async def one_of_each(service: Service) -> dict[str, str]:
     provider = {"name": "known", "kind": "openai", "api_key": "sk-nobody-sees"}
     await service.call("POST", "/v1/model-providers", json=provider)
     service.worker.act = Act.ASK
-    run = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()
+    announced = {"agent": "guide", "input": "hello", "webhook": "https://hooks.example.com/"}
+    run = (await service.call("POST", "/v1/runs", json=announced)).json()
+    deliveries = await service.call("GET", f"/v1/runs/{run['id']}/webhook-deliveries")
     service.worker.act = Act.FINISH
     return {
         "agent": "guide",
@@ -93,6 +95,7 @@ async def one_of_each(service: Service) -> dict[str, str]:
         "tool": "echo",
         "thread_id": (await service.call("POST", "/v1/threads")).json()["id"],
         "run_id": run["id"],
+        "delivery_id": deliveries.json()["data"][0]["id"],
         "secret": "KNOWN",
         "provider": "known",
         "organization_id": ORG,
