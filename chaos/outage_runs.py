@@ -13,9 +13,13 @@ import httpx
 from tests.e2e.service import Json, Service, a_turn, assert_consistent, parts
 
 AGENT = "worker-bee"
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
 """How long a run may take, whatever happens to its database."""
-_PAUSE_S = 0.25
+_PAUSE_S = 1.0
+"""Before a refused request is repeated: what `Retry-After` says."""
+_LOOK_EVERY_S = 2.0
+_STARTS_AT_ONCE = 32
+"""So many that they get through while the database is up: hundreds at once would be cut by the next outage, all of them."""
 _WAIT_S = 20.0
 _AT_ONCE_AFTERWARDS = 8
 
@@ -72,6 +76,7 @@ class Clients:
         self.seen = Seen()
         self._deadline = time.monotonic() + PATIENCE_S
         self._begun = f"{time.time_ns()}"
+        self._starts = asyncio.Semaphore(_STARTS_AT_ONCE)
 
     async def run(self, name: str, count: int, *, at_once: int) -> list[str]:
         """Start `count` runs and see them end; their ids."""
@@ -96,7 +101,9 @@ class Clients:
             started = await self._insisting(client, "POST", f"{url}/runs/wait", json=body, headers=key)
             run_id, status = str(started["run"]["id"]), str(started["run"]["status"])
         else:
-            run_id = str((await self._insisting(client, "POST", f"{url}/runs", json=body, headers=key))["id"])
+            async with self._starts:
+                started = await self._insisting(client, "POST", f"{url}/runs", json=body, headers=key)
+            run_id = str(started["id"])
             status = "queued"
         while status in {"queued", "in_progress"}:
             if time.monotonic() > self._deadline:
@@ -110,14 +117,18 @@ class Clients:
                     status = str((await self._insisting(client, "GET", path))["run"]["status"])
                 case _:
                     status = str((await self._insisting(client, "GET", f"{other}/runs/{run_id}"))["status"])
-                    await asyncio.sleep(_PAUSE_S)
+                    await asyncio.sleep(_LOOK_EVERY_S)
         self.seen.longest_s = max(self.seen.longest_s, time.monotonic() - began)
         return run_id
 
     async def _insisting(self, client: httpx.AsyncClient, method: str, url: str, **request: object) -> Json:
         """The answer, once there is one that is not 503."""
         while time.monotonic() < self._deadline:
-            answer = await client.request(method, url, **request)  # type: ignore[arg-type]
+            try:
+                answer = await client.request(method, url, **request)  # type: ignore[arg-type]
+            except httpx.TransportError as error:
+                self.seen.complaints.append(f"{method} {url} was broken off: {error!r}")
+                continue
             if answer.is_success:
                 return dict(answer.json())
             if answer.status_code != 503:

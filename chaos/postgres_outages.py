@@ -102,6 +102,7 @@ async def under(world: World, name: str, trouble: Trouble, *, runs: int, at_once
     finally:
         troubling.cancel()
         await asyncio.wait((troubling,))
+        await asyncio.to_thread(world.postgres.start)
     seconds = time.monotonic() - began
     outcome = await inspected(world.services, run_ids, name, world.logs)
     complaints = troubles.complaints + clients.seen.complaints + outcome.complaints
