@@ -81,7 +81,8 @@ class Clients:
     async def run(self, name: str, count: int, *, at_once: int) -> list[str]:
         """Start `count` runs and see them end; their ids."""
         places = asyncio.Semaphore(at_once)
-        limits = httpx.Limits(max_connections=at_once + 8, max_keepalive_connections=at_once)
+        # A pool that closes what is idle may close a connection that it has just given to a request (httpcore 1.0).
+        limits = httpx.Limits(max_connections=at_once + 8, max_keepalive_connections=None, keepalive_expiry=None)
         async with httpx.AsyncClient(
             headers=self._headers, timeout=PATIENCE_S, limits=limits, trust_env=False
         ) as client:

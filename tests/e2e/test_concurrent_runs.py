@@ -53,7 +53,8 @@ async def test_two_hundred_concurrent_runs_end_gapless_and_with_every_call_answe
             tools=["code_execution"],
             mcp_servers=["shared", "clock"],
         )
-        limits = httpx.Limits(max_connections=RUNS, max_keepalive_connections=RUNS)
+        # A pool that lets connections expire may close one that it has just given to a request (httpcore 1.0).
+        limits = httpx.Limits(max_connections=RUNS, max_keepalive_connections=RUNS, keepalive_expiry=None)
         async with httpx.AsyncClient(
             base_url=service.client.base_url, headers=service.headers, timeout=150, limits=limits, trust_env=False
         ) as client:
