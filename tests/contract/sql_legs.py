@@ -26,6 +26,7 @@ from infrastructure.persistence.cached_stores import (
     CachedSecretStore,
 )
 from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
@@ -50,6 +51,7 @@ from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
 from infrastructure.persistence.workflow_store import SqlWorkflowStore
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
@@ -93,6 +95,8 @@ def sql_stores(database: Database) -> Stores:
         oauth=SqlOAuthStore(database=database, box=MirrorBox()),
         gateway_sessions=SqlGatewaySessionStore(database=database),
         gateway_ledger=SqlGatewayLedger(database=database),
+        gateway_approvals=(gateway_approvals := SqlGatewayApprovals(database=database)),
+        lost_calls=gateway_approvals,
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         usage=(usage := SqlUsageStore(database=database)),
@@ -100,6 +104,8 @@ def sql_stores(database: Database) -> Stores:
         webhooks=SqlWebhookDeliveryStore(database=database, wakeups=wakeups),
         webhook_keys=SqlWebhookKeyStore(database=database, box=MirrorBox()),
         workflows=SqlWorkflowStore(database=database),
+        workflow_runs=(workflow_runs := SqlWorkflowRunStore(database=database, wakeups=wakeups)),
+        workflow_journal=workflow_runs,
         wakeups=wakeups,
     )
 

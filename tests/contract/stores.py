@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pytest
+
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
-from application.gateway.ports import GatewayLedger, GatewaySessionStore
+from application.gateway.ports import GatewayApprovals, GatewayLedger, GatewaySessionStore, LostCalls
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -17,11 +18,12 @@ from application.retention.ports import RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
+from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, UsageReports
 from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore
-from application.workflows.ports import WorkflowStore
+from application.workflows.ports import WorkflowJournal, WorkflowRunStore, WorkflowStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.mcp.oauth.grants import OAuthStore
@@ -30,6 +32,7 @@ from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimer
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import InMemoryAuditChain
 from infrastructure.memory.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
+from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -40,16 +43,15 @@ from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.retention import InMemoryRetentionStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.schedules import InMemoryScheduleStore
+from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
+from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
 from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.memory.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
+from infrastructure.memory.workflow_runs import InMemoryWorkflowRunStore
 from infrastructure.memory.workflows import InMemoryWorkflowStore
-
-from application.secrets.ports import SecretStore
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,8 @@ class Stores:
     oauth: OAuthStore
     gateway_sessions: GatewaySessionStore
     gateway_ledger: GatewayLedger
+    gateway_approvals: GatewayApprovals
+    lost_calls: LostCalls
     leases: RunLeases
     journal: RunJournal
     usage: UsageReports
@@ -87,6 +91,8 @@ class Stores:
     webhooks: WebhookDeliveryStore
     webhook_keys: WebhookKeyStore
     workflows: WorkflowStore
+    workflow_runs: WorkflowRunStore
+    workflow_journal: WorkflowJournal
     wakeups: Wakeups
 
 
@@ -125,6 +131,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         oauth=InMemoryOAuthStore(state),
         gateway_sessions=InMemoryGatewaySessionStore(state),
         gateway_ledger=InMemoryGatewayLedger(state),
+        gateway_approvals=(gateway_approvals := InMemoryGatewayApprovals(state)),
+        lost_calls=gateway_approvals,
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
         usage=(usage := InMemoryUsageStore(state)),
@@ -132,6 +140,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
         webhook_keys=InMemoryWebhookKeyStore(state),
         workflows=InMemoryWorkflowStore(state),
+        workflow_runs=(workflow_runs := InMemoryWorkflowRunStore(state, wakeups)),
+        workflow_journal=workflow_runs,
         wakeups=wakeups,
     )
 

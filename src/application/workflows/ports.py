@@ -1,12 +1,16 @@
 """Ports of the workflows slice."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import OrganizationId, WorkflowId
+from domain.ids import OrganizationId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
-from domain.workflows.graph import Workflow
+from domain.workflows.graph import Workflow, WorkflowDefinition
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
 
 class WorkflowStore(Protocol):
@@ -58,3 +62,121 @@ class Expressions(Protocol):
     def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
         """Its value. Raises ExpressionFailed."""
         ...
+
+
+# --- runs of workflows -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowRunFilter:
+    """Conditions that all must hold; None does not restrict."""
+
+    workflow_id: WorkflowId | None = None
+    status: WorkflowRunStatus | None = None
+
+
+class WorkflowRunStore(Protocol):
+    """Workflow runs as the API sees them. Every change stores the events that tell of it (`events_between`) with it, and
+    wakes their followers after the commit."""
+
+    async def start(self, run: WorkflowRun, audit: AuditEvent) -> WorkflowRun:
+        """Store a QUEUED run. Raises NOT_FOUND if its workflow is not in use."""
+        ...
+
+    async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
+        """The run with its nodes, or None."""
+        ...
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
+    ) -> Page[WorkflowRun]:
+        """Runs, newest first."""
+        ...
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int
+    ) -> tuple[WorkflowEvent, ...]:
+        """Events with a higher seq, in order."""
+        ...
+
+    async def definition(self, organization_id: OrganizationId, run: WorkflowRun) -> WorkflowDefinition:
+        """What the run executes: its workflow at its version, even if it was deleted."""
+        ...
+
+    async def request_cancel(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    ) -> WorkflowRun | None:
+        """Cancel a queued or waiting run, or mark one in progress; an ended one stays as it is, without an entry. None
+        if there is no such run."""
+        ...
+
+    async def answer(
+        self,
+        organization_id: OrganizationId,
+        run_id: WorkflowRunId,
+        answers: Mapping[str, JsonValue],
+        *,
+        at: datetime,
+        audit: AuditEvent,
+    ) -> WorkflowRun:
+        """What a person said to waiting nodes: the run is QUEUED. Raises NOT_FOUND, CONFLICT
+        `workflow_run_not_waiting`, `node_not_waiting`; then nothing was stored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowLease:
+    """The right to write into a workflow run: valid while it is in progress at this epoch."""
+
+    run_id: WorkflowRunId
+    organization_id: OrganizationId
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedWorkflowRun:
+    """A run that this worker executes."""
+
+    lease: WorkflowLease
+    run: WorkflowRun
+    definition: WorkflowDefinition
+
+
+class WorkflowLeaseLost(Exception):
+    """Another worker has the run now: this one must write nothing more."""
+
+
+class WorkflowJournal(Protocol):
+    """Writing into a claimed workflow run; each method is one transaction."""
+
+    async def claim(
+        self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedWorkflowRun | None:
+        """Take a run that is queued, or whose `wake_at` has come. None if it is not to be had."""
+        ...
+
+    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
+        """Extend a lease. False if it is lost."""
+        ...
+
+    async def commit(
+        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+    ) -> WorkflowRun:
+        """Store the run as it is now, with the nodes that changed and the events that tell of it; `last_seq` and
+        `cancel_requested_by` stay as stored. Returns it so. Raises WorkflowLeaseLost; then nothing was stored."""
+        ...
+
+    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
+        """Runs to submit again: those whose lease has lapsed, which are put back to QUEUED by this call (fencing their
+        former worker), queued ones, and waiting ones whose `wake_at` has come."""
+        ...
+
+
+def workflow_events_topic(run_id: WorkflowRunId) -> str:
+    """Woken at every new event of the run."""
+    return f"workflow.events:{run_id}"
+
+
+def workflow_control_topic(run_id: WorkflowRunId) -> str:
+    """Woken when the run is asked to stop."""
+    return f"workflow.control:{run_id}"

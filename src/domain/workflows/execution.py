@@ -58,7 +58,7 @@ class NodeRun:
 
     `attempt` counts how often it was started. `handle` is the way out that was taken. `due_at` is when something has to
     happen of itself: pending nodes are tried again, or have waited too long for their tools; waiting ones have waited
-    too long for a person. `run_id` is the agent's run.
+    too long for a person. `run_id` is the agent's run, `asked` what a person is asked.
     """
 
     node_id: str
@@ -69,6 +69,7 @@ class NodeRun:
     error: NodeError | None = None
     due_at: datetime | None = None
     run_id: RunId | None = None
+    asked: JsonValue = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
@@ -81,14 +82,13 @@ class NodeRun:
             attempt=self.attempt + 1,
             due_at=None,
             error=None,
-            run_id=None,
             started_at=self.started_at or at,
         )
 
-    def waiting(self, *, due_at: datetime | None) -> "NodeRun":
+    def waiting(self, *, due_at: datetime | None, asked: JsonValue = None) -> "NodeRun":
         """Nobody works on it: a person is asked."""
         self._require(NodeStatus.RUNNING)
-        return replace(self, status=NodeStatus.WAITING, due_at=due_at)
+        return replace(self, status=NodeStatus.WAITING, due_at=due_at, asked=asked)
 
     def ready(self, *, at: datetime) -> "NodeRun":
         """The tool is registered."""
@@ -112,7 +112,7 @@ class NodeRun:
             return self.failed(error, at=at)
         self._require(NodeStatus.RUNNING)
         wait = timedelta(seconds=retry.delay_s * 2 ** (self.attempt - 1))
-        return replace(self, status=NodeStatus.PENDING, error=error, due_at=at + wait)
+        return replace(self, status=NodeStatus.PENDING, error=error, due_at=at + wait, run_id=None)
 
     def interrupted(self, node: PlannedNode, *, at: datetime) -> "NodeRun":
         """Whoever executed the node is gone, and its outcome is not known: it is executed again if that does no harm.

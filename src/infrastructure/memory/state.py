@@ -21,6 +21,7 @@ from application.webhooks.ports import WEBHOOKS_TOPIC
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
+from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
@@ -40,6 +41,7 @@ from domain.ids import (
     WebhookDeliveryId,
     WorkerId,
     WorkflowId,
+    WorkflowRunId,
 )
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
@@ -57,8 +59,7 @@ from domain.workflows.graph import Workflow
 from infrastructure.mcp.oauth.grants import PendingAuthorization
 from infrastructure.memory.stored_gateway_session import StoredGatewaySession
 from infrastructure.memory.stored_source import StoredSource
-
-from domain.audit.event import AuditEvent
+from infrastructure.memory.stored_workflow_run import StoredWorkflowRun
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +135,7 @@ class InMemoryState:
         self.webhook_keys: dict[OrganizationId, list[WebhookKey]] = {}
         self.workflows: dict[WorkflowId, list[Workflow]] = {}
         self.deleted_workflows: set[WorkflowId] = set()
+        self.workflow_runs: dict[WorkflowRunId, StoredWorkflowRun] = {}
 
     # --- reading ---
 

@@ -27,7 +27,13 @@ from infrastructure.persistence.tables.sources import source, source_chunk, sour
 from infrastructure.persistence.tables.threads import message, thread
 from infrastructure.persistence.tables.usage import budget_reservation, usage
 from infrastructure.persistence.tables.webhooks import webhook_delivery, webhook_key
-from infrastructure.persistence.tables.workflows import workflow, workflow_version
+from infrastructure.persistence.tables.workflows import (
+    workflow,
+    workflow_event,
+    workflow_node_run,
+    workflow_run,
+    workflow_version,
+)
 
 __all__ = [
     "agent",
@@ -66,5 +72,8 @@ __all__ = [
     "webhook_delivery",
     "webhook_key",
     "workflow",
+    "workflow_event",
+    "workflow_node_run",
+    "workflow_run",
     "workflow_version",
 ]

@@ -1,4 +1,4 @@
-"""Tables of workflows and their versions."""
+"""Tables of workflows, their versions and their runs."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
 
@@ -37,4 +37,61 @@ workflow_version = Table(
     Column("name", PlainText, nullable=False),
     Column("graph", JsonText, nullable=False),
     Column("updated_at", Moment, nullable=False),
+)
+
+# `attempt` counts workers; `epoch` is the fence; a run in progress has a lease, a waiting one perhaps a time to wake.
+workflow_run = Table(
+    "workflow_run",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("workflow_id", PlainText, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("workflow_version", Integer, nullable=False),
+    Column("status", PlainText, nullable=False),
+    Column("input", JsonText),
+    Column("output", JsonText),
+    Column("error", JsonText),
+    Column("failed_node", PlainText),
+    Column("requested_by", PlainText, nullable=False),
+    Column("cancel_requested_by", PlainText),
+    Column("attempt", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("last_seq", Integer, nullable=False),
+    Column("worker_id", PlainText),
+    Column("lease_expires_at", Moment),
+    Column("wake_at", Moment),
+    Column("created_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("finished_at", Moment),
+    Index(None, "organization_id", "created_at", "id"),
+    Index(None, "workflow_id"),
+    Index(
+        "ix_workflow_run_unfinished",
+        "created_at",
+        "id",
+        sqlite_where=text("finished_at IS NULL"),
+        postgresql_where=text("finished_at IS NULL"),
+    ),
+)
+
+workflow_node_run = Table(
+    "workflow_node_run",
+    metadata,
+    Column("workflow_run_id", PlainText, ForeignKey("workflow_run.id", ondelete="CASCADE"), primary_key=True),
+    Column("node_id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("state", JsonText, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+workflow_event = Table(
+    "workflow_event",
+    metadata,
+    Column("workflow_run_id", PlainText, ForeignKey("workflow_run.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("organization_id", PlainText, nullable=False),
+    Column("type", PlainText, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("data", JsonText, nullable=False),
+    sqlite_with_rowid=False,
 )

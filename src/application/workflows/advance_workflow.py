@@ -1,0 +1,318 @@
+"""Executes a workflow run on this worker until it has ended, waits for a person, or is handed back."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from application.runs.ports import Subscription, Wakeups
+from application.system.ports import Clock, IdSource
+from application.workflows.node_execution import (
+    AgentExecutor,
+    AwaitsAnswer,
+    NodeContext,
+    NodeExecutor,
+    NodeFailed,
+    Succeeded,
+)
+from application.workflows.ports import (
+    ClaimedWorkflowRun,
+    WorkflowJournal,
+    WorkflowLeaseLost,
+    WorkflowRunStore,
+    workflow_control_topic,
+)
+from application.workflows.workflow_audit import ended_entry
+from domain.ids import RunId, WorkerId, WorkflowRunId
+from domain.workflows.compiler import compile_workflow
+from domain.workflows.execution import (
+    NODE_TIMEOUT,
+    Decision,
+    NodeError,
+    NodeRun,
+    NodeStatus,
+    Standing,
+    decide,
+)
+from domain.workflows.graph import NodeKind
+from domain.workflows.plan import Plan, PlannedNode
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+
+logger = logging.getLogger(__name__)
+
+LEASE_S = 15.0
+RENEW_EVERY_S = 5.0
+CONTROL_REREAD_S = 5.0
+"""How often a cancel request is looked for even if nobody rang."""
+
+NodeOutcome = Succeeded | AwaitsAnswer | NodeError
+
+
+class AdvanceWorkflow:
+    """Rules: claiming decides who executes; a node's outcome is stored together with what follows from it, so a finished
+    node is never executed again; what an unfinished one had begun is taken up, repeated if that does no harm, or
+    failed as unknown; a stop from outside ends the agents' runs of the workflow, too; a lost lease writes nothing."""
+
+    def __init__(
+        self,
+        *,
+        runs: WorkflowRunStore,
+        journal: WorkflowJournal,
+        executors: Mapping[NodeKind, NodeExecutor],
+        agents: AgentExecutor,
+        wakeups: Wakeups,
+        worker_id: WorkerId,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._runs = runs
+        self._journal = journal
+        self._executors: dict[NodeKind, NodeExecutor] = {**executors, NodeKind.AGENT: agents}
+        self._agents = agents
+        self._wakeups = wakeups
+        self._worker_id = worker_id
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, run_id: WorkflowRunId) -> None:
+        """Returns when this worker is done with the run, or at once if the run is not to be had. Cancelling it hands the
+        run back."""
+        async with self._wakeups.subscribe(workflow_control_topic(run_id)) as control:
+            claimed = await self._journal.claim(run_id, self._worker_id, lease_s=LEASE_S, at=self._clock.now())
+            if claimed is None:
+                return
+            ids = {"workflow_run_id": run_id, "organization_id": claimed.run.organization_id}
+            drive = _Drive(self, claimed, control)
+            try:
+                await drive.to_its_end()
+            except WorkflowLeaseLost:
+                logger.warning("lease on a workflow run lost, left alone", extra=ids)
+            except asyncio.CancelledError:
+                await asyncio.shield(drive.hand_back())
+                raise
+
+    # --- what a drive needs ---
+
+    async def node_outcome(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> NodeOutcome:
+        """Execute a node within its time; every failure is a value."""
+        ids = {"workflow_run_id": context.workflow_run_id, "node_id": node.id}
+        try:
+            # Waiting for a person has a time of its own.
+            limit_s = None if node.kind is NodeKind.HUMAN_INPUT else node.settings.timeout_s
+            async with asyncio.timeout(limit_s):
+                return await self._executors[node.kind].execute(node, run, context)
+        except NodeFailed as failure:
+            return failure.error
+        except TimeoutError:
+            detail = f"The node took longer than {node.settings.timeout_s:g} s."
+            return NodeError(code=NODE_TIMEOUT, detail=detail, retryable=True)
+        except WorkflowLeaseLost:
+            raise
+        except Exception:
+            reference = self._ids.new("ref")
+            logger.exception("a node failed unexpectedly", extra={**ids, "reference": reference})
+            detail = f"The node failed because of an internal error (reference {reference})."
+            return NodeError(code="internal_error", detail=detail)
+
+    async def commit(self, claimed: ClaimedWorkflowRun, run: WorkflowRun) -> WorkflowRun:
+        """Store the run as it is."""
+        now = self._clock.now()
+        audit = ended_entry(run, ids=self._ids, at=now) if run.status.is_terminal else None
+        return await self._journal.commit(claimed.lease, run, at=now, audit=audit)
+
+    async def renew(self, claimed: ClaimedWorkflowRun) -> bool:
+        """Keep the lease. False if it is lost."""
+        return await self._journal.renew(claimed.lease, lease_s=LEASE_S, at=self._clock.now())
+
+    async def cancel_requested_by(self, run: WorkflowRun) -> str | None:
+        """Who asked the run to stop."""
+        stored = await self._runs.get(run.organization_id, run.id)
+        return None if stored is None else stored.cancel_requested_by
+
+    async def cancel_agent(self, run: WorkflowRun, run_id: RunId) -> None:
+        """Stop the run of an agent node that is given up."""
+        await self._agents.cancel(run.organization_id, run_id, actor=run.cancel_requested_by or "system")
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+        return self._clock
+
+
+class _Drive:
+    """One worker's time with a workflow run."""
+
+    def __init__(self, house: AdvanceWorkflow, claimed: ClaimedWorkflowRun, control: Subscription) -> None:
+        self._house = house
+        self._claimed = claimed
+        self._control = control
+        self._run = claimed.run
+        self._nodes = dict(claimed.run.nodes)
+        self._tasks: dict[str, asyncio.Task[NodeOutcome]] = {}
+        self._writing = asyncio.Lock()
+        self._lost = asyncio.Event()
+
+    async def to_its_end(self) -> None:
+        """Until the run has ended or waits. Raises WorkflowLeaseLost."""
+        renewing = asyncio.create_task(self._keep_lease())
+        try:
+            plan = compile_workflow(self._claimed.definition).plan
+            if plan is None:
+                detail = "This version of Dragoman does not take the workflow any more."
+                await self._end(WorkflowRunStatus.FAILED, error=NodeError(code="workflow_invalid", detail=detail))
+                return
+            self._take_up(plan)
+            while await self._step(plan):
+                pass
+        finally:
+            renewing.cancel()
+            await self._stop_tasks(tuple(self._tasks))
+            await asyncio.wait((renewing,))
+
+    async def hand_back(self) -> None:
+        """Give the run to another worker; it goes on where this one stopped."""
+        try:
+            async with self._writing:
+                if self._run.status is WorkflowRunStatus.IN_PROGRESS:
+                    self._run = await self._house.commit(
+                        self._claimed, replace(self._run, nodes=self._nodes).handed_back()
+                    )
+        except WorkflowLeaseLost:
+            logger.warning("lease on a workflow run lost, left alone", extra={"workflow_run_id": self._run.id})
+        except Exception:
+            logger.exception("a workflow run could not be handed back", extra={"workflow_run_id": self._run.id})
+
+    def _take_up(self, plan: Plan) -> None:
+        """What a former worker had begun."""
+        now = self._house.clock.now()
+        for node_id, node in self._nodes.items():
+            if node.status is NodeStatus.RUNNING:
+                self._nodes[node_id] = node.interrupted(plan.by_id[node_id], at=now)
+
+    async def _step(self, plan: Plan) -> bool:
+        """Decide, store what is decided, act on it, and wait for something to happen. False when there is no more."""
+        if self._run.cancel_requested_by is not None:
+            await self._end(WorkflowRunStatus.CANCELLED)
+            return False
+        decision = decide(plan, self._nodes, now=self._house.clock.now())
+        given_up = [node.node_id for node in decision.changed if node.node_id in self._tasks]
+        self._nodes |= {node.node_id: node for node in (*decision.start, *decision.changed)}
+        if decision.standing in (Standing.COMPLETED, Standing.FAILED):
+            await self._finish(decision)
+            return False
+        if decision.standing is Standing.WAITING and not self._tasks:
+            await self._store(self._run.suspended(wake_at=decision.wake_at))
+            return False
+        await self._give_up(given_up)
+        await self._store(self._run)
+        for started in decision.start:
+            self._begin(plan.by_id[started.node_id], started)
+        await self._wait(decision)
+        self._collect(plan)
+        return True
+
+    async def _finish(self, decision: Decision) -> None:
+        if decision.standing is Standing.COMPLETED:
+            await self._end(WorkflowRunStatus.COMPLETED, decision)
+        else:
+            await self._end(WorkflowRunStatus.FAILED, decision, error=decision.error, failed_node=decision.failed_node)
+
+    async def _end(
+        self,
+        status: WorkflowRunStatus,
+        decision: Decision | None = None,
+        *,
+        error: NodeError | None = None,
+        failed_node: str | None = None,
+    ) -> None:
+        """Agents' runs first: if this is interrupted, whoever takes the run up does it again."""
+        await self._give_up(list(self._tasks))
+        now = self._house.clock.now()
+        output = None if decision is None else decision.output
+        ended = replace(self._run, nodes=self._nodes).ended(
+            status, at=now, output=output, error=error, failed_node=failed_node
+        )
+        self._nodes = dict(ended.nodes)
+        await self._store(ended)
+
+    async def _give_up(self, node_ids: list[str]) -> None:
+        """Stop executing nodes, and the runs of those that are agents."""
+        await self._stop_tasks(tuple(node_ids))
+        for node_id in node_ids:
+            run_id = self._nodes[node_id].run_id
+            if run_id is not None:
+                await self._house.cancel_agent(self._run, run_id)
+
+    async def _stop_tasks(self, node_ids: tuple[str, ...]) -> None:
+        stopped = [task for node_id in node_ids if (task := self._tasks.pop(node_id, None)) is not None]
+        for task in stopped:
+            task.cancel()
+        if stopped:
+            await asyncio.wait(stopped)
+        for task in stopped:
+            if not task.cancelled():
+                task.exception()  # of a node that is given up: nobody asks for it
+
+    def _begin(self, node: PlannedNode, run: NodeRun) -> None:
+        context = NodeContext(
+            organization_id=self._run.organization_id,
+            workflow_run_id=self._run.id,
+            requested_by=self._run.requested_by,
+            run_input=self._run.input,
+            nodes=dict(self._nodes),
+            note_run=self._note_run,
+        )
+        self._tasks[node.id] = asyncio.create_task(
+            self._house.node_outcome(node, run, context), name=f"node {node.id} of {self._run.id}"
+        )
+
+    async def _note_run(self, node_id: str, run_id: RunId) -> None:
+        self._nodes[node_id] = replace(self._nodes[node_id], run_id=run_id)
+        await self._store(self._run)
+
+    async def _wait(self, decision: Decision) -> None:
+        """For a node, for somebody who wants the run to stop, or for the time at which something is due."""
+        wait_s = CONTROL_REREAD_S
+        if decision.wake_at is not None:
+            wait_s = min(wait_s, max(0.0, (decision.wake_at - self._house.clock.now()).total_seconds()))
+        bell = asyncio.create_task(self._control.wait(wait_s))
+        lost = asyncio.create_task(self._lost.wait())
+        try:
+            await asyncio.wait((bell, lost, *self._tasks.values()), return_when=asyncio.FIRST_COMPLETED)
+            if self._lost.is_set():
+                raise WorkflowLeaseLost
+            if bell.done():
+                actor = await self._house.cancel_requested_by(self._run)
+                self._run = replace(self._run, cancel_requested_by=actor)
+        finally:
+            bell.cancel()
+            lost.cancel()
+            await asyncio.wait((bell, lost))
+
+    def _collect(self, plan: Plan) -> None:
+        now = self._house.clock.now()
+        for node_id in [node_id for node_id, task in self._tasks.items() if task.done()]:
+            outcome, run = self._tasks.pop(node_id).result(), self._nodes[node_id]
+            match outcome:
+                case Succeeded(output=output, handle=handle):
+                    self._nodes[node_id] = run.succeeded(output, at=now, handle=handle)
+                case AwaitsAnswer(asked=asked, due_at=due_at):
+                    self._nodes[node_id] = run.waiting(due_at=due_at, asked=asked)
+                case error:
+                    self._nodes[node_id] = run.attempt_failed(error, plan.by_id[node_id], at=now)
+
+    async def _store(self, run: WorkflowRun) -> None:
+        async with self._writing:
+            wanted = replace(run, nodes=dict(self._nodes))
+            if wanted != self._run:
+                self._run = await self._house.commit(self._claimed, wanted)
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_EVERY_S)
+            try:
+                if not await self._house.renew(self._claimed):
+                    self._lost.set()
+                    return
+            except Exception:
+                logger.exception("a workflow run's lease could not be renewed", extra={"workflow_run_id": self._run.id})

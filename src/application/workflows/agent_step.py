@@ -1,0 +1,116 @@
+"""An agent as a step: a run on a thread of its own, started once however often the node is taken up, and awaited."""
+
+import asyncio
+
+from application.runs.ports import RunQueue, RunStore, Wakeups, status_topic
+from application.runs.start_run import StartRun, StartRunCommand
+from application.system.ports import Clock
+from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
+from application.workflows.ports import Expressions
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import OrganizationId, RunId, derived_id
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import TextContent
+from domain.workflows.execution import NodeRun
+from domain.workflows.graph import AgentConfig
+from domain.workflows.plan import PlannedNode
+from domain.workflows.templates import as_text
+
+REREAD_S = 5.0
+"""How often the agent's run is looked at even if nobody rang."""
+_TRY_AGAIN = frozenset({ErrorKind.UNAVAILABLE, ErrorKind.LIMIT})
+
+
+class AgentStep:
+    """Rules: the run sees exactly the tools that are wired to the node, nothing if none is, and its agent's policies and
+    limits hold; only a completed run is a success; a node that is given up cancels its run."""
+
+    def __init__(
+        self,
+        *,
+        start_run: StartRun,
+        runs: RunStore,
+        queue: RunQueue,
+        wakeups: Wakeups,
+        expressions: Expressions,
+        clock: Clock,
+    ) -> None:
+        self._start_run = start_run
+        self._runs = runs
+        self._queue = queue
+        self._wakeups = wakeups
+        self._expressions = expressions
+        self._clock = clock
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
+        """Execute once. Raises NodeFailed."""
+        if not isinstance(node.config, AgentConfig):
+            raise ValueError(f"{node.kind} is no agent")
+        run_id = run.run_id or await self._begun(node, node.config, run, context)
+        ended = await self._awaited(context.organization_id, run_id)
+        if ended.status is not RunStatus.COMPLETED:
+            raise _failure(ended)
+        return Succeeded(output={"text": ended.output, "run_id": ended.id, "thread_id": ended.thread_id})
+
+    async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
+        """Stop the run of a node that is given up."""
+        outcome = await self._runs.request_cancel(organization_id, run_id, actor=actor, at=self._clock.now())
+        if outcome is not None and outcome.promoted is not None:
+            await self._queue.submit(outcome.promoted)
+
+    async def _begun(self, node: PlannedNode, config: AgentConfig, run: NodeRun, context: NodeContext) -> RunId:
+        """Start the run and note it, both or neither: whoever gives the node up can cancel it then."""
+
+        async def begin() -> RunId:
+            run_id = await self._started(node, config, run, context)
+            await context.note_run(node.id, run_id)
+            return run_id
+
+        beginning = asyncio.ensure_future(begin())
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            await asyncio.wait((beginning,))
+            if not beginning.cancelled():
+                beginning.exception()  # the node is given up: nobody asks for it
+            raise
+
+    async def _started(self, node: PlannedNode, config: AgentConfig, run: NodeRun, context: NodeContext) -> RunId:
+        text = as_text(context.given(node, config.input, self._expressions))
+        command = StartRunCommand(
+            principal=Principal(key_id=context.requested_by, organization_id=context.organization_id, role=Role.RUNNER),
+            agent=config.agent,
+            input=(TextContent(text=text),),
+            tool_allowlist=(),
+            metadata={"workflow_run_id": context.workflow_run_id, "node_id": node.id},
+            # So that a node which is taken up again finds the run it had started.
+            idempotency_key=derived_id("wfn", context.workflow_run_id, node.id, run.attempt),
+        )
+        try:
+            return (await self._start_run.execute(command)).run.id
+        except ServiceError as error:
+            faults = "".join(f" {violation.path} {violation.message}." for violation in error.violations)
+            raise NodeFailed(error.code, f"{error.detail}{faults}", retryable=error.kind in _TRY_AGAIN) from error
+
+    async def _awaited(self, organization_id: OrganizationId, run_id: RunId) -> Run:
+        async with self._wakeups.subscribe(status_topic(run_id)) as bell:
+            while True:
+                run = await self._runs.get(organization_id, run_id)
+                if run is None:
+                    raise NodeFailed("run_not_found", f"The run {run_id} of the agent is gone.")
+                if run.status.is_terminal:
+                    return run
+                await bell.wait(REREAD_S)
+
+
+def _failure(run: Run) -> NodeFailed:
+    if run.error is not None:
+        return NodeFailed(run.error.code, run.error.detail, retryable=True)
+    reason = f": {run.incomplete_reason.value}" if run.incomplete_reason is not None else ""
+    return NodeFailed(
+        f"agent_run_{run.status.value}",
+        f"The agent's run {run.id} ended {run.status.value}{reason}.",
+        retryable=run.status is RunStatus.INCOMPLETE,
+    )

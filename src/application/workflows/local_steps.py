@@ -1,0 +1,56 @@
+"""Steps that need nothing but what is at hand: entrypoint, transform, condition, human input."""
+
+from datetime import timedelta
+
+from application.system.ports import Clock
+from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
+from application.workflows.ports import ExpressionFailed, Expressions
+from domain.json_value import JsonValue
+from domain.workflows.execution import NodeRun
+from domain.workflows.graph import ConditionConfig, EntrypointConfig, HumanInputConfig, TransformConfig
+from domain.workflows.plan import PlannedNode
+
+
+class LocalSteps:
+    """Rules: a condition takes the first case that holds, by JMESPath's truth (false, null and what is empty do not);
+    nobody works on a node that waits for a person."""
+
+    def __init__(self, *, expressions: Expressions, clock: Clock) -> None:
+        self._expressions = expressions
+        self._clock = clock
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
+        """Execute once. Raises NodeFailed `expression_failed`."""
+        match node.config:
+            case EntrypointConfig():
+                return Succeeded(output=context.run_input)
+            case TransformConfig(expression=expression, input=template):
+                given = context.given(node, template, self._expressions)
+                return Succeeded(output=self._evaluated(expression, given))
+            case ConditionConfig() as condition:
+                given = context.given(node, condition.input, self._expressions)
+                return Succeeded(output=given, handle=self._chosen(condition, given))
+            case HumanInputConfig(prompt=prompt, schema=schema):
+                said = context.filled(node, prompt, self._expressions)
+                timeout_s = node.settings.timeout_s
+                due_at = None if timeout_s is None else self._clock.now() + timedelta(seconds=timeout_s)
+                return AwaitsAnswer(asked={"prompt": said, "schema": schema}, due_at=due_at)
+            case _:
+                raise ValueError(f"{node.kind} is no local step")
+
+    def _chosen(self, condition: ConditionConfig, given: JsonValue) -> str:
+        for case in condition.cases:
+            if _holds(self._evaluated(case.expression, given)):
+                return case.handle
+        return condition.otherwise
+
+    def _evaluated(self, expression: str, value: JsonValue) -> JsonValue:
+        try:
+            return self._expressions.evaluate(expression, value)
+        except ExpressionFailed as error:
+            raise NodeFailed("expression_failed", str(error)) from error
+
+
+def _holds(value: JsonValue) -> bool:
+    """JMESPath, "Or expressions": false values are null, false, empty strings, lists and objects. Numbers are true."""
+    return value is not None and value is not False and value not in ("", [], {})

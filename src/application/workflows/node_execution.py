@@ -1,0 +1,100 @@
+"""What executing a node takes and gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from application.workflows.ports import ExpressionFailed, Expressions
+from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowRunId
+from domain.json_value import JsonObject, JsonValue
+from domain.workflows.execution import NodeError, NodeRun, NodeStatus
+from domain.workflows.plan import PlannedNode
+from domain.workflows.templates import rendered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succeeded:
+    """The node is done; of a condition `handle` is the way out."""
+
+    output: JsonValue
+    handle: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitsAnswer:
+    """A person is asked, until `due_at`."""
+
+    asked: JsonValue
+    due_at: datetime | None
+
+
+class NodeFailed(Exception):
+    """An expected failure of a node."""
+
+    def __init__(self, code: str, detail: str, *, retryable: bool = False) -> None:
+        super().__init__(detail)
+        self.error = NodeError(code=code, detail=detail, retryable=retryable)
+
+
+class NoteRun(Protocol):
+    """Told of the agent's run that a node stands for."""
+
+    async def __call__(self, node_id: str, run_id: RunId) -> None:
+        """Store it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContext:
+    """Where a node is executed. `nodes` are all of the run as they stand."""
+
+    organization_id: OrganizationId
+    workflow_run_id: WorkflowRunId
+    requested_by: ApiKeyId
+    run_input: JsonValue
+    nodes: Mapping[str, NodeRun]
+    note_run: NoteRun
+
+    def outputs(self, node: PlannedNode) -> dict[str, JsonValue]:
+        """What the nodes before this one have put out, by id; null where they put out nothing."""
+        return {
+            node_id: run.output
+            for node_id in node.upstream
+            if (run := self.nodes.get(node_id)) is not None and run.status is NodeStatus.SUCCEEDED
+        }
+
+    def given(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
+        """A node's input: its template, or else what its predecessors put out (of one that, of several by id). Raises
+        NodeFailed `expression_failed`."""
+        if template is not None:
+            return self.filled(node, template, expressions)
+        outputs = self.outputs(node)
+        before = node.predecessors
+        if len(before) == 1:
+            return outputs.get(before[0])
+        gathered: JsonObject = {node_id: outputs[node_id] for node_id in before if node_id in outputs}
+        return gathered
+
+    def filled(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
+        """A template with what it refers to. Raises NodeFailed `expression_failed`."""
+        try:
+            return rendered(template, self.outputs(node), expressions.evaluate)
+        except ExpressionFailed as error:
+            raise NodeFailed("expression_failed", str(error)) from error
+
+
+class NodeExecutor(Protocol):
+    """Executes nodes of one kind."""
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
+        """Execute once. Raises NodeFailed. Cancelling it stops the work."""
+        ...
+
+
+class AgentExecutor(NodeExecutor, Protocol):
+    """Executes nodes that are runs of agents."""
+
+    async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
+        """Stop the run of a node that is given up."""
+        ...

@@ -1,0 +1,23 @@
+"""Who may act on a workflow run: whoever started it, and operators."""
+
+from application.workflows.ports import WorkflowRunStore
+from domain.errors import ErrorKind, ServiceError, not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import WorkflowRunId
+from domain.workflows.run import WorkflowRun
+
+
+async def require_own_or_operator(runs: WorkflowRunStore, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
+    """The run. Raises FORBIDDEN, NOT_FOUND."""
+    principal.require(Role.RUNNER)
+    run = await runs.get(principal.organization_id, run_id)
+    if run is None:
+        raise not_found("workflow run", run_id)
+    if run.requested_by != principal.key_id and not principal.role.includes(Role.OPERATOR):
+        raise ServiceError(
+            "run_not_yours",
+            ErrorKind.FORBIDDEN,
+            "A runner may act on the workflow runs it started only; an operator on any.",
+        )
+    return run

@@ -1,0 +1,83 @@
+"""Reading workflow runs: one, a page of them, what one executes; and following one as it goes on."""
+
+from collections.abc import AsyncGenerator
+
+from application.identity.key_standing import KeyStanding
+from application.runs.ports import Wakeups
+from application.system.pages import Page, PageRequest
+from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore, workflow_events_topic
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import WorkflowRunId
+from domain.workflows.graph import WorkflowDefinition
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
+
+REREAD_S = 5.0
+"""The net under the wake-ups: how often a follower looks even if nobody rang."""
+_PAGE = 500
+
+
+class GetWorkflowRun:
+    """One workflow run. Needs the role viewer."""
+
+    def __init__(self, *, runs: WorkflowRunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
+        """With its nodes. Raises NOT_FOUND."""
+        principal.require(Role.VIEWER)
+        run = await self._runs.get(principal.organization_id, run_id)
+        if run is None:
+            raise not_found("workflow run", run_id)
+        return run
+
+    async def definition(self, principal: Principal, run: WorkflowRun) -> WorkflowDefinition:
+        """What it executes."""
+        principal.require(Role.VIEWER)
+        return await self._runs.definition(principal.organization_id, run)
+
+
+class ListWorkflowRuns:
+    """Workflow runs of the organization, newest first. Needs the role viewer."""
+
+    def __init__(self, *, runs: WorkflowRunStore) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, wanted: WorkflowRunFilter, request: PageRequest) -> Page[WorkflowRun]:
+        """A page of matching runs."""
+        principal.require(Role.VIEWER)
+        return await self._runs.page(principal.organization_id, wanted, request)
+
+
+class WatchWorkflowRun:
+    """Rules: needs the role viewer, and a key that still counts whenever something is told; events come in order, each
+    once, from any point; following ends when the run has ended or waits for a person."""
+
+    def __init__(self, *, runs: WorkflowRunStore, keys: KeyStanding, wakeups: Wakeups) -> None:
+        self._runs = runs
+        self._keys = keys
+        self._wakeups = wakeups
+
+    async def follow(
+        self, principal: Principal, run_id: WorkflowRunId, *, after_seq: int = 0
+    ) -> AsyncGenerator[WorkflowEvent, None]:
+        """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
+        principal.require(Role.VIEWER)
+        seq = after_seq
+        async with self._wakeups.subscribe(workflow_events_topic(run_id)) as bell:
+            while True:
+                # The run is read first: what it had told by then is among the events.
+                run = await self._runs.get(principal.organization_id, run_id)
+                if run is None:
+                    raise not_found("workflow run", run_id)
+                events = await self._runs.events(principal.organization_id, run_id, after_seq=seq, limit=_PAGE)
+                await self._keys.require(principal)
+                for event in events:
+                    yield event
+                    seq = event.seq
+                at_rest = run.status.is_terminal or run.status is WorkflowRunStatus.REQUIRES_ACTION
+                if at_rest and seq >= run.last_seq:
+                    return
+                if len(events) < _PAGE:
+                    await bell.wait(REREAD_S)

@@ -1,0 +1,100 @@
+"""StartWorkflowRun: execute a workflow in the background."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.runs.ports import RunQueue
+from application.system.ports import Clock, IdSource
+from application.tools.ports import SchemaValidator
+from application.workflows.ports import WorkflowRunStore, WorkflowStore
+from application.workflows.workflow_lookup import existing_workflow
+from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError, Violation, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId, WorkflowRunId
+from domain.json_value import JsonValue
+from domain.workflows.compiler import compile_workflow
+from domain.workflows.graph import EntrypointConfig, NodeKind, NodeMode
+from domain.workflows.plan import Plan
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWorkflowRunCommand:
+    """`workflow` is an id or a name; `input` becomes what the entrypoint puts out."""
+
+    principal: Principal
+    workflow: str
+    input: JsonValue = None
+
+
+class StartWorkflowRun:
+    """Rules: needs the role runner; the input fits the entrypoint's schema; the run executes the newest version, whatever
+    becomes of the workflow. Tools and steps of MCP servers are not executed yet: a workflow that has them is refused.
+    Audited `workflow.run_started`."""
+
+    def __init__(
+        self,
+        *,
+        workflows: WorkflowStore,
+        runs: WorkflowRunStore,
+        schemas: SchemaValidator,
+        queue: RunQueue,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._workflows = workflows
+        self._runs = runs
+        self._schemas = schemas
+        self._queue = queue
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: StartWorkflowRunCommand) -> WorkflowRun:
+        """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`, INVALID
+        `workflow_input_invalid`."""
+        principal = command.principal
+        principal.require(Role.RUNNER)
+        workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
+        plan = compile_workflow(workflow.definition).plan
+        if plan is None:
+            raise _not_runnable("This version of Dragoman does not take the workflow any more; save it anew.")
+        _require_runnable(plan)
+        self._check_input(plan, command.input)
+        now = self._clock.now()
+        run = WorkflowRun(
+            id=WorkflowRunId(self._ids.new("wfr")),
+            organization_id=principal.organization_id,
+            workflow_id=workflow.id,
+            workflow_version=workflow.version,
+            status=WorkflowRunStatus.QUEUED,
+            input=command.input,
+            requested_by=principal.key_id,
+            created_at=now,
+        )
+        details: dict[str, JsonValue] = {"workflow_id": workflow.id, "version": workflow.version}
+        audit = audit_entry(principal, AuditAction.WORKFLOW_RUN_STARTED, run.id, ids=self._ids, at=now, details=details)
+        stored = await self._runs.start(run, audit)
+        await self._queue.submit(RunId(run.id))
+        return stored
+
+    def _check_input(self, plan: Plan, given: JsonValue) -> None:
+        config = plan.entrypoint.config
+        if not isinstance(config, EntrypointConfig) or config.schema is None:
+            return
+        wrong = [
+            Violation(path="input", message=sentence) for sentence in self._schemas.violations(config.schema, given)
+        ]
+        if wrong:
+            raise invalid("workflow_input_invalid", "The input does not fit the workflow's entrypoint.", *wrong)
+
+
+def _require_runnable(plan: Plan) -> None:
+    odd = [node.id for node in plan.nodes if node.mode is NodeMode.TOOL or node.kind is NodeKind.MCP_SERVER]
+    if odd:
+        raise _not_runnable(f"Tools and MCP servers of workflows are not executed yet: {', '.join(odd)}.")
+
+
+def _not_runnable(detail: str) -> ServiceError:
+    return ServiceError("workflow_not_runnable", ErrorKind.CONFLICT, detail)

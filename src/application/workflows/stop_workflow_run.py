@@ -1,0 +1,44 @@
+"""StopWorkflowRun: cancel a workflow run, at once if nobody executes it, else by asking its worker."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.system.ports import Clock, IdSource
+from application.workflows.ports import WorkflowRunStore
+from application.workflows.run_access import require_own_or_operator
+from domain.audit.event import AuditAction
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.ids import WorkflowRunId
+from domain.workflows.run import WorkflowRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWorkflowRunCommand:
+    """The run to stop."""
+
+    principal: Principal
+    run_id: WorkflowRunId
+
+
+class StopWorkflowRun:
+    """Rules: a runner stops the runs it started, an operator any; stopping an ended run changes nothing; the runs of its
+    agents are cancelled with it. Audited `workflow.run_stopped`."""
+
+    def __init__(self, *, runs: WorkflowRunStore, clock: Clock, ids: IdSource) -> None:
+        self._runs = runs
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: StopWorkflowRunCommand) -> WorkflowRun:
+        """The run as it stands. Raises NOT_FOUND, FORBIDDEN."""
+        principal = command.principal
+        run = await require_own_or_operator(self._runs, principal, command.run_id)
+        now = self._clock.now()
+        audit = audit_entry(principal, AuditAction.WORKFLOW_RUN_STOPPED, run.id, ids=self._ids, at=now)
+        stopped = await self._runs.request_cancel(
+            principal.organization_id, run.id, actor=principal.key_id, at=now, audit=audit
+        )
+        if stopped is None:
+            raise not_found("workflow run", command.run_id)
+        return stopped

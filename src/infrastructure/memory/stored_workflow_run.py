@@ -1,0 +1,15 @@
+"""A workflow run as it stands in memory."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from domain.workflows.run import WorkflowEvent, WorkflowRun
+
+
+@dataclass(slots=True)
+class StoredWorkflowRun:
+    """A run with its events, and until when a worker holds it."""
+
+    run: WorkflowRun
+    events: list[WorkflowEvent] = field(default_factory=list)
+    lease_until: datetime | None = None

@@ -1,0 +1,180 @@
+"""Runs of workflows in memory."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from application.runs.ports import Wakeups
+from application.system.pages import Page, PageRequest
+from application.workflows.ports import (
+    ClaimedWorkflowRun,
+    WorkflowLease,
+    WorkflowLeaseLost,
+    WorkflowRunFilter,
+    workflow_control_topic,
+    workflow_events_topic,
+)
+from domain.audit.event import AuditEvent
+from domain.errors import not_found
+from domain.ids import OrganizationId, WorkerId, WorkflowRunId
+from domain.json_value import JsonValue
+from domain.workflows.graph import WorkflowDefinition
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus, events_between
+from infrastructure.memory.paging import by_time, newest_first
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.stored_workflow_run import StoredWorkflowRun
+
+
+class InMemoryWorkflowRunStore:
+    """The `WorkflowRunStore` and `WorkflowJournal` ports, over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState, wakeups: Wakeups) -> None:
+        self._state = state
+        self._wakeups = wakeups
+
+    async def start(self, run: WorkflowRun, audit: AuditEvent) -> WorkflowRun:
+        """Store a QUEUED run."""
+        if run.workflow_id not in {workflow.id for workflow in self._state.workflows_in_use(run.organization_id)}:
+            raise not_found("workflow", run.workflow_id)
+        stored = self._state.workflow_runs[run.id] = StoredWorkflowRun(run)
+        self._state.record(audit)
+        return self._write(stored, None, run, at=run.created_at)
+
+    async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
+        """The run with its nodes, or None."""
+        stored = self._of(organization_id, run_id)
+        return None if stored is None else stored.run
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
+    ) -> Page[WorkflowRun]:
+        """Runs, newest first."""
+        found = [
+            stored.run
+            for stored in self._state.workflow_runs.values()
+            if stored.run.organization_id == organization_id
+            and wanted.workflow_id in (None, stored.run.workflow_id)
+            and wanted.status in (None, stored.run.status)
+        ]
+        return newest_first(found, lambda run: by_time(run.created_at, run.id), request)
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int
+    ) -> tuple[WorkflowEvent, ...]:
+        """Events with a higher seq, in order."""
+        stored = self._of(organization_id, run_id)
+        return () if stored is None else tuple(event for event in stored.events if event.seq > after_seq)[:limit]
+
+    async def definition(self, organization_id: OrganizationId, run: WorkflowRun) -> WorkflowDefinition:
+        """What the run executes."""
+        return self._definition(run)
+
+    async def request_cancel(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    ) -> WorkflowRun | None:
+        """Cancel a queued or waiting run, or mark one in progress."""
+        stored = self._of(organization_id, run_id)
+        if stored is None:
+            return None
+        run = stored.run
+        if run.status.is_terminal or run.cancel_requested_by is not None:
+            return run
+        asked = replace(run, cancel_requested_by=actor)
+        if run.status is not WorkflowRunStatus.IN_PROGRESS:
+            asked = asked.ended(WorkflowRunStatus.CANCELLED, at=at)
+        self._state.record(audit)
+        self._wakeups.wake(workflow_control_topic(run_id))
+        return self._write(stored, run, asked, at=at)
+
+    async def answer(
+        self,
+        organization_id: OrganizationId,
+        run_id: WorkflowRunId,
+        answers: Mapping[str, JsonValue],
+        *,
+        at: datetime,
+        audit: AuditEvent,
+    ) -> WorkflowRun:
+        """What a person said to waiting nodes."""
+        stored = self._of(organization_id, run_id)
+        if stored is None:
+            raise not_found("workflow run", run_id)
+        answered = stored.run.answered(answers, at=at)
+        self._state.record(audit)
+        return self._write(stored, stored.run, answered, at=at)
+
+    async def claim(
+        self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedWorkflowRun | None:
+        """Take a run that is queued, or whose `wake_at` has come."""
+        stored = self._state.workflow_runs.get(run_id)
+        if stored is None or not _is_claimable(stored.run, at):
+            return None
+        run = self._write(stored, stored.run, stored.run.claimed(at=at), at=at)
+        stored.lease_until = at + timedelta(seconds=lease_s)
+        lease = WorkflowLease(run_id=run.id, organization_id=run.organization_id, epoch=run.epoch)
+        return ClaimedWorkflowRun(lease=lease, run=run, definition=self._definition(run))
+
+    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
+        """Extend a lease."""
+        stored = self._held(lease)
+        if stored is None:
+            return False
+        stored.lease_until = at + timedelta(seconds=lease_s)
+        return True
+
+    async def commit(
+        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+    ) -> WorkflowRun:
+        """Store the run as it is now."""
+        stored = self._held(lease)
+        if stored is None:
+            raise WorkflowLeaseLost
+        after = replace(run, cancel_requested_by=stored.run.cancel_requested_by)
+        if audit is not None:
+            self._state.record(audit)
+        return self._write(stored, stored.run, after, at=at)
+
+    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
+        """Runs to submit again."""
+        for stored in self._state.workflow_runs.values():
+            lapsed = stored.lease_until is not None and stored.lease_until <= leases_lapsed_at
+            if stored.run.status is WorkflowRunStatus.IN_PROGRESS and lapsed:
+                stored.run = stored.run.handed_back()
+        found = sorted(
+            (stored.run for stored in self._state.workflow_runs.values() if _is_claimable(stored.run, at)),
+            key=lambda run: (run.created_at, run.id),
+        )
+        return tuple(run.id for run in found[:limit])
+
+    def _write(
+        self, stored: StoredWorkflowRun, before: WorkflowRun | None, after: WorkflowRun, *, at: datetime
+    ) -> WorkflowRun:
+        last_seq = 0 if before is None else before.last_seq
+        for number, event in enumerate(events_between(before, after, at=at), start=last_seq + 1):
+            stored.events.append(WorkflowEvent(seq=number, type=event.type, at=event.at, data=event.data))
+            last_seq = number
+        nodes = dict(sorted(after.nodes.items()))
+        stored.run = replace(after, last_seq=last_seq, nodes=nodes)
+        self._wakeups.wake(workflow_events_topic(after.id))
+        return stored.run
+
+    def _of(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> StoredWorkflowRun | None:
+        stored = self._state.workflow_runs.get(run_id)
+        return stored if stored is not None and stored.run.organization_id == organization_id else None
+
+    def _held(self, lease: WorkflowLease) -> StoredWorkflowRun | None:
+        stored = self._state.workflow_runs.get(lease.run_id)
+        if stored is None or stored.run.status is not WorkflowRunStatus.IN_PROGRESS or stored.run.epoch != lease.epoch:
+            return None
+        return stored
+
+    def _definition(self, run: WorkflowRun) -> WorkflowDefinition:
+        versions = self._state.workflows[run.workflow_id]
+        return next(workflow.definition for workflow in versions if workflow.version == run.workflow_version)
+
+
+def _is_claimable(run: WorkflowRun, at: datetime) -> bool:
+    if run.status is WorkflowRunStatus.REQUIRES_ACTION:
+        return run.wake_at is not None and run.wake_at <= at
+    return run.status is WorkflowRunStatus.QUEUED

@@ -1,0 +1,270 @@
+"""Runs of workflows in SQL: as the API sees them, and as the worker that holds one writes them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, and_, bindparam, or_, select, update
+
+from application.runs.ports import Wakeups
+from application.system.pages import Page, PageRequest
+from application.workflows.ports import (
+    ClaimedWorkflowRun,
+    WorkflowLease,
+    WorkflowLeaseLost,
+    WorkflowRunFilter,
+    workflow_control_topic,
+    workflow_events_topic,
+)
+from domain.audit.event import AuditEvent
+from domain.errors import not_found
+from domain.ids import OrganizationId, WorkerId, WorkflowRunId
+from domain.json_value import JsonValue
+from domain.workflows.definition_json import definition_from_json
+from domain.workflows.graph import WorkflowDefinition
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
+from infrastructure.persistence.audit_rows import record
+from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.paging import newest_first
+from infrastructure.persistence.tables import workflow, workflow_event, workflow_run, workflow_version
+from infrastructure.persistence.workflow_run_rows import event_of, insert_run, run_of, write_change
+
+_RUN = workflow_run.c
+_this = _RUN.id == bindparam("of_run")
+_own = _RUN.organization_id == bindparam("of_organization")
+_get = select(workflow_run).where(_this, _own)
+_lock = _get.with_for_update()
+_lock_any = select(workflow_run).where(_this).with_for_update()
+_events = (
+    select(workflow_event)
+    .where(workflow_event.c.workflow_run_id == bindparam("of_run"), workflow_event.c.seq > bindparam("after_seq"))
+    .order_by(workflow_event.c.seq)
+    .limit(bindparam("limit"))
+)
+_in_use = (
+    select(workflow.c.id)
+    .where(
+        workflow.c.id == bindparam("of_workflow"),
+        workflow.c.organization_id == bindparam("of_organization"),
+        workflow.c.deleted_at.is_(None),
+    )
+    .with_for_update(read=True)
+)
+_definition = select(workflow_version.c.name, workflow_version.c.graph).where(
+    workflow_version.c.workflow_id == bindparam("of_workflow"), workflow_version.c.version == bindparam("at_version")
+)
+_in_progress = _RUN.status == WorkflowRunStatus.IN_PROGRESS.value
+_is_due = and_(_RUN.status == WorkflowRunStatus.REQUIRES_ACTION.value, _RUN.wake_at <= bindparam("moment"))
+_renew = (
+    update(workflow_run)
+    .where(_this, _RUN.epoch == bindparam("of_epoch"), _in_progress)
+    .values(lease_expires_at=bindparam("until"))
+)
+_is_lapsed = (_RUN.finished_at.is_(None), _in_progress, _RUN.lease_expires_at <= bindparam("lapsed_at"))
+_lapsed = select(_RUN.id).where(*_is_lapsed).limit(1)
+_put_back = (
+    update(workflow_run)
+    .where(*_is_lapsed)
+    .values(status=WorkflowRunStatus.QUEUED.value, epoch=_RUN.epoch + 1, worker_id=None, lease_expires_at=None)
+)
+_claimable = (
+    select(_RUN.id)
+    .where(_RUN.finished_at.is_(None), or_(_RUN.status == WorkflowRunStatus.QUEUED.value, _is_due))
+    .order_by(_RUN.created_at, _RUN.id)
+    .limit(bindparam("limit"))
+)
+
+
+class SqlWorkflowRunStore:
+    """The `WorkflowRunStore` and `WorkflowJournal` ports."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+        self._database = database
+        self._wakeups = wakeups
+
+    async def start(self, run: WorkflowRun, audit: AuditEvent) -> WorkflowRun:
+        """Store a QUEUED run."""
+
+        def unit(connection: Connection) -> WorkflowRun:
+            wanted = {"of_workflow": run.workflow_id, "of_organization": run.organization_id}
+            if connection.execute(_in_use, wanted).first() is None:
+                raise not_found("workflow", run.workflow_id)
+            stored = insert_run(connection, run, at=run.created_at)
+            record(connection, audit)
+            return stored
+
+        return await self._database.write(unit, scope=run.organization_id, after_commit=self._told)
+
+    async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
+        """The run with its nodes, or None."""
+
+        def unit(connection: Connection) -> WorkflowRun | None:
+            row = connection.execute(_get, _of(organization_id, run_id)).first()
+            return None if row is None else run_of(connection, row)
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
+    ) -> Page[WorkflowRun]:
+        """Runs, newest first."""
+        statement = select(workflow_run).where(_RUN.organization_id == organization_id)
+        if wanted.workflow_id is not None:
+            statement = statement.where(_RUN.workflow_id == wanted.workflow_id)
+        if wanted.status is not None:
+            statement = statement.where(_RUN.status == wanted.status.value)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=_RUN.created_at,
+                identifier=_RUN.id,
+                convert=lambda row: run_of(connection, row),
+            ),
+            scope=organization_id,
+        )
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int
+    ) -> tuple[WorkflowEvent, ...]:
+        """Events with a higher seq, in order."""
+
+        def unit(connection: Connection) -> tuple[WorkflowEvent, ...]:
+            if connection.execute(_get, _of(organization_id, run_id)).first() is None:
+                return ()
+            wanted = {"of_run": run_id, "after_seq": after_seq, "limit": limit}
+            return tuple(event_of(row) for row in connection.execute(_events, wanted))
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def definition(self, organization_id: OrganizationId, run: WorkflowRun) -> WorkflowDefinition:
+        """What the run executes."""
+        return await self._database.read(lambda connection: _definition_of(connection, run), scope=organization_id)
+
+    async def request_cancel(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    ) -> WorkflowRun | None:
+        """Cancel a queued or waiting run, or mark one in progress."""
+
+        def unit(connection: Connection) -> WorkflowRun | None:
+            row = connection.execute(_lock, _of(organization_id, run_id)).first()
+            if row is None:
+                return None
+            run = run_of(connection, row)
+            if run.status.is_terminal or run.cancel_requested_by is not None:
+                return run
+            asked = replace(run, cancel_requested_by=actor)
+            if run.status is not WorkflowRunStatus.IN_PROGRESS:
+                asked = asked.ended(WorkflowRunStatus.CANCELLED, at=at)
+            record(connection, audit)
+            return write_change(connection, run, asked, at=at)
+
+        def told(run: WorkflowRun | None) -> None:
+            self._told(run)
+            self._wakeups.wake(workflow_control_topic(run_id))
+
+        return await self._database.write(unit, scope=organization_id, after_commit=told)
+
+    async def answer(
+        self,
+        organization_id: OrganizationId,
+        run_id: WorkflowRunId,
+        answers: Mapping[str, JsonValue],
+        *,
+        at: datetime,
+        audit: AuditEvent,
+    ) -> WorkflowRun:
+        """What a person said to waiting nodes."""
+
+        def unit(connection: Connection) -> WorkflowRun:
+            row = connection.execute(_lock, _of(organization_id, run_id)).first()
+            if row is None:
+                raise not_found("workflow run", run_id)
+            run = run_of(connection, row)
+            answered = run.answered(answers, at=at)
+            record(connection, audit)
+            return write_change(connection, run, answered, at=at)
+
+        return await self._database.write(unit, scope=organization_id, after_commit=self._told)
+
+    # --- the worker's side ---
+
+    async def claim(
+        self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedWorkflowRun | None:
+        """Take a run that is queued, or whose `wake_at` has come."""
+
+        def unit(connection: Connection) -> ClaimedWorkflowRun | None:
+            row = connection.execute(_lock_any, {"of_run": run_id}).first()
+            if row is None:
+                return None
+            run = run_of(connection, row)
+            is_due = run.status is WorkflowRunStatus.REQUIRES_ACTION and run.wake_at is not None and run.wake_at <= at
+            if run.status is not WorkflowRunStatus.QUEUED and not is_due:
+                return None
+            until = at + timedelta(seconds=lease_s)
+            stored = write_change(
+                connection, run, run.claimed(at=at), at=at, worker_id=worker_id, lease_expires_at=until
+            )
+            lease = WorkflowLease(run_id=run.id, organization_id=run.organization_id, epoch=stored.epoch)
+            return ClaimedWorkflowRun(lease=lease, run=stored, definition=_definition_of(connection, run))
+
+        def told(claimed: ClaimedWorkflowRun | None) -> None:
+            self._told(None if claimed is None else claimed.run)
+
+        return await self._database.write(unit, scope=SYSTEM, after_commit=told)
+
+    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
+        """Extend a lease."""
+        wanted = {"of_run": lease.run_id, "of_epoch": lease.epoch, "until": at + timedelta(seconds=lease_s)}
+        return await self._database.write(
+            lambda connection: connection.execute(_renew, wanted).rowcount == 1, scope=SYSTEM
+        )
+
+    async def commit(
+        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+    ) -> WorkflowRun:
+        """Store the run as it is now."""
+
+        def unit(connection: Connection) -> WorkflowRun:
+            row = connection.execute(_lock, _of(lease.organization_id, lease.run_id)).first()
+            if row is None or row.epoch != lease.epoch or row.status != WorkflowRunStatus.IN_PROGRESS.value:
+                raise WorkflowLeaseLost
+            before = run_of(connection, row)
+            after = replace(run, cancel_requested_by=before.cancel_requested_by)
+            left = after.status is not WorkflowRunStatus.IN_PROGRESS
+            ended: dict[str, object] = {"worker_id": None, "lease_expires_at": None} if left else {}
+            if audit is not None:
+                record(connection, audit)
+            return write_change(connection, before, after, at=at, **ended)
+
+        return await self._database.write(unit, scope=lease.organization_id, after_commit=self._told)
+
+    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
+        """Runs to submit again."""
+
+        lapsed = {"lapsed_at": leases_lapsed_at}
+        # Looked for by a reader first: mostly there is nothing to write.
+        if await self._database.read(lambda connection: connection.execute(_lapsed, lapsed).first(), scope=SYSTEM):
+            await self._database.write(lambda connection: connection.execute(_put_back, lapsed).rowcount, scope=SYSTEM)
+
+        def unit(connection: Connection) -> tuple[WorkflowRunId, ...]:
+            found = connection.execute(_claimable, {"moment": at, "limit": limit})
+            return tuple(WorkflowRunId(run_id) for run_id in found.scalars())
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    def _told(self, run: WorkflowRun | None) -> None:
+        if run is not None:
+            self._wakeups.wake(workflow_events_topic(run.id))
+
+
+def _of(organization_id: OrganizationId, run_id: WorkflowRunId) -> dict[str, str]:
+    return {"of_organization": organization_id, "of_run": run_id}
+
+
+def _definition_of(connection: Connection, run: WorkflowRun) -> WorkflowDefinition:
+    wanted = {"of_workflow": run.workflow_id, "at_version": run.workflow_version}
+    row = connection.execute(_definition, wanted).one()
+    return definition_from_json(row.name, row.graph)
