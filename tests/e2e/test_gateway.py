@@ -6,6 +6,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
 
 from tests.e2e.service import Json, Service, a_turn, serving
 
@@ -23,6 +24,13 @@ def a_toolbox(service: Service, **settings: object) -> tuple[Json, Path]:
     return service.call("POST", "/gateway-sessions", {"agent_id": "helper"}), log
 
 
+def text_of(result: CallToolResult) -> str:
+    """What the only block of a result says."""
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
 @pytest.mark.requirement("F5")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_an_official_client_lists_and_calls_the_tools_of_an_agent(tmp_path: Path, mode: str) -> None:
@@ -37,9 +45,9 @@ async def test_an_official_client_lists_and_calls_the_tools_of_an_agent(tmp_path
             assert "mcp__watched__look" in names
             answer = await client.call_tool("mcp__watched__look", {"text": "here"})
             assert not answer.is_error
-            assert answer.content[0].text == "look says here"
+            assert text_of(answer) == "look says here"
             computed = await client.call_tool("code_execution", {"code": "6 * 7"})
-            assert "42" in computed.content[0].text
+            assert "42" in text_of(computed)
         assert log.read_text().count("called look") == 1
         audit = service.call("GET", "/audit-events?limit=50")["data"]
         calls = [entry for entry in audit if entry["action"] == "tool.executed"]

@@ -13,7 +13,7 @@ from litestar import Litestar
 from litestar.testing import AsyncTestClient
 from litestar.types import Receive, Scope, Send
 
-from application.runs.ports import Wakeups
+from application.gateway.clear_call import Holds
 from application.runs.sealed_input import sealed
 from application.runs.turn_end import turn_end
 from domain.identity.api_key import ApiKey
@@ -21,6 +21,7 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
 from domain.runs.ledger import ToolCallState
 from domain.tools.elicitation import Elicitation, InputRound
+from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
@@ -39,7 +40,7 @@ from tests.builders import (
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores
 from tests.integration.http.tables import InMemoryTables, Tables
-from tests.integration.http.wiring import BOX_KEY, use_cases
+from tests.integration.http.wiring import BOX_KEY, NO_HOLD, use_cases
 
 MODEL = "scripted:demo.yaml"
 COLOUR = InputRound(
@@ -90,10 +91,15 @@ class ObedientWorker:
         self._stores = stores
         self.act = Act.FINISH
         self.submitted: list[RunId] = []
+        self.workflow_runs: list[str] = []
+        """Runs of workflows that were rung for; nobody takes them up."""
 
     async def submit(self, *run_ids: RunId) -> None:
         for run_id in run_ids:
-            await self._take_up(run_id)
+            if run_id.startswith("wfr_"):
+                self.workflow_runs.append(run_id)
+            else:
+                await self._take_up(run_id)
 
     async def _take_up(self, run_id: RunId) -> None:
         self.submitted.append(run_id)
@@ -158,7 +164,8 @@ class Service:
     readiness: ReadyUnless
 
     @property
-    def wakeups(self) -> Wakeups:
+    def wakeups(self) -> InProcessWakeups:
+        assert isinstance(self.stores.wakeups, InProcessWakeups)
         return self.stores.wakeups
 
     async def call(
@@ -183,13 +190,15 @@ class Service:
 class House:
     """An app over some tables. Building one is what costs time, so tests share it, each with fresh tables."""
 
-    def __init__(self, tables: Tables | None = None, *, heartbeat_s: float = 15.0) -> None:
+    def __init__(self, tables: Tables | None = None, *, heartbeat_s: float = 15.0, holds: Holds = NO_HOLD) -> None:
         self._tables = tables or InMemoryTables()
         stores = self._tables.stores
         self._worker = ObedientWorker(stores)
         self._connections = InMemoryMcpConnections()
         self._vault = InMemorySecretVault()
-        self._use_cases = use_cases(stores, self._worker, self._connections, models=(MODEL,), vault=self._vault)
+        self._use_cases = use_cases(
+            stores, self._worker, self._connections, models=(MODEL,), vault=self._vault, holds=holds
+        )
         self._readiness = ReadyUnless()
         self._app = create_app(self._use_cases, readiness=self._readiness, version="1.2.3", heartbeat_s=heartbeat_s)
 

@@ -48,12 +48,17 @@ class InterruptedDatabase(PostgresDatabase):
         self._happens = happens
 
     async def write(
-        self, unit: Unit[T], *, scope: Scope = SYSTEM, after_commit: Callable[[T], None] | None = None
+        self,
+        unit: Unit[T],
+        *,
+        scope: Scope = SYSTEM,
+        after_commit: Callable[[T], None] | None = None,
+        is_stored: Callable[[Connection, T], bool] | None = None,
     ) -> T:
         def interrupted(connection: Connection) -> T:
             return unit(_Interrupted(connection, self._happens))  # type: ignore[arg-type]
 
-        return await self._database.write(interrupted, scope=scope, after_commit=after_commit)
+        return await self._database.write(interrupted, scope=scope, after_commit=after_commit, is_stored=is_stored)
 
 
 async def a_claimed_run(stores: Stores, number: int) -> ClaimedRun:

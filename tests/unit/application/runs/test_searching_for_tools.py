@@ -23,9 +23,9 @@ from infrastructure.memory.mcp_connections import (
 )
 from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import an_agent
+from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
-from tests.unit.application.runs.test_recovery import crash_after
 
 pytestmark = pytest.mark.requirement("A13")
 

@@ -14,9 +14,9 @@ from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.run import RunStatus
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
+from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
-from tests.unit.application.runs.test_recovery import crash_after
 
 LIST: JsonObject = {
     "type": "object",
