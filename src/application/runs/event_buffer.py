@@ -1,7 +1,8 @@
 """Coalesces the frequent events of a run (deltas, progress) so that a burst costs one write, not one each."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from domain.json_value import JsonObject
@@ -25,6 +26,7 @@ class EventBuffer:
         self._progress: dict[str, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._flush: asyncio.Task[None] | None = None
+        self._held = False
         self._closed = False
 
     def add(self, event: NewEvent) -> None:
@@ -53,6 +55,18 @@ class EventBuffer:
                     self._flush = None
             self._disarm()
         return self._drained()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Write nothing inside, where what was taken is being written; what comes meanwhile is written after it."""
+        self._held = True
+        self._disarm()
+        try:
+            yield
+        finally:
+            self._held = False
+            if self._pending:
+                self._arm()
 
     def close(self) -> None:
         """Drop what is not written and take nothing more; a write under way comes to its end."""
@@ -89,7 +103,7 @@ class EventBuffer:
             self._timer = None
 
     def _arm(self) -> None:
-        if self._timer is None and (self._flush is None or self._flush.done()):
+        if self._timer is None and not self._held and (self._flush is None or self._flush.done()):
             self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._begin_flush)
 
     def _begin_flush(self) -> None:

@@ -129,7 +129,8 @@ class RunSession:
         async with self._writing:
             waiting = await self.buffer.take()
             if waiting:
-                await self._append(waiting)
+                with self.buffer.held():
+                    await self._append(waiting)
 
     async def _advance(self, build: Callable[[], Step]) -> StepOutcome:
         async with self._writing:
@@ -139,7 +140,9 @@ class RunSession:
             run = replace(step.run, active_s=self.active_s, usage=_with_abandoned(step.run.usage, abandoned))
             spent = (*(replace(call, still_reserved_usd=self.kept_reserve_usd) for call in abandoned), *step.spent)
             step = replace(step, run=run, spent=spent, events=(*waiting, *step.events))
-            outcome = await self._journal.commit(self.lease, step)
+            # One write at a time: the numbers of a run's events tell whether a commit that was not answered took effect.
+            with self.buffer.held():
+                outcome = await self._journal.commit(self.lease, step)
             self.abandoned = self.abandoned[len(abandoned) :]
             self._mirror(step, outcome)
             if outcome.ending is not None:

@@ -119,6 +119,22 @@ async def test_taking_waits_for_the_write_under_way() -> None:
     assert [texts(batch) for batch in (*store.batches, taken) if batch] == [["a"], ["b"]]
 
 
+@pytest.mark.requirement("E2")
+async def test_what_comes_while_the_taker_writes_is_written_after_that() -> None:
+    store = Store()
+    buffer = EventBuffer(store.write, interval_s=0)
+    buffer.add(delta("a"))
+    taken = await buffer.take()
+    with buffer.held():
+        buffer.add(delta("b"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert store.batches == []
+        store.batches.append(taken)
+    await store.written.wait()
+    assert [texts(batch) for batch in store.batches] == [["a"], ["b"]]
+
+
 async def test_a_failed_write_is_told_to_the_next_taker_once() -> None:
     store = Store()
     store.error = ConnectionError("gone")

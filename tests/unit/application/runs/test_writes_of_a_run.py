@@ -2,18 +2,24 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.mcp.ports import McpProgress, McpReply
+from application.runs.event_buffer import COALESCING_S
 from application.runs.ports import Lease, LeaseLost, RunJournal, Step, StepOutcome
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import HeldServer, asks, says
 from tests.unit.application.runs.harness import ADMIN, RunHarness, assert_consistent
+
+SETTLING_THE_FIRST = 2
+"""The commit after the one that stores the reply with its calls."""
 
 
 async def nothing() -> None:
@@ -170,6 +176,47 @@ async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from
     run = house.run(run_id)
     assert run.error is not None
     assert (run.status, run.error.code) == (RunStatus.FAILED, "internal_error")
+    assert_consistent(house, run_id)
+
+
+@pytest.mark.requirement("E2", "E3")
+async def test_nothing_else_of_a_run_is_written_while_a_step_is_being_stored(mocker: MockerFixture) -> None:
+    """Else the step's number could be another write's, and a commit that was lost on the way pass for stored."""
+    told, over, appended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def telling(invocation: Invocation) -> McpReply:
+        await told.wait()
+        await invocation.report_progress(McpProgress(progress=1, total=2, message="half"))
+        await over.wait()
+        return text_reply("told")
+
+    async def take_long() -> None:
+        if journal.commit.await_count == SETTLING_THE_FIRST:
+            told.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(4 * COALESCING_S):
+                    await appended.wait()
+            during.append(appended.is_set())
+
+    async def append(lease: Lease, events: tuple[NewEvent, ...]) -> None:
+        await house.journal.append(lease, events)
+        appended.set()
+
+    during: list[bool] = []
+    tools = {"quick": InMemoryTool(answer=text_reply("quick")), "telling": InMemoryTool(answer=telling)}
+    house = RunHarness(
+        [asks("mcp__s__quick", "mcp__s__telling"), says("Done.")], servers={"s": InMemoryMcpServer(tools=tools)}
+    )
+    journal = a_journal(mocker, house, before_commit=take_long)
+    journal.append.side_effect = append
+    await house.warm_up()
+    run_id = await house.start()
+    executing = house.new_worker(journal=journal).begin(run_id)
+    await appended.wait()
+    over.set()
+    await executing
+    assert during == [False]
+    assert house.run(run_id).status is RunStatus.COMPLETED
     assert_consistent(house, run_id)
 
 
