@@ -7,6 +7,7 @@ not pass here.
 """
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ _UNROUTED = tuple(
 """Not global, whatever the `ipaddress` of this Python says: IPv4-compatible and IPv4-translated addresses (RFC 4291, 2765),
 NAT64 for use within a network (RFC 8215), site-local ones (RFC 3879)."""
 _MAX_URL = 8_192
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class EgressBlockedError(OSError):
@@ -62,6 +64,9 @@ class EgressPolicy:
         """Look at a URL that is about to be requested. Raises EgressBlockedError."""
         if len(url) > _MAX_URL:
             raise EgressBlockedError("The URL is too long.")
+        if _CONTROL.search(url):
+            # `urlsplit` leaves out tabs and line ends, so that what is looked at would not be what is requested.
+            raise EgressBlockedError("The URL is not valid.")
         try:
             parts = urlsplit(url)
             host = parts.hostname

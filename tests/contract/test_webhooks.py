@@ -1,5 +1,6 @@
 """What every store promises of webhooks: announced with the event, sent by one at a time, gone with the run."""
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import datetime
@@ -296,6 +297,17 @@ async def test_an_organization_has_one_first_key(stores: Stores) -> None:
     await stores.webhook_keys.add_first(a_webhook_key(2))
     assert await stores.webhook_keys.in_force(ORG, at=after(5)) == (a_webhook_key(1),)
     assert await stores.webhook_keys.in_force(OTHER_ORG, at=after(5)) == ()
+
+
+@pytest.mark.requirement("E7")
+async def test_a_first_key_and_one_that_an_admin_makes_at_once_do_not_collide(stores: Stores) -> None:
+    audit = an_audit_event(77, action=AuditAction.WEBHOOK_KEY_CREATED)
+    await asyncio.gather(
+        *(stores.webhook_keys.add_first(a_webhook_key(number)) for number in range(2, 8)),
+        stores.webhook_keys.replace(a_webhook_key(1), former_until=after(100), audit=audit),
+    )
+    in_force = await stores.webhook_keys.in_force(ORG, at=after(5))
+    assert [key.id for key in in_force if key.expires_at is None] == [a_webhook_key(1).id]
 
 
 @pytest.mark.requirement("E7")

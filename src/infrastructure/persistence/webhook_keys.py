@@ -50,6 +50,7 @@ class SqlWebhookKeyStore:
         row = self._row(key)
 
         def unit(connection: Connection) -> None:
+            connection.execute(_lock, {"of_organization": key.organization_id})  # or `replace` would meet it half-way
             connection.execute(_add_first, row)
 
         await self._database.write(unit, scope=key.organization_id)

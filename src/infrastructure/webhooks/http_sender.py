@@ -117,7 +117,7 @@ def _retry_after_s(value: str | None, now: datetime) -> float | None:
         return float(value) if len(value) < 10 else None
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # of an offset with ever so many digits
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
