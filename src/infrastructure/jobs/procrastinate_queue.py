@@ -126,6 +126,10 @@ class ProcrastinateRunQueue:
                     await self._leave(session)
         except* LOST as lost:
             logger.warning("fetching runs is interrupted (%s)", type(lost.exceptions[0]).__name__)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            # Python 3.11 forgets that a task is cancelled while one of its task groups fails.
+            raise asyncio.CancelledError
         if not self._draining.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_S):
@@ -136,18 +140,33 @@ class ProcrastinateRunQueue:
         self._rung.clear()
         places = concurrency - len(self._in_hand)
         ended = tuple(self._ended)
-        taken = await session.take(places, ended=ended) if places or ended else []
+        taken = await self._take(session, places, ended) if places or ended else []
         # Not before: what is lost on the way is told once more over the next connection.
         del self._ended[: len(ended)]
         if self._draining.is_set():
-            await self.submit(*(job.run_id for job in taken))
-            self._ended += (job.id for job in taken)
+            await self._give_back(taken)
             return
         for job in taken:
             begin(job)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._look_every_s):
                 await self._rung.wait()
+
+    async def _take(self, session: QueueSession, places: int, ended: tuple[int, ...]) -> list[Job]:
+        """As the session does; but when the listening connection is lost meanwhile, what this one has taken is given back:
+        the queue would take it for being in hand."""
+        taking = asyncio.create_task(session.take(places, ended=ended))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with suppress(*LOST, TimeoutError):
+                async with asyncio.timeout(_LEAVE_S):
+                    await self._give_back(await taking)
+            raise
+
+    async def _give_back(self, taken: list[Job]) -> None:
+        await self.submit(*(job.run_id for job in taken))
+        self._ended += (job.id for job in taken)
 
     async def _leave(self, session: QueueSession) -> None:
         """Runs in hand outlive their jobs: their leases count."""
