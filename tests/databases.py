@@ -88,7 +88,9 @@ class PostgresDatabases:
 
     def empty_of_rows(self, url: str) -> None:
         """Delete all rows of a migrated database, whoever's URL of it this is; in one message to the server."""
-        deleting = [
+        # The queue's own triggers name its tables without their schema.
+        deleting = [sql.SQL("SET search_path TO public, {}").format(sql.Identifier(SCHEMA))]
+        deleting += [
             sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)) for table in reversed(metadata.sorted_tables)
         ]
         deleting += [

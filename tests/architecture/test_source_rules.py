@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 # Path → why this file may be longer than MAX_LINES. A reason is an argument, not a wish.
 LONG_FILES: dict[str, str] = {
     "src/infrastructure/container.py": "one flat list of what is built; splitting it would hide the picture",
+    "tests/integration/http/wiring.py": "the same list for an API over stores of the tests' choice",
 }
 
 Rule = Callable[[Source], Iterator[Violation]]

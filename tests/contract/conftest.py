@@ -11,9 +11,12 @@ from typing import cast
 import pytest
 
 from domain.audit.event import AuditAction
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.postgres import PostgresDatabase
 from tests.builders import ORG, OTHER_ORG, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import CachedPostgresLeg, CachedSqliteLeg, PostgresLeg, SqliteLeg
 from tests.contract.stores import InMemoryLeg, Leg, Stores
+from tests.databases import PostgresDatabases
 
 LEGS: dict[str, Callable[[pytest.FixtureRequest], Leg]] = {
     "memory": InMemoryLeg,
@@ -50,3 +53,13 @@ async def run_stores(stores: Stores) -> Stores:
     await stores.agents.add(an_agent(), an_audit_event(action=AuditAction.AGENT_CREATED))
     await stores.threads.add(a_thread())
     return stores
+
+
+@pytest.fixture
+async def postgres(postgres_databases: PostgresDatabases) -> AsyncIterator[tuple[str, Database]]:
+    """A migrated database: its URL, and the way by which runs are submitted."""
+    with postgres_databases.fresh() as url:
+        database = PostgresDatabase(url, connections=2)
+        await database.start()
+        yield url, database
+        await database.stop()

@@ -31,7 +31,7 @@ async def play(leg: Leg, story: Story) -> None:
 
 @pytest.mark.requirement("E2", "E3", "E4", "E5", "A12", "D5")
 @given(story=STORIES)
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_the_invariants_of_runs_hold_over_every_backend(leg: Leg, story: Story) -> None:
     await play(leg, story)
 

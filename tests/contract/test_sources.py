@@ -384,7 +384,7 @@ async def test_nothing_in_a_question_is_an_operator(thread_stores: Stores, quest
 
 
 @given(text=st.text(max_size=300))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_any_text_can_be_stored_and_finds_itself(leg: Leg, text: str) -> None:
     async with leg.open(an_organization(ORG)) as stores:
         await stores.threads.add(a_thread())

@@ -148,6 +148,7 @@ async def test_what_is_not_there_and_what_is_not_http_are_told_apart() -> None:
         ("9" * 400, None),
         ("Mon, 01 Jan 2024 00:00:00 +9999999999999999999", None),
     ],
+    ids=["seconds", "a date to come", "a date gone by", "a word", "less than none", "far too many"],
 )
 async def test_when_to_come_again_is_read_as_seconds_or_as_a_date(value: str, seconds: float | None) -> None:
     async with receiving(lambda _: web.Response(status=503, headers={"retry-after": value})) as receiver:
