@@ -151,13 +151,22 @@ from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore, We
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
+from application.workflows.advance_workflow import AdvanceWorkflow
+from application.workflows.agent_step import AgentStep
 from application.workflows.create_workflow import CreateWorkflow
 from application.workflows.delete_workflow import DeleteWorkflow
+from application.workflows.http_step import HttpStep
+from application.workflows.local_steps import LocalSteps
 from application.workflows.ports import Expressions, WorkflowStore
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.resume_workflow_run import ResumeWorkflowRun
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
+from application.workflows.start_workflow_run import StartWorkflowRun
+from application.workflows.stop_workflow_run import StopWorkflowRun
 from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 from application.workflows.workflow_checks import WorkflowChecks
+from application.workflows.workflow_drivers import WorkflowDrivers
 from domain.ids import WorkerId
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import mcp as mcp_assembly
@@ -169,6 +178,7 @@ from infrastructure.assembly import webhooks as webhooks_assembly
 from infrastructure.assembly import workflows as workflows_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
 from infrastructure.assembly.tracing import ClosableTracer
+from infrastructure.assembly.workflows import HttpCallerWhenNeeded
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
@@ -229,6 +239,7 @@ from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
 from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
 from infrastructure.persistence.workflow_store import SqlWorkflowStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
@@ -948,6 +959,60 @@ class Container(containers.DeclarativeContainer):
     )
     delete_workflow: providers.Provider[DeleteWorkflow] = providers.Singleton(
         DeleteWorkflow, workflows=workflows, clock=clock, ids=ids
+    )
+
+    workflow_runs: providers.Provider[SqlWorkflowRunStore] = providers.Singleton(
+        SqlWorkflowRunStore, database=database, wakeups=wakeups
+    )
+    workflow_http: providers.Provider[HttpCallerWhenNeeded] = providers.Singleton(
+        workflows_assembly.http_caller, egress_policy
+    )
+    agent_step: providers.Provider[AgentStep] = providers.Singleton(
+        AgentStep,
+        start_run=start_run,
+        runs=runs,
+        queue=run_queue,
+        wakeups=wakeups,
+        expressions=expressions,
+        clock=clock,
+    )
+    advance_workflow: providers.Provider[AdvanceWorkflow] = providers.Singleton(
+        AdvanceWorkflow,
+        runs=workflow_runs,
+        journal=workflow_runs,
+        executors=providers.Singleton(
+            workflows_assembly.executors,
+            providers.Singleton(LocalSteps, expressions=expressions, clock=clock),
+            providers.Singleton(HttpStep, caller=workflow_http, secrets=secrets, expressions=expressions),
+        ),
+        agents=agent_step,
+        wakeups=wakeups,
+        worker_id=worker_id,
+        clock=clock,
+        ids=ids,
+    )
+    workflow_drivers: providers.Provider[WorkflowDrivers] = providers.Singleton(
+        WorkflowDrivers, advance=advance_workflow.provided.execute, journal=workflow_runs, queue=run_queue, clock=clock
+    )
+    start_workflow_run: providers.Provider[StartWorkflowRun] = providers.Singleton(
+        StartWorkflowRun,
+        workflows=workflows,
+        runs=workflow_runs,
+        schemas=schemas,
+        queue=run_queue,
+        clock=clock,
+        ids=ids,
+    )
+    resume_workflow_run: providers.Provider[ResumeWorkflowRun] = providers.Singleton(
+        ResumeWorkflowRun, runs=workflow_runs, schemas=schemas, queue=run_queue, clock=clock, ids=ids
+    )
+    stop_workflow_run: providers.Provider[StopWorkflowRun] = providers.Singleton(
+        StopWorkflowRun, runs=workflow_runs, clock=clock, ids=ids
+    )
+    get_workflow_run: providers.Provider[GetWorkflowRun] = providers.Singleton(GetWorkflowRun, runs=workflow_runs)
+    list_workflow_runs: providers.Provider[ListWorkflowRuns] = providers.Singleton(ListWorkflowRuns, runs=workflow_runs)
+    watch_workflow_run: providers.Provider[WatchWorkflowRun] = providers.Singleton(
+        WatchWorkflowRun, runs=workflow_runs, keys=key_standing, wakeups=wakeups
     )
 
     rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from application.runs.execute_run import ExecuteRunCommand
+from application.workflows.workflow_drivers import ID_PREFIX
 from domain.errors import invalid
-from domain.ids import RunId
+from domain.ids import RunId, WorkflowRunId
 from infrastructure.container import Container
 from infrastructure.logs import configure_logging
 from infrastructure.persistence.patience import RUN_PATIENCE_S, patient
@@ -113,6 +114,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     stack.push_async_callback(container.warm_catalogs().close)
     stack.push_async_callback(container.code_execution().close)
     stack.push_async_callback(container.text_extractor().close)
+    stack.push_async_callback(container.workflow_http().close)
     stack.push_async_callback(container.website_content().close)
     stack.push_async_callback(container.internet_search().close)
 
@@ -136,12 +138,17 @@ async def _working(container: Container) -> AsyncIterator[None]:
     of other processes are theirs until they lapse."""
     queue, active_runs, recover_runs = container.run_queue(), container.active_runs(), container.recover_runs()
     execute_run = container.execute_run()
+    workflow_drivers = container.workflow_drivers()
 
     async def execute(run_id: RunId) -> None:
+        if run_id.startswith(ID_PREFIX):
+            workflow_drivers.begin(WorkflowRunId(run_id))
+            return
         with patient(RUN_PATIENCE_S):
             await execute_run.execute(ExecuteRunCommand(run_id=run_id))
 
-    recovered = await recover_runs.execute(sole_owner=container.settings().postgres_url is None)
+    sole_owner = container.settings().postgres_url is None
+    recovered = await recover_runs.execute(sole_owner=sole_owner) + await workflow_drivers.recover(sole_owner=sole_owner)
     if recovered:
         logger.info("runs recovered", extra={"runs": recovered})
     if container.settings().postgres_url is None:
@@ -151,13 +158,15 @@ async def _working(container: Container) -> AsyncIterator[None]:
         asyncio.create_task(queue.consume(execute, concurrency=concurrency), name="run-queue"),
         asyncio.create_task(active_runs.keep(), name="leases"),
         asyncio.create_task(recover_runs.keep(), name="recovery"),
+        asyncio.create_task(workflow_drivers.keep(), name="workflow-recovery"),
         asyncio.create_task(container.fire_timers().keep(), name="timers"),
-        asyncio.create_task(container.fire_schedules().keep(), name="schedules"),
         asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
+        asyncio.create_task(container.fire_schedules().keep(), name="schedules"),
     ]
     try:
         yield
     finally:
+        await workflow_drivers.stop()
         active_runs.drain()
         if not await queue.drain(DRAIN_S):
             active_runs.stop_all()

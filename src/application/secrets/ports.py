@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId, WorkflowId
 from domain.secrets.secret import Secret
-
-from domain.audit.event import AuditEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,13 @@
 """Named secrets in memory, and a vault whose key never changes."""
 
+from application.secrets.ports import Reencryption, SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
 from domain.errors import conflict
 from domain.ids import OrganizationId
 from domain.secrets.secret import Secret
 from domain.workflows.compiler import secret_names
 from infrastructure.memory.paging import by_time, newest_first
-
-from application.secrets.ports import Reencryption, SecretUser, users_in_words
-from domain.audit.event import AuditEvent
 from infrastructure.memory.state import InMemoryState
 
 

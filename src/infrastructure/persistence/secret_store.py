@@ -2,7 +2,12 @@
 
 from typing import cast
 
+from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy.dialects import postgresql
+
+from application.secrets.ports import SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
 from domain.errors import conflict
 from domain.ids import McpServerId, OrganizationId, WorkflowId
 from domain.secrets.secret import Secret
@@ -11,11 +16,6 @@ from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import mcp_server, model_provider, secret, workflow
-from sqlalchemy import Connection, bindparam, delete, select
-from sqlalchemy.dialects import postgresql
-
-from application.secrets.ports import SecretUser, users_in_words
-from domain.audit.event import AuditEvent
 
 _dates = (secret.c.organization_id, secret.c.name, secret.c.created_at, secret.c.updated_at)
 _of = (secret.c.organization_id == bindparam("of_organization"), secret.c.name == bindparam("named"))

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Annotated
 
 import typer
+
 from domain.errors import ErrorKind, ServiceError
 from interfaces.cli.api import ServiceApi
 from interfaces.cli.commands.agent import agent_app
@@ -85,8 +86,8 @@ def build_app() -> typer.Typer:
     app.add_typer(key_app, name="key")
     app.add_typer(provider_app, name="provider")
     app.add_typer(secret_app, name="secret")
-    app.add_typer(workflow_app, name="workflow")
     app.add_typer(webhook_app, name="webhook")
+    app.add_typer(workflow_app, name="workflow")
     app.add_typer(db_app, name="db")
     app.command(epilog="Example: dragoman doctor")(doctor)
     return app

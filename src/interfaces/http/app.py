@@ -2,6 +2,9 @@
 
 from dataclasses import fields
 
+from litestar import Litestar, Router
+from litestar.di import Provide
+
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.endpoint import GatewayEndpoint
 from interfaces.gateway.methods import GatewayMethods
@@ -30,12 +33,11 @@ from interfaces.http.sources.routes import sources_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.usage.routes import usage_routes
-from interfaces.http.webhooks.routes import webhooks_routes
-from interfaces.http.workflows.routes import workflows_routes
-from litestar import Litestar, Router
-from litestar.di import Provide
-
 from interfaces.http.use_cases import Readiness, UseCases
+from interfaces.http.webhooks.routes import webhooks_routes
+from interfaces.http.workflow_runs.following import WorkflowRunStreams
+from interfaces.http.workflow_runs.routes import workflow_runs_routes
+from interfaces.http.workflows.routes import workflows_routes
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
 HEARTBEAT_S = 15.0
@@ -57,6 +59,9 @@ def create_app(
         get_run=use_cases.get_run,
         heartbeat_s=heartbeat_s,
     )
+    workflow_streams = WorkflowRunStreams(
+        watch=use_cases.watch_workflow_run, get_run=use_cases.get_workflow_run, heartbeat_s=heartbeat_s
+    )
     v1 = Router(
         "/v1",
         route_handlers=[
@@ -75,6 +80,7 @@ def create_app(
             *schedules_routes(),
             *secrets_routes(),
             *workflows_routes(),
+            *workflow_runs_routes(),
             *model_providers_routes(),
             *usage_routes(),
             *webhooks_routes(),
@@ -84,6 +90,7 @@ def create_app(
             **{field.name: _provided(getattr(use_cases, field.name)) for field in fields(use_cases)},
             "run_waits": _provided(waits),
             "run_streams": _provided(streams),
+            "workflow_run_streams": _provided(workflow_streams),
         },
         security=[{SECURITY_SCHEME: []}],
     )

@@ -89,6 +89,10 @@ from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.workflows.create_workflow import CreateWorkflow
 from application.workflows.delete_workflow import DeleteWorkflow
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.resume_workflow_run import ResumeWorkflowRun
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
+from application.workflows.start_workflow_run import StartWorkflowRun
+from application.workflows.stop_workflow_run import StopWorkflowRun
 from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 
@@ -200,6 +204,12 @@ class UseCases:
     list_workflows: ListWorkflows
     list_workflow_versions: ListWorkflowVersions
     delete_workflow: DeleteWorkflow
+    start_workflow_run: StartWorkflowRun
+    resume_workflow_run: ResumeWorkflowRun
+    stop_workflow_run: StopWorkflowRun
+    get_workflow_run: GetWorkflowRun
+    list_workflow_runs: ListWorkflowRuns
+    watch_workflow_run: WatchWorkflowRun
 
     create_model_provider: CreateModelProvider
     list_model_providers: ListModelProviders

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass, field
 
 import pytest
-from domain.identity.role import Role
 from litestar.routes import HTTPRoute
+
+from domain.identity.role import Role
 from tests.builders import ORG
 from tests.integration.http.service import MODEL, OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 
@@ -164,6 +165,21 @@ CASES = [
     Case(method="GET", path="/v1/workflows/{workflow}/versions", role=Role.VIEWER, foreign=True),
     Case(method="PATCH", path="/v1/workflows/{workflow}", role=Role.ADMIN, body={"name": "renamed"}, foreign=True),
     Case(method="DELETE", path="/v1/workflows/{workflow}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path="/v1/workflows/{workflow}/runs", role=Role.RUNNER, status=202, body={}, foreign=True),
+    Case(method="GET", path="/v1/workflow-runs", role=Role.VIEWER),
+    Case(method="GET", path="/v1/workflow-runs/{workflow_run}", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/workflow-runs/{workflow_run}/diagram", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/workflow-runs/{workflow_run}/stream", role=Role.VIEWER, foreign=True),
+    Case(method="POST", path="/v1/workflow-runs/{workflow_run}/cancel", role=Role.OPERATOR, foreign=True),
+    # The run does not wait, which only those who may answer are told.
+    Case(
+        method="POST",
+        path="/v1/workflow-runs/{workflow_run}/resume",
+        role=Role.OPERATOR,
+        status=409,
+        body={"answers": [{"node_id": "ask", "answer": "sent"}]},
+        foreign=True,
+    ),
     Case(method="POST", path="/v1/secrets/rotate", role=Role.ADMIN, platform=True),
     Case(
         method="POST", path="/v1/model-providers", role=Role.ADMIN, status=201, body={"name": "new", "kind": "openai"}
@@ -213,6 +229,8 @@ async def names(service: Service) -> dict[str, str]:
     busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy"})
     await service.call("POST", "/v1/secrets", json={"name": "ONLY_HERE", "value": "a value"})
     workflow = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "only ours"})
+    begun = await service.call("POST", f"/v1/workflows/{workflow.json()['id']}/runs", json={"input": "hello"})
+    asked = (await service.call("POST", f"/v1/workflow-runs/{begun.json()['id']}/cancel")).json()
     provider = {"name": "only-here", "kind": "openai", "api_key": "sk-nobody-sees"}
     await service.call("POST", "/v1/model-providers", json=provider)
     service.worker.act = Act.ASK
@@ -243,6 +261,7 @@ async def names(service: Service) -> dict[str, str]:
         "key_id": "key_viewer",
         "secret": "ONLY_HERE",
         "workflow": workflow.json()["id"],
+        "workflow_run": asked["id"],
         "provider": "only-here",
         "schedule": schedule.json()["id"],
         "organization_id": ORG,

@@ -1,8 +1,8 @@
 """Every route that changes something: which entry of the audit trail it leaves, or why it leaves none."""
 
 import pytest
-from tests.integration.http.service import PLATFORM, Service, token_of
 
+from tests.integration.http.service import PLATFORM, Service, token_of
 from tests.integration.http.test_access import CASES, Case, _filled, names
 
 __all__ = ["names"]
@@ -17,6 +17,7 @@ UNAUDITED = {
     "POST /v1/mcp-servers/import": "an empty file; each server of one is registered like any other",
     "PATCH /v1/agents/{agent}": "the agent of this case is enabled already: nothing changes",
     "POST /v1/mcp-servers/{server}/uninstall": "the server of this case is not an installed one: nothing changes",
+    "POST /v1/workflow-runs/{workflow_run}/cancel": "the run of this case has ended already: nothing changes",
     "POST /v1/workflows/validate": "says what saving would say, and saves nothing",
     "POST /v1/secrets/rotate": "the first of several steps; the last one is audited",
 }

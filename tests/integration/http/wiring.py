@@ -111,6 +111,10 @@ from application.webhooks.webhook_check import WebhookCheck
 from application.workflows.create_workflow import CreateWorkflow
 from application.workflows.delete_workflow import DeleteWorkflow
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.resume_workflow_run import ResumeWorkflowRun
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
+from application.workflows.start_workflow_run import StartWorkflowRun
+from application.workflows.stop_workflow_run import StopWorkflowRun
 from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 from application.workflows.workflow_checks import WorkflowChecks
@@ -123,17 +127,16 @@ from infrastructure.memory.authorizer import InMemoryAuthorizer
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
 from infrastructure.memory.plain_text_extractor import PlainTextExtractor
+from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
 from infrastructure.secrets import SecretBox
-from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
-
-from infrastructure.memory.secrets import InMemorySecretVault
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
+from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
 SEAL_KEY = b"a key of seals in tests, 32 long"
@@ -431,6 +434,25 @@ def use_cases(
         list_workflows=ListWorkflows(workflows=stores.workflows),
         list_workflow_versions=ListWorkflowVersions(workflows=stores.workflows),
         delete_workflow=DeleteWorkflow(workflows=stores.workflows, clock=clock, ids=ids),
+        start_workflow_run=StartWorkflowRun(
+            workflows=stores.workflows,
+            runs=stores.workflow_runs,
+            schemas=JsonSchemaValidator(),
+            queue=queue,
+            clock=clock,
+            ids=ids,
+        ),
+        resume_workflow_run=ResumeWorkflowRun(
+            runs=stores.workflow_runs, schemas=JsonSchemaValidator(), queue=queue, clock=clock, ids=ids
+        ),
+        stop_workflow_run=StopWorkflowRun(runs=stores.workflow_runs, clock=clock, ids=ids),
+        get_workflow_run=GetWorkflowRun(runs=stores.workflow_runs),
+        list_workflow_runs=ListWorkflowRuns(runs=stores.workflow_runs),
+        watch_workflow_run=WatchWorkflowRun(
+            runs=stores.workflow_runs,
+            keys=KeyStanding(identities=stores.identity, cache=tokens, clock=clock),
+            wakeups=stores.wakeups,
+        ),
         rotate_secret_key=RotateSecretKey(
             vault=vault or InMemorySecretVault(stale=300),
             key_ring=GivenKeyRing(),

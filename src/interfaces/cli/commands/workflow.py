@@ -8,6 +8,7 @@ import typer
 
 from domain.json_value import JsonObject
 from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.commands.workflow_runs import answer_node, cancel_run, list_runs, run_workflow, show_run
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
@@ -15,8 +16,16 @@ from interfaces.cli.shapes import entries_of, read_as
 from interfaces.cli.terminal import Terminal
 
 workflow_app = typer.Typer(
-    help="Manage workflows.", no_args_is_help=True, epilog="Example: dragoman workflow apply answers.yaml"
+    help="Manage and run workflows.", no_args_is_help=True, epilog="Example: dragoman workflow apply answers.yaml"
 )
+
+workflow_app.command("run", epilog="""Example: dragoman workflow run answers --input '{"topic": "bridges"}'""")(
+    run_workflow
+)
+workflow_app.command("runs", epilog="Example: dragoman workflow runs --json")(list_runs)
+workflow_app.command("run-show", epilog="Example: dragoman workflow run-show wfr_0123 --mermaid")(show_run)
+workflow_app.command("answer", epilog="Example: dragoman workflow answer wfr_0123 review true")(answer_node)
+workflow_app.command("cancel", epilog="Example: dragoman workflow cancel wfr_0123")(cancel_run)
 
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="YAML or JSON with name, nodes and edges of the workflow.")

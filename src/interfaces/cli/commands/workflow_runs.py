@@ -1,0 +1,239 @@
+"""`dragoman workflow run` and what goes with it: runs of workflows, followed, answered, stopped, drawn."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.api import ServerEvent, ServiceApi, listed, path_to
+from interfaces.cli.failures import FAILED, REQUIRES_ACTION, BadUsage, UnexpectedAnswer
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import Failure, entries_of, read_as
+from interfaces.cli.terminal import Terminal, short_json
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a workflow run.")]
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRun:
+    """A node of a run."""
+
+    node_id: str
+    status: str
+    attempt: int = 0
+    output: object = None
+    error: Failure | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A node that waits for a person."""
+
+    node_id: str
+    asked: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowRun:
+    """A run of a workflow."""
+
+    id: str
+    workflow_id: str
+    workflow_version: int
+    status: str
+    output: object = None
+    error: Failure | None = None
+    failed_node: str | None = None
+    pending: list[Pending] = field(default_factory=list)
+    nodes: list[NodeRun] = field(default_factory=list)
+    created_at: str = ""
+
+
+def run_workflow(
+    context: typer.Context,
+    workflow: Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")],
+    given: Annotated[
+        str | None, typer.Option("--input", help="What the entrypoint puts out: JSON, or else taken as text.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a workflow and follow it. Exit code 0 completed, 1 failed or cancelled, 3 waits for a person."""
+    session = session_of(context)
+    body: JsonObject = {} if given is None else {"input": _json_or_text(given)}
+
+    async def followed(api: ServiceApi) -> int:
+        started = read_as(WorkflowRun, await api.post(path_to("workflows", workflow, "runs"), body))
+        session.terminal.note(f"Workflow run {started.id}.")
+        return await _follow(api, session.terminal, started.id, as_json=as_json)
+
+    session.perform(followed, worker=True)
+
+
+def answer_node(
+    context: typer.Context,
+    run: RunArgument,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node that waits.")],
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="JSON, or else taken as text.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer a node that waits for a person, and follow the run on. Exit codes as of `workflow run`."""
+    session = session_of(context)
+    body: JsonObject = {"answers": [{"node_id": node, "answer": _json_or_text(answer)}]}
+
+    async def answered(api: ServiceApi) -> int:
+        seen = await _last_seq(api, run)
+        await api.post(path_to("workflow-runs", run, "resume"), body)
+        return await _follow(api, session.terminal, run, as_json=as_json, after=seen)
+
+    session.perform(answered, worker=True)
+
+
+def cancel_run(context: typer.Context, run: RunArgument) -> None:
+    """Cancel a workflow run, and the runs of its agents."""
+    session = session_of(context)
+
+    async def cancel(api: ServiceApi) -> None:
+        stopped = read_as(WorkflowRun, await api.post(path_to("workflow-runs", run, "cancel")))
+        session.terminal.note(f"Workflow run {run}: {stopped.status}.")
+
+    session.perform(cancel)
+
+
+def list_runs(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List workflow runs, newest first."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("workflow-runs"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("run", "workflow", "version", "status", "created"),
+            [
+                (run.id, run.workflow_id, str(run.workflow_version), run.status, run.created_at)
+                for run in entries_of(WorkflowRun, page)
+            ],
+            empty="No workflow has been run. Run one with `dragoman workflow run NAME`.",
+        )
+
+    session.perform(show)
+
+
+def show_run(
+    context: typer.Context,
+    run: RunArgument,
+    as_json: JsonFlag = False,
+    as_mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart, nodes coloured by where they stand.")
+    ] = False,
+) -> None:
+    """Show a workflow run: its nodes and what they came to."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        if as_mermaid:
+            async for line in api.lines(path_to("workflow-runs", run, "diagram")):
+                session.terminal.line(line)
+            return
+        document = await api.get(path_to("workflow-runs", run))
+        if as_json:
+            session.terminal.json(document)
+            return
+        _show(session.terminal, read_as(WorkflowRun, document))
+
+    session.perform(show)
+
+
+async def _follow(api: ServiceApi, terminal: Terminal, run_id: str, *, as_json: bool, after: str | None = None) -> int:
+    async for event in api.events(path_to("workflow-runs", run_id, "stream"), after=after):
+        if event.type != "end":
+            _tell(terminal, event)
+    document = await api.get(path_to("workflow-runs", run_id))
+    run = read_as(WorkflowRun, document)
+    if as_json:
+        terminal.json(document)
+    else:
+        _show_end(terminal, run)
+    return {"completed": 0, "requires_action": REQUIRES_ACTION}.get(run.status, FAILED)
+
+
+async def _last_seq(api: ServiceApi, run_id: str) -> str | None:
+    """What has been told so far, which is not told again."""
+    last = None
+    async for event in api.events(path_to("workflow-runs", run_id, "stream")):
+        last = event.id or last
+    return last
+
+
+def _tell(terminal: Terminal, event: ServerEvent) -> None:
+    data = json.loads(event.data)
+    if not isinstance(data, dict):
+        raise UnexpectedAnswer("an event that is no object")
+    node, error = data.get("node_id"), data.get("error")
+    said = f" {node}" if isinstance(node, str) else ""
+    reason = f": {error['detail']}" if isinstance(error, dict) and "detail" in error else ""
+    terminal.note(f"{event.type}{said}{reason}")
+
+
+def _show_end(terminal: Terminal, run: WorkflowRun) -> None:
+    if run.status == "completed":
+        terminal.line(run.output if isinstance(run.output, str) else json.dumps(run.output, ensure_ascii=False))
+        return
+    for pending in run.pending:
+        terminal.note(f"{pending.node_id} waits: {_short(pending.asked)}")
+        terminal.note(f"Answer with `dragoman workflow answer {run.id} {pending.node_id} ANSWER`.")
+    if run.error is not None:
+        terminal.note(f"The workflow run failed at {run.failed_node or 'its start'}: {run.error.detail}")
+
+
+def _show(terminal: Terminal, run: WorkflowRun) -> None:
+    terminal.fields(
+        {
+            "run": run.id,
+            "workflow": f"{run.workflow_id}, version {run.workflow_version}",
+            "status": run.status,
+            "output": "" if run.output is None else _short(run.output),
+            "error": "" if run.error is None else f"{run.failed_node or ''} {run.error.detail}".strip(),
+        }
+    )
+    terminal.table(
+        ("node", "status", "attempt", "run", "output or error"),
+        [
+            (
+                node.node_id,
+                node.status,
+                str(node.attempt),
+                node.run_id or "",
+                _short(node.output) if node.error is None else node.error.detail,
+            )
+            for node in run.nodes
+        ],
+        empty="Nothing has happened yet.",
+    )
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict):
+        return short_json(value, _SHOWN)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _json_or_text(given: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(given, parse_constant=_no_json)
+    except ValueError:
+        return given
+    except RecursionError as exc:
+        raise BadUsage("The JSON is nested too deeply.") from exc
+    return value
+
+
+def _no_json(constant: str) -> JsonValue:
+    """Python reads NaN and infinities, which JSON does not have."""
+    raise ValueError(constant)

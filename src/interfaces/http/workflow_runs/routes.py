@@ -1,0 +1,153 @@
+"""Routes of runs of workflows."""
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromQuery, JSONBody
+
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from application.workflows.ports import WorkflowRunFilter
+from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
+from application.workflows.start_workflow_run import StartWorkflowRun, StartWorkflowRunCommand
+from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
+from domain.ids import WorkflowId, WorkflowRunId
+from domain.workflows.diagram import mermaid
+from domain.workflows.run import WorkflowRunStatus
+from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paths import WorkflowPath, WorkflowRunPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
+from interfaces.http.workflow_runs.following import WorkflowRunStreams
+from interfaces.http.workflow_runs.schemas import ResumeWorkflowRunBody, StartWorkflowRunBody
+from interfaces.http.workflow_runs.views import WorkflowRunPage, WorkflowRunView, workflow_run_view
+from interfaces.http.workflows.routes import MERMAID
+
+TAGS = ["Workflow runs"]
+
+
+@post(
+    "/workflows/{workflow:str}/runs",
+    tags=TAGS,
+    summary="Run a workflow",
+    status_code=202,
+    responses=documented(403, 404, 409, 413),
+)
+async def start_workflow_run(
+    request: ApiRequest,
+    workflow: WorkflowPath,
+    data: JSONBody[StartWorkflowRunBody],
+    start_workflow_run: NamedDependency[StartWorkflowRun],
+) -> Response[WorkflowRunView]:
+    """Needs the role runner. Executed in the background, at the workflow's newest version."""
+    run = await start_workflow_run.execute(
+        StartWorkflowRunCommand(principal=request.principal, workflow=workflow, input=data.to_input())
+    )
+    return Response(workflow_run_view(run), status_code=202, headers={"Location": f"/v1/workflow-runs/{run.id}"})
+
+
+@get("/workflow-runs", tags=TAGS, summary="List workflow runs", responses=documented())
+async def list_workflow_runs(
+    *,
+    request: ApiRequest,
+    list_workflow_runs: NamedDependency[ListWorkflowRuns],
+    workflow_id: FromQuery[str | None] = None,
+    status: FromQuery[WorkflowRunStatus | None] = None,
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> WorkflowRunPage:
+    """Newest first."""
+    wanted = WorkflowRunFilter(workflow_id=None if workflow_id is None else WorkflowId(workflow_id), status=status)
+    page = PageRequest(limit=limit, cursor=cursor)
+    return page_view(await list_workflow_runs.execute(request.principal, wanted, page), workflow_run_view)
+
+
+@get("/workflow-runs/{workflow_run:str}", tags=TAGS, summary="Read a workflow run", responses=documented(404))
+async def get_workflow_run(
+    request: ApiRequest, workflow_run: WorkflowRunPath, get_workflow_run: NamedDependency[GetWorkflowRun]
+) -> WorkflowRunView:
+    """With its nodes as they stand."""
+    return workflow_run_view(await get_workflow_run.execute(request.principal, WorkflowRunId(workflow_run)))
+
+
+@get(
+    "/workflow-runs/{workflow_run:str}/diagram",
+    tags=TAGS,
+    summary="Draw a workflow run",
+    media_type=MERMAID,
+    responses=documented(404),
+)
+async def draw_workflow_run(
+    request: ApiRequest, workflow_run: WorkflowRunPath, get_workflow_run: NamedDependency[GetWorkflowRun]
+) -> Response[str]:
+    """The workflow as a Mermaid flowchart, its nodes coloured by where they stand in this run."""
+    run = await get_workflow_run.execute(request.principal, WorkflowRunId(workflow_run))
+    definition = await get_workflow_run.definition(request.principal, run)
+    statuses = {node_id: node.status for node_id, node in run.nodes.items()}
+    return Response(mermaid(definition, statuses), media_type=MERMAID)
+
+
+@get(
+    "/workflow-runs/{workflow_run:str}/stream",
+    tags=TAGS,
+    summary="Stream a workflow run",
+    responses={**documented(404), **described_stream()},
+)
+async def stream_workflow_run(
+    request: ApiRequest,
+    workflow_run: WorkflowRunPath,
+    workflow_run_streams: NamedDependency[WorkflowRunStreams],
+    last_event_id: LastEventId = None,
+) -> EventStream:
+    """Server-sent events, from the beginning or after `Last-Event-ID`, until the run has ended or waits for a person."""
+    after = sequence_after(last_event_id)
+    return await workflow_run_streams.of(request.principal, WorkflowRunId(workflow_run), after_seq=after)
+
+
+@post(
+    "/workflow-runs/{workflow_run:str}/cancel",
+    tags=TAGS,
+    summary="Cancel a workflow run",
+    status_code=200,
+    responses=documented(403, 404),
+)
+async def cancel_workflow_run(
+    request: ApiRequest, workflow_run: WorkflowRunPath, stop_workflow_run: NamedDependency[StopWorkflowRun]
+) -> WorkflowRunView:
+    """Needs the role runner for one's own runs, operator for others. The runs of its agents are cancelled too."""
+    command = StopWorkflowRunCommand(principal=request.principal, run_id=WorkflowRunId(workflow_run))
+    return workflow_run_view(await stop_workflow_run.execute(command))
+
+
+@post(
+    "/workflow-runs/{workflow_run:str}/resume",
+    tags=TAGS,
+    summary="Resume a workflow run",
+    status_code=200,
+    responses=documented(403, 404, 409, 413),
+)
+async def resume_workflow_run(
+    request: ApiRequest,
+    workflow_run: WorkflowRunPath,
+    data: JSONBody[ResumeWorkflowRunBody],
+    resume_workflow_run: NamedDependency[ResumeWorkflowRun],
+) -> WorkflowRunView:
+    """Needs the role runner for one's own runs, operator for others. Answers nodes that wait for a person."""
+    command = ResumeWorkflowRunCommand(
+        principal=request.principal, run_id=WorkflowRunId(workflow_run), answers=data.to_answers()
+    )
+    return workflow_run_view(await resume_workflow_run.execute(command))
+
+
+def workflow_runs_routes() -> list[HTTPRouteHandler]:
+    """The routes of workflow runs."""
+    return [
+        start_workflow_run,
+        list_workflow_runs,
+        get_workflow_run,
+        draw_workflow_run,
+        stream_workflow_run,
+        cancel_workflow_run,
+        resume_workflow_run,
+    ]

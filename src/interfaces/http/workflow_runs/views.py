@@ -1,0 +1,125 @@
+"""Workflow runs, their nodes and events as JSON."""
+
+from datetime import datetime
+from typing import TypedDict
+
+import msgspec
+
+from domain.threads.message_json import timestamp
+from domain.workflows.execution import NodeError, NodeRun
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
+
+
+class NodeErrorView(TypedDict):
+    """Why a node, or a run, failed."""
+
+    code: str
+    detail: str
+
+
+class NodeRunView(TypedDict):
+    """A node of a run that something has happened to. `asked` is what a person is asked, `run_id` the agent's run."""
+
+    node_id: str
+    status: str
+    attempt: int
+    output: object
+    handle: str | None
+    error: NodeErrorView | None
+    run_id: str | None
+    asked: object
+    started_at: str | None
+    finished_at: str | None
+
+
+class PendingView(TypedDict):
+    """A node that waits for a person."""
+
+    node_id: str
+    asked: object
+
+
+class WorkflowRunView(TypedDict):
+    """A run of a workflow. `output` is what the end of the graph put out; of several ends, by node id."""
+
+    id: str
+    workflow_id: str
+    workflow_version: int
+    status: str
+    input: object
+    output: object
+    error: NodeErrorView | None
+    failed_node: str | None
+    pending: list[PendingView]
+    nodes: list[NodeRunView]
+    attempt: int
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class WorkflowRunPage(TypedDict):
+    """A page of workflow runs; `next_cursor` is null on the last one."""
+
+    data: list[WorkflowRunView]
+    next_cursor: str | None
+
+
+def workflow_run_view(run: WorkflowRun) -> WorkflowRunView:
+    """A run as JSON."""
+    return {
+        "id": run.id,
+        "workflow_id": run.workflow_id,
+        "workflow_version": run.workflow_version,
+        "status": run.status.value,
+        "input": run.input,
+        "output": run.output,
+        "error": _error_view(run.error),
+        "failed_node": run.failed_node,
+        "pending": [{"node_id": node.node_id, "asked": node.asked} for node in run.waiting_nodes],
+        "nodes": [_node_view(node) for node in run.nodes.values()],
+        "attempt": run.attempt,
+        "created_at": timestamp(run.created_at),
+        "started_at": _time(run.started_at),
+        "finished_at": _time(run.finished_at),
+    }
+
+
+def workflow_event_frame(run_id: str, event: WorkflowEvent) -> bytes:
+    """An event with its seq as id; the data repeats seq and type, and carries run, time and the type's own fields."""
+    data = {
+        "seq": event.seq,
+        "type": event.type.value,
+        "workflow_run_id": run_id,
+        "at": timestamp(event.at),
+        **event.data,
+    }
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.value.encode(), msgspec.json.encode(data))
+
+
+def workflow_end_frame(status: WorkflowRunStatus) -> bytes:
+    """The last frame of a stream. It has no id: a client that reconnects resumes after the last real event."""
+    return b"event: end\ndata: %s\n\n" % msgspec.json.encode({"status": status.value})
+
+
+def _node_view(node: NodeRun) -> NodeRunView:
+    return {
+        "node_id": node.node_id,
+        "status": node.status.value,
+        "attempt": node.attempt,
+        "output": node.output,
+        "handle": node.handle,
+        "error": _error_view(node.error),
+        "run_id": node.run_id,
+        "asked": node.asked,
+        "started_at": _time(node.started_at),
+        "finished_at": _time(node.finished_at),
+    }
+
+
+def _error_view(error: NodeError | None) -> NodeErrorView | None:
+    return None if error is None else {"code": error.code, "detail": error.detail}
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else timestamp(moment)
