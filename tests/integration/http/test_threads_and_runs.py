@@ -120,6 +120,7 @@ async def test_a_repeated_request_gives_its_run_whatever_became_of_the_agent(ser
     problem_of(await service.call("POST", "/v1/runs", json=RUN), 409, "agent_disabled")
 
 
+@pytest.mark.requirement("E1")
 @pytest.mark.parametrize("path", ["/v1/runs/wait", "/v1/threads/{thread}/runs/wait", "/v1/runs/{run}/wait"])
 async def test_a_wait_ends_when_its_client_leaves_and_the_run_goes_on(service: Service, path: str) -> None:
     service.worker.act = Act.REST
