@@ -29,6 +29,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0020": ("0023", "adds tables of schedules, in which no run is stored"),
     "0021": ("0023", "adds what the gateway stores; runs are stored as before"),
     "0022": ("0023", "adds tables of workflows; runs are stored as before"),
+    "0024": ("0023", "adds tables of workflow runs; runs are stored as before"),
 }
 """Revisions without a file of their own: whose file has what they store, and why."""
 _NOT_STORED = ("alembic_version", "source_words")
