@@ -1,8 +1,10 @@
 """Builders of tool calls that wait for approvals."""
 
 from dataclasses import replace
+from unittest.mock import create_autospec
 
 from application.approvals.run_approvals import approval_request
+from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from domain.runs.ledger import ToolCall, ToolCallState
 from tests.builders import a_tool_call
 
@@ -26,3 +28,9 @@ def awaiting_approval_call(
         outcome_unknown=outcome_unknown,
     )
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
+
+
+def no_gateway_approvals() -> DecideGatewayApproval:
+    """For houses without gateway sessions."""
+    spec: DecideGatewayApproval = create_autospec(DecideGatewayApproval, instance=True)
+    return spec

@@ -29,6 +29,8 @@ from application.audit.prune_audit import PruneAudit
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
+from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
@@ -216,6 +218,7 @@ from infrastructure.persistence.cached_stores import (
     CachedSecretStore,
 )
 from infrastructure.persistence.database import Database
+from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore
@@ -507,12 +510,32 @@ class Container(containers.DeclarativeContainer):
     recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
         RecoverRuns, leases=leases, queue=run_queue, clock=clock
     )
+    # Approvals of gateway sessions, which the same people and timers end.
+    gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
+        SqlGatewaySessionStore, database=database
+    )
+    gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
+        GatewayToolbox, agents=agents, runs=runs, organizations=organizations, catalog=tool_catalog
+    )
+    gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
+        SqlGatewayApprovals, database=database
+    )
+    decide_gateway_approval: providers.Provider[DecideGatewayApproval] = providers.Singleton(
+        DecideGatewayApproval,
+        asking=gateway_approvals,
+        sessions=gateway_sessions,
+        toolbox=gateway_toolbox,
+        check=check_tool_call,
+        wakeups=wakeups,
+        clock=clock,
+    )
     fire_timers: providers.Provider[FireTimers] = providers.Singleton(
         FireTimers,
         timers=providers.Singleton(SqlTimerStore, database=database),
         approvals=approvals,
         runs=runs,
         queue=run_queue,
+        of_session=decide_gateway_approval,
         wakeups=wakeups,
         clock=clock,
     )
@@ -619,7 +642,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
     )
     decide_approval: providers.Provider[DecideApproval] = providers.Singleton(
-        DecideApproval, approvals=approvals, resume_run=resume_run
+        DecideApproval, approvals=approvals, resume_run=resume_run, of_session=decide_gateway_approval
     )
     list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=approvals)
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(
@@ -843,9 +866,6 @@ class Container(containers.DeclarativeContainer):
     )
 
     # The gateway.
-    gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
-        SqlGatewaySessionStore, database=database
-    )
     gateway_ledger: providers.Provider[GatewayLedger] = providers.Singleton(SqlGatewayLedger, database=database)
     gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
         storage_assembly.gateway_access,
@@ -854,9 +874,6 @@ class Container(containers.DeclarativeContainer):
         agents=agents,
         authenticate=authenticate,
         clock=clock,
-    )
-    gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
-        GatewayToolbox, agents=agents, runs=runs, organizations=organizations, catalog=tool_catalog
     )
     open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
         OpenGatewaySession,
@@ -882,11 +899,23 @@ class Container(containers.DeclarativeContainer):
     list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
         ListGatewayTools, toolbox=gateway_toolbox
     )
+    clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
+        ClearGatewayCall,
+        asking=gateway_approvals,
+        approvals=approvals,
+        check=check_tool_call,
+        wakeups=wakeups,
+        box=secret_box,
+        clock=clock,
+        ids=ids,
+        holds=Holds(),
+    )
     call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
         CallGatewayTool,
         toolbox=gateway_toolbox,
         check=check_tool_call,
         execute_tool=execute_tool,
+        clearing=clear_gateway_call,
         ledger=gateway_ledger,
         access=gateway_access,
         cancel_run=cancel_run,

@@ -27,6 +27,7 @@ from domain.threads.message import Message, Role
 from domain.tools.capabilities import ToolType
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
+from tests.approval_builders import no_gateway_approvals
 from tests.builders import KEY, ORG, a_key, a_thread, a_thread_id, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
 from tests.unit.application.runs.doubles import call, says
@@ -224,6 +225,7 @@ class RunHouse(RunHarness):
             approvals=stores.approvals,
             runs=stores.runs,
             queue=self.queue,
+            of_session=no_gateway_approvals(),
             wakeups=stores.wakeups,
             clock=self.clock,
         )

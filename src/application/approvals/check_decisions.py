@@ -26,7 +26,7 @@ from domain.json_value import JsonObject
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import ToolUse
 
-_SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
+SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class CheckDecisions:
                         by=principal.key_id,
                         at=at,
                     ),
-                    reason=_said(decision.reason, guard),
+                    reason=decider_words(decision.reason, guard),
                     edited_arguments=edited.get(decision.tool_call_id),
                 )
                 for decision, approval in chosen
@@ -152,7 +152,7 @@ class CheckDecisions:
         refusal = checked.answer
         if refusal is None:
             return checked.params
-        code = "arguments_invalid" if refusal.error_code in _SCHEMA_FAULTS else "arguments_denied"
+        code = "arguments_invalid" if refusal.error_code in SCHEMA_FAULTS else "arguments_denied"
         raise invalid(
             code,
             "The call may not be made with these arguments; nothing was decided.",
@@ -187,6 +187,6 @@ def _outcome(approval: Approval, state: ApprovalState, *, by: str, at: datetime)
     return ApprovalOutcome(approval_id=approval.id, state=state, at=at, by=by)
 
 
-def _said(reason: str | None, guard: CanaryGuard) -> str | None:
+def decider_words(reason: str | None, guard: CanaryGuard) -> str | None:
     """What the model and the audit are told of the decider's words."""
     return cut(guard.words(cleaned(reason).strip()), FAILURE_LIMIT_BYTES) or None if reason else None

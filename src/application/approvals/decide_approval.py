@@ -1,10 +1,11 @@
-"""Decides one approval: the same as resuming its run with that decision."""
+"""Decides one approval: of a run's call, the same as resuming the run with that decision; of a gateway session's, for its client."""
 
 from dataclasses import dataclass
 
 from application.approvals.check_decisions import CallDecision
 from application.approvals.ports import ApprovalStore
 from application.approvals.refusals import refuse_unless_pending
+from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
 from domain.approvals.approval import Approval
 from domain.errors import not_found
@@ -26,11 +27,12 @@ class DecideApprovalCommand:
 
 
 class DecideApproval:
-    """Rules: needs the role operator; everything else is `ResumeRun`'s."""
+    """Rules: needs the role operator; everything else is `ResumeRun`'s, or `DecideGatewayApproval`'s."""
 
-    def __init__(self, *, approvals: ApprovalStore, resume_run: ResumeRun) -> None:
+    def __init__(self, *, approvals: ApprovalStore, resume_run: ResumeRun, of_session: DecideGatewayApproval) -> None:
         self._approvals = approvals
         self._resume_run = resume_run
+        self._of_session = of_session
 
     async def execute(self, command: DecideApprovalCommand) -> Approval:
         """The approval after it. Raises NOT_FOUND `approval_not_found`, and what `CheckDecisions` raises."""
@@ -41,17 +43,24 @@ class DecideApproval:
             raise not_found("approval", command.approval_id)
         refuse_unless_pending(approval)
         if approval.run_id is None:
-            raise ValueError(f"approval {approval.id} is of no run")
-        decision = CallDecision(
-            tool_call_id=approval.tool_call_id,
-            approve=command.approve,
-            arguments=command.arguments,
-            reason=command.reason,
-            approval_id=approval.id,
-        )
-        await self._resume_run.execute(
-            ResumeRunCommand(principal=command.principal, run_id=approval.run_id, approvals=(decision,))
-        )
+            await self._of_session.execute(
+                command.principal,
+                approval,
+                approve=command.approve,
+                arguments=command.arguments,
+                reason=command.reason,
+            )
+        else:
+            decision = CallDecision(
+                tool_call_id=approval.tool_call_id,
+                approve=command.approve,
+                arguments=command.arguments,
+                reason=command.reason,
+                approval_id=approval.id,
+            )
+            await self._resume_run.execute(
+                ResumeRunCommand(principal=command.principal, run_id=approval.run_id, approvals=(decision,))
+            )
         decided = await self._approvals.get(organization_id, approval.id)
         if decided is None:
             raise not_found("approval", command.approval_id)

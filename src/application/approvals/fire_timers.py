@@ -3,6 +3,7 @@
 import logging
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, TimerStore
+from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.runs.ports import RunQueue, RunStore, Wakeups
 from application.system.ports import Clock
 from domain.approvals.approval import ApprovalOutcome, ApprovalState
@@ -30,6 +31,7 @@ class FireTimers:
         approvals: ApprovalStore,
         runs: RunStore,
         queue: RunQueue,
+        of_session: DecideGatewayApproval,
         wakeups: Wakeups,
         clock: Clock,
     ) -> None:
@@ -37,6 +39,7 @@ class FireTimers:
         self._approvals = approvals
         self._runs = runs
         self._queue = queue
+        self._of_session = of_session
         self._wakeups = wakeups
         self._clock = clock
 
@@ -82,8 +85,12 @@ class FireTimers:
 
     async def _expire(self, timer: Timer) -> None:
         approval = await self._approvals.get(timer.organization_id, ApprovalId(timer.subject_id))
-        if approval is None or approval.run_id is None or approval.state is not ApprovalState.PENDING:
+        if approval is None or approval.state is not ApprovalState.PENDING:
             await self._timers.remove(timer.id)
+            return
+        if approval.run_id is None:
+            await self._of_session.expire(approval)
+            logger.info("approval expired", extra={"approval_id": approval.id})
             return
         now = self._clock.now()
         outcome = ApprovalOutcome(approval_id=approval.id, state=ApprovalState.EXPIRED, at=now, by="system")

@@ -10,10 +10,15 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer
-from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
+from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, TimerId
 
 TIMERS_TOPIC = "timers"
 """Woken when a timer was added."""
+
+
+def session_approvals_topic(session_id: GatewaySessionId) -> str:
+    """Woken when an approval of the gateway session has ended."""
+    return f"gateway-session.approvals:{session_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

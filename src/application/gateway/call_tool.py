@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import assert_never, cast
 
+from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewayLedger
 from application.gateway.toolbox import GatewayToolbox, Toolbox
@@ -22,7 +24,7 @@ from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_aud
 from domain.gateway.session import GatewaySession
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import AuditEventId, RunId, ToolCallId, derived_id
+from domain.ids import ApprovalId, AuditEventId, RunId, ToolCallId, derived_id
 from domain.json_value import JsonObject
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
@@ -34,33 +36,41 @@ logger = logging.getLogger(__name__)
 
 ABANDON_AFTER_S = 2.0
 """How much longer than its own timeout a tool may take to stop before it is abandoned."""
+SETTLE_WITHIN_S = 60.0
+"""How long after that the outcome may take to be stored, and by how much clocks may differ, before a call counts as lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGatewayToolCommand:
-    """`name` is the client's; `meta` goes along to an MCP server."""
+    """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that
+    it is given while its call waits for an approval; any other is told to make the same call again."""
 
     session: GatewaySession
     name: str
     arguments: JsonObject
     meta: Mapping[str, str] = field(default_factory=dict)
     on_progress: ProgressCallback | None = None
+    resumable: bool = False
+    request_state: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayAnswer:
     """What the client is told. `reply` is what the MCP server answered, where all of it may be passed on; then it says more
-    than the text of `result`, which is for models."""
+    than the text of `result`, which is for models. `waiting`: the call was not sent, as it waits for an approval; `result`
+    says so to clients that cannot be given the state."""
 
     result: ToolResult
     reply: McpReply | None = None
+    waiting: Waiting | None = None
 
 
 class CallGatewayTool:
     """Rules: a name the session does not have is refused as unknown, and so is one that an allowlist hides; arguments that do
     not fit, and what policy denies, are answered with the text a run's model gets; a call is sent only after its intent
     is durable, and answered only after its outcome is; a call whose client has gone is cancelled, and its outcome is
-    unknown; a canary token in arguments or result ends the session and its run, and puts its thread in quarantine.
+    unknown; a canary token in arguments or result ends the session and its run, and puts its thread in quarantine. A call that
+    needs an approval is held open for a while, and is made when its client waits, or asks again, after somebody approved it.
     """
 
     def __init__(
@@ -69,6 +79,7 @@ class CallGatewayTool:
         toolbox: GatewayToolbox,
         check: CheckToolCall,
         execute_tool: ExecuteTool,
+        clearing: ClearGatewayCall,
         ledger: GatewayLedger,
         access: GatewayAccess,
         cancel_run: CancelRun,
@@ -78,6 +89,7 @@ class CallGatewayTool:
         self._toolbox = toolbox
         self._check = check
         self._execute_tool = execute_tool
+        self._clearing = clearing
         self._ledger = ledger
         self._access = access
         self._cancel_run = cancel_run
@@ -86,7 +98,21 @@ class CallGatewayTool:
 
     async def execute(self, command: CallGatewayToolCommand) -> GatewayAnswer:
         """The outcome. Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`, CONFLICT
-        `gateway_session_halted`, UNAVAILABLE `storage_unavailable`."""
+        `gateway_session_halted`, INVALID `request_state_invalid`, UNAVAILABLE `storage_unavailable`."""
+        approval_id = None
+        if command.request_state is not None:
+            approval_id = self._clearing.approval_in(command.request_state, command.session)
+        hold_s, now = self._clearing.hold_s(resumable=command.resumable), asyncio.get_running_loop().time
+        until = now() + hold_s
+        while True:
+            answer = await self._attempt(command, approval_id, max(0.0, until - now()))
+            if not isinstance(answer, Ended):
+                return answer
+            approval_id = answer.approval_id
+
+    async def _attempt(
+        self, command: CallGatewayToolCommand, approval_id: ApprovalId | None, hold_s: float
+    ) -> GatewayAnswer | Ended:
         session = command.session
         toolbox = await self._toolbox.of(session)
         name = toolbox.model_facing(command.name)
@@ -95,7 +121,7 @@ class CallGatewayTool:
         checked = self._check.recheck(name, command.arguments, toolbox.toolset)
         if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
             raise _unknown(command.name)
-        call = self._call(session, checked, checked.tool)
+        call = self._call(session, toolbox, checked, checked.tool)
         found = toolbox.guard.arguments(call.params)
         if found is not None:
             refusal = ToolResult.blocked("run_halted", _HALTED)
@@ -104,22 +130,44 @@ class CallGatewayTool:
         if checked.answer is not None:
             await self._refuse(session, call, checked.answer, checked.decision)
             return GatewayAnswer(result=checked.answer)
-        if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
-            refusal = ToolResult.blocked("approval_required", _NEEDS_APPROVAL)
-            await self._refuse(session, call, refusal, checked.decision)
+        needs_approval = checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL
+        if not needs_approval and approval_id is None:
+            return await self._recorded(command, toolbox, call, checked)
+        cleared = await self._clearing.execute(session, toolbox, call, checked, approval_id=approval_id, hold_s=hold_s)
+        match cleared:
+            case Cleared(call=sent, decision=decision, is_recorded=is_recorded):
+                approved = replace(checked, params=sent.params, decision=decision)
+                if is_recorded:
+                    return await self._make(command, toolbox, sent, approved)
+                return await self._recorded(command, toolbox, sent, approved)
+            case Refused(call=refused, result=result, decision=decision, is_stored=is_stored):
+                await self._refuse(session, refused, result, decision, is_stored=is_stored)
+                return GatewayAnswer(result=result)
+            case Waiting(approval=approval):
+                return GatewayAnswer(result=pending_result(approval), waiting=cleared)
+            case Ended():
+                return cleared
+            case _:
+                assert_never(cleared)
+
+    async def _recorded(
+        self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
+    ) -> GatewayAnswer:
+        """Record the call, and make it."""
+        policy = toolbox.toolset.policy_of(call.name)
+        if not await self._ledger.intend(call, max_calls=policy.max_calls):
+            reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
+            refusal = failure_text.blocked_by_policy(reached)
+            await self._refuse(command.session, call, refusal, reached)
             return GatewayAnswer(result=refusal)
         return await self._make(command, toolbox, call, checked)
 
     async def _make(
         self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
     ) -> GatewayAnswer:
+        """Send a recorded call, and settle it."""
         session, decision = command.session, checked.decision
         policy = toolbox.toolset.policy_of(call.name)
-        if not await self._ledger.intend(call, max_calls=policy.max_calls):
-            reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
-            refusal = failure_text.blocked_by_policy(reached)
-            await self._refuse(session, call, refusal, reached)
-            return GatewayAnswer(result=refusal)
         began = self._clock.monotonic()
         replies: list[McpReply] = []
         try:
@@ -149,9 +197,7 @@ class CallGatewayTool:
     ) -> ToolResult:
         session, policy = command.session, toolbox.toolset.policy_of(call.name)
         assert checked.tool is not None
-        timeout_s = (
-            toolbox.tool_timeout_s if policy.timeout_s is None else min(toolbox.tool_timeout_s, policy.timeout_s)
-        )
+        timeout_s = toolbox.timeout_s(call.name)
         execution = ExecuteToolCommand(
             organization_id=session.organization_id,
             thread_id=session.thread_id,
@@ -183,7 +229,8 @@ class CallGatewayTool:
             )
             return failure_text.abandoned(timeout_s)
 
-    def _call(self, session: GatewaySession, checked: CheckedCall, tool: Tool) -> GatewayCall:
+    def _call(self, session: GatewaySession, toolbox: Toolbox, checked: CheckedCall, tool: Tool) -> GatewayCall:
+        now = self._clock.now()
         return GatewayCall(
             id=ToolCallId(self._ids.new("call")),
             session_id=session.id,
@@ -192,17 +239,28 @@ class CallGatewayTool:
             type=tool.type,
             server_id=None if tool.mcp is None else tool.mcp.server_id,
             params=checked.params,
-            recorded_at=self._clock.now(),
+            recorded_at=now,
+            due_at=now + timedelta(seconds=toolbox.timeout_s(checked.name) + ABANDON_AFTER_S + SETTLE_WITHIN_S),
         )
 
     def _settled(self, call: GatewayCall, result: ToolResult, duration_s: float) -> GatewaySettlement:
         return GatewaySettlement(call=call, result=result, duration_ms=round(duration_s * 1000), at=self._clock.now())
 
     async def _refuse(
-        self, session: GatewaySession, call: GatewayCall, refusal: ToolResult, decision: Decision | None
+        self,
+        session: GatewaySession,
+        call: GatewayCall,
+        refusal: ToolResult,
+        decision: Decision | None,
+        *,
+        is_stored: bool = False,
     ) -> None:
         settlement = self._settled(call, refusal, 0.0)
-        await self._ledger.refuse(settlement, gateway_call_audit(session, settlement, decision=decision))
+        audit = gateway_call_audit(session, settlement, decision=decision)
+        if is_stored:
+            await self._ledger.settle(settlement, audit)
+        else:
+            await self._ledger.refuse(settlement, audit)
 
     async def _halt(
         self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
@@ -229,7 +287,6 @@ class CallGatewayTool:
 
 
 _HALTED = "The session was halted before this call was sent."
-_NEEDS_APPROVAL = "This call needs an approval, which cannot be asked for here. It was not executed; go on without it."
 
 
 def _guarded(toolbox: Toolbox, call_id: ToolCallId, tell: ProgressCallback) -> ProgressCallback:

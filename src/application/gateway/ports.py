@@ -1,8 +1,11 @@
 """Ports of the gateway slice: stored sessions, and the ledger of their calls."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
+from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.gateway.session import GatewaySession
@@ -39,7 +42,8 @@ class GatewaySessionStore(Protocol):
         ...
 
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
-        """End the session at `audit.at`. False, and no entry, if there is none that has not ended."""
+        """End the session at `audit.at`, and cancel approvals that it waits for. False, and no entry, if there is none that has
+        not ended."""
         ...
 
 
@@ -61,12 +65,60 @@ class GatewayLedger(Protocol):
         ...
 
     async def halt(self, settlement: GatewaySettlement, audit: tuple[AuditEvent, ...], quarantine: Quarantine) -> None:
-        """Store the outcome of a call, recorded before or not, that ends its session: that is revoked, and its thread put
-        in quarantine."""
+        """Store the outcome of a call, recorded before or not, that ends its session: that is revoked, approvals that it waits
+        for are cancelled, and its thread is put in quarantine."""
         ...
 
     async def calls_of(
         self, organization_id: OrganizationId, session_id: GatewaySessionId
     ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:
         """The session's calls in the order in which they were recorded, with what became of them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call that was not sent, as its client made it, and the approval that it was last asked for."""
+
+    call: GatewayCall
+    approval: Approval
+
+
+class GatewayApprovals(Protocol):
+    """Calls of gateway sessions that need an approval. Raises NOT_FOUND `gateway_session_not_found` like the ledger."""
+
+    async def ask(
+        self,
+        call: GatewayCall,
+        approval: Approval,
+        *,
+        instead_of: Approval | None = None,
+        max_calls: int | None = None,
+    ) -> bool:
+        """Store a call that awaits its approval, with that and its timer; or, `instead_of` one that is stale, the new approval
+        of a stored call. False, and nothing is stored, if the session has made `max_calls` of the tool's calls, or if the
+        stored call awaits another approval by now."""
+        ...
+
+    async def asked(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, name: str
+    ) -> tuple[AskedCall, ...]:
+        """The tool's calls that await an approval, or that have one and were neither sent nor settled; oldest first."""
+        ...
+
+    async def begin(self, asked: AskedCall, call: GatewayCall) -> bool:
+        """Record the asked call as about to be sent, with `call`'s arguments and moments. Its approval, if that is pending
+        still, is stale. False, and nothing is stored, if it was sent or settled before, or awaits another approval."""
+        ...
+
+    async def end(self, approval: Approval, outcome: ApprovalOutcome, audit: tuple[AuditEvent, ...]) -> bool:
+        """End a pending approval, once. False, and nothing is stored, if it has ended."""
+        ...
+
+
+class LostCalls(Protocol):
+    """Calls that whoever made them will not settle."""
+
+    async def lost(self, *, before: datetime | None, limit: int) -> tuple[tuple[GatewaySession, GatewayCall], ...]:
+        """Recorded calls of all organizations that are due `before` then; None: all of them."""
         ...

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from application.approvals.ports import session_approvals_topic
 from application.audit.entries import audit_entry
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewaySessionStore, session_topic
@@ -58,7 +59,7 @@ class RevokeGatewaySession:
         if not await self._sessions.revoke(principal.organization_id, command.session_id, audit):
             raise not_found("gateway session", command.session_id)
         self._access.forget(command.session_id)
-        self._wakeups.wake(session_topic(command.session_id))
+        self._wakeups.wake(session_topic(command.session_id), session_approvals_topic(command.session_id))
         await self._connections.release(
             ConnectionScope(organization_id=principal.organization_id, gateway_session_id=command.session_id)
         )

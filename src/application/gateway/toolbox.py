@@ -45,6 +45,11 @@ class Toolbox:
             limits if self.organization is None else limits.narrowed_by(self.organization.limits)
         ).tool_timeout_s
 
+    def timeout_s(self, name: str) -> float:
+        """How long a call of the tool, by its model-facing name, may take."""
+        policy = self.toolset.policy_of(name)
+        return self.tool_timeout_s if policy.timeout_s is None else min(self.tool_timeout_s, policy.timeout_s)
+
     @cached_property
     def tools(self) -> tuple[tuple[str, Tool], ...]:
         """The tools with their names for the client, in a deterministic order."""

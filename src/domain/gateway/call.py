@@ -15,18 +15,18 @@ from domain.tools.result import ToolResult
 
 
 class GatewayCallState(StrEnum):
-    """`recorded`: intended, perhaps sent. `awaiting_approval`: not sent before somebody approves it. `approved`: to be sent
-    when its client asks again. `settled`: its outcome is known."""
+    """`recorded`: intended, perhaps sent. `awaiting_approval`: not sent before somebody has approved it and its client asks
+    again; what became of the approval is said there. `settled`: its outcome is known."""
 
     RECORDED = "recorded"
     AWAITING_APPROVAL = "awaiting_approval"
-    APPROVED = "approved"
     SETTLED = "settled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCall:
-    """A ledger entry. `name` is the model-facing name of the tool, `params` its arguments."""
+    """A ledger entry. `name` is the model-facing name of the tool, `params` its arguments. After `due_at` nobody waits for the
+    outcome any more: whoever made the call has settled it, or is gone."""
 
     id: ToolCallId
     session_id: GatewaySessionId
@@ -36,6 +36,7 @@ class GatewayCall:
     server_id: McpServerId | None
     params: JsonObject
     recorded_at: datetime
+    due_at: datetime | None = None
     state: GatewayCallState = GatewayCallState.RECORDED
     approval_id: ApprovalId | None = None
 

@@ -1,8 +1,10 @@
 """Gateway sessions and their calls in memory."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from application.system.pages import Page, PageRequest
+from domain.approvals.approval import ApprovalState
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
@@ -62,6 +64,7 @@ class InMemoryGatewaySessionStore:
         if session is None or session.token_hash is None or not session.is_open(audit.at):
             return False
         self._state.gateway_sessions[session_id].session = replace(session, revoked_at=audit.at)
+        _cancel_approvals(self._state, session_id, at=audit.at)
         self._state.record(audit)
         return True
 
@@ -81,14 +84,10 @@ class InMemoryGatewayLedger:
 
     async def intend(self, call: GatewayCall, *, max_calls: int | None = None) -> bool:
         """Record a call before it is sent."""
-        calls = self._session(call).calls
-        made = sum(
-            entry.name == call.name and (settlement is None or settlement.result.outcome is not ToolOutcome.BLOCKED)
-            for entry, settlement in calls.values()
-        )
-        if max_calls is not None and made >= max_calls:
+        stored = self._session(call)
+        if max_calls is not None and has_made(stored, call, max_calls):
             return False
-        calls[call.id] = (call, None)
+        stored.calls[call.id] = (call, None)
         return True
 
     async def settle(self, settlement: GatewaySettlement, audit: AuditEvent) -> bool:
@@ -114,6 +113,7 @@ class InMemoryGatewayLedger:
         thread = self._state.threads[stored.session.thread_id]
         if thread.thread.quarantine is None:
             thread.thread = replace(thread.thread, quarantine=quarantine)
+        _cancel_approvals(self._state, stored.session.id, at=settlement.at)
         self._state.record(*audit)
 
     async def calls_of(
@@ -137,3 +137,19 @@ class InMemoryGatewayLedger:
         text = settlement.result.text if settlement.result.is_error else ""
         result = ToolResult(outcome=settlement.result.outcome, text=text, error_code=settlement.result.error_code)
         self._session(call).calls[call.id] = (call, replace(settlement, call=call, result=result))
+
+
+def has_made(stored: StoredGatewaySession, call: GatewayCall, max_calls: int) -> bool:
+    """Whether the session has made as many calls of the tool as it may."""
+    made = sum(
+        entry.name == call.name and (settlement is None or settlement.result.outcome is not ToolOutcome.BLOCKED)
+        for entry, settlement in stored.calls.values()
+    )
+    return made >= max_calls
+
+
+def _cancel_approvals(state: InMemoryState, session_id: GatewaySessionId, *, at: datetime) -> None:
+    for approval in list(state.approvals.values()):
+        if approval.gateway_session_id == session_id and approval.state is ApprovalState.PENDING:
+            cancelled = replace(approval, state=ApprovalState.CANCELLED, decided_at=at, decided_by="system")
+            state.approvals[approval.id] = cancelled

@@ -1,8 +1,9 @@
 """Approvals and timers to rows and back, and how a step of a run begins and ends them."""
 
+from datetime import datetime
 from typing import cast
 
-from sqlalchemy import Connection, bindparam, delete, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql
 
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
@@ -38,6 +39,14 @@ _end = (
     )
 )
 _stop_timer = delete(timer).where(timer.c.subject_id == bindparam("about"))
+_cancel = (
+    update(approval)
+    .where(approval.c.gateway_session_id == bindparam("of_session"), approval.c.state == ApprovalState.PENDING.value)
+    .values(state=ApprovalState.CANCELLED.value, decided_at=bindparam("moment"), decided_by="system")
+)
+_stop_timers_of_session = delete(timer).where(
+    timer.c.subject_id.in_(select(approval.c.id).where(approval.c.gateway_session_id == bindparam("of_session")))
+)
 
 
 def add_approvals(connection: Connection, approvals: tuple[Approval, ...]) -> None:
@@ -51,21 +60,21 @@ def end_approvals(connection: Connection, outcomes: tuple[ApprovalOutcome, ...])
     """End those that are pending; their timers go."""
     if not outcomes:
         return
-    connection.execute(
-        _end,
-        [
-            {
-                "approval_id": outcome.approval_id,
-                "new_state": outcome.state.value,
-                "new_decided_at": outcome.at,
-                "new_decided_by": outcome.by,
-                "new_reason": outcome.reason,
-                "new_edited_arguments": outcome.edited_arguments,
-            }
-            for outcome in outcomes
-        ],
-    )
+    connection.execute(_end, [_ending(outcome) for outcome in outcomes])
     connection.execute(_stop_timer, [{"about": outcome.approval_id} for outcome in outcomes])
+
+
+def end_approval(connection: Connection, outcome: ApprovalOutcome) -> bool:
+    """The same of one; False if it has ended before."""
+    is_ended = connection.execute(_end, _ending(outcome)).rowcount == 1
+    connection.execute(_stop_timer, {"about": outcome.approval_id})
+    return is_ended
+
+
+def cancel_approvals(connection: Connection, session_id: GatewaySessionId, *, at: datetime) -> None:
+    """End what a gateway session waits for."""
+    connection.execute(_cancel, {"of_session": session_id, "moment": at})
+    connection.execute(_stop_timers_of_session, {"of_session": session_id})
 
 
 def expiry_timer(of: Approval) -> Timer:
@@ -116,6 +125,17 @@ def timer_of(row: AnyRow) -> Timer:
         subject_id=row.subject_id,
         due_at=row.due_at,
     )
+
+
+def _ending(outcome: ApprovalOutcome) -> dict[str, object]:
+    return {
+        "approval_id": outcome.approval_id,
+        "new_state": outcome.state.value,
+        "new_decided_at": outcome.at,
+        "new_decided_by": outcome.by,
+        "new_reason": outcome.reason,
+        "new_edited_arguments": outcome.edited_arguments,
+    }
 
 
 def _row(new: Approval) -> dict[str, object]:

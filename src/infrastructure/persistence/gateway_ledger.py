@@ -10,28 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from sqlalchemy import Connection, bindparam, func, or_, select, update
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
-from domain.ids import ApprovalId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId
-from domain.json_value import JsonObject
+from domain.ids import GatewaySessionId, OrganizationId
 from domain.threads.thread import Quarantine
-from domain.tools.capabilities import ToolType
-from domain.tools.result import ToolOutcome, ToolResult
+from infrastructure.persistence.approval_rows import cancel_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.paging import AnyRow
-from infrastructure.persistence.prepared import Prepared, prepared_insert
+from infrastructure.persistence.gateway_call_rows import call_of, call_row, has_made, insert_call
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import gateway_call, gateway_session, thread
 
 logger = logging.getLogger(__name__)
 
 MAX_BATCH = 500
 
-_insert = prepared_insert(gateway_call)
 _settle = Prepared(
     update(gateway_call)
     .where(
@@ -48,12 +45,6 @@ _settle = Prepared(
         settled_at=bindparam("new_settled_at"),
     )
 )
-_made = select(func.count()).where(
-    gateway_call.c.session_id == bindparam("of_session"),
-    gateway_call.c.name == bindparam("of_tool"),
-    or_(gateway_call.c.outcome.is_(None), gateway_call.c.outcome != ToolOutcome.BLOCKED.value),
-)
-_lock_session = select(gateway_session.c.id).where(gateway_session.c.id == bindparam("of_session")).with_for_update()
 _of_session = (
     select(gateway_call)
     .where(
@@ -105,16 +96,13 @@ class SqlGatewayLedger:
     async def intend(self, call: GatewayCall, *, max_calls: int | None = None) -> bool:
         """Record a call before it is sent."""
         if max_calls is None:
-            return await self._stored(_Entry(session_id=call.session_id, new=_row(call)))
+            return await self._stored(_Entry(session_id=call.session_id, new=call_row(call)))
         limit = max_calls
 
         def unit(connection: Connection) -> bool:
-            # Two calls that are counted at a time would both be the last one.
-            connection.execute(_lock_session, {"of_session": call.session_id})
-            counted = {"of_session": call.session_id, "of_tool": call.name}
-            if connection.execute(_made, counted).scalar_one() >= limit:
+            if has_made(connection, call, limit):
                 return False
-            _insert.run(connection, _row(call))
+            insert_call.run(connection, call_row(call))
             return True
 
         return await self._stored(_Entry(session_id=call.session_id, own=unit))
@@ -126,7 +114,7 @@ class SqlGatewayLedger:
 
     async def refuse(self, settlement: GatewaySettlement, audit: AuditEvent) -> None:
         """Store a call that is not made."""
-        row = {**_row(settlement.call), **_outcome(settlement)}
+        row = {**call_row(settlement.call), **_outcome(settlement)}
         await self._stored(_Entry(session_id=settlement.call.session_id, new=row, audit=(audit,)))
 
     async def halt(self, settlement: GatewaySettlement, audit: tuple[AuditEvent, ...], quarantine: Quarantine) -> None:
@@ -136,10 +124,11 @@ class SqlGatewayLedger:
 
         def unit(connection: Connection) -> bool:
             if _settle.run(connection, _settlement_row(settlement)) == 0:
-                _insert.run(connection, {**_row(call), **_outcome(settlement)})
+                insert_call.run(connection, {**call_row(call), **_outcome(settlement)})
             connection.execute(_end_session, {**session, "moment": settlement.at})
             of = {"since": quarantine.at, "by": quarantine.run_id, "token_id": quarantine.canary_id}
             connection.execute(_quarantine, {**session, **of})
+            cancel_approvals(connection, call.session_id, at=settlement.at)
             record(connection, *audit)
             return True
 
@@ -151,7 +140,7 @@ class SqlGatewayLedger:
         """The session's calls, in order."""
         wanted = {"of_organization": organization_id, "of_session": session_id}
         return await self._database.read(
-            lambda connection: tuple(_call_of(row) for row in connection.execute(_of_session, wanted)),
+            lambda connection: tuple(call_of(row) for row in connection.execute(_of_session, wanted)),
             scope=organization_id,
         )
 
@@ -204,7 +193,7 @@ def _unit_of(batch: Sequence[_Entry]) -> Callable[[Connection], list[bool]]:
 
     def unit(connection: Connection) -> list[bool]:
         if new := [entry.new for entry in batch if entry.new is not None]:
-            _insert.run_many(connection, new)
+            insert_call.run_many(connection, new)
         answers = [True] * len(batch)
         settled = [index for index, entry in enumerate(batch) if entry.outcome is not None]
         rows = [cast("dict[str, object]", batch[index].outcome) for index in settled]
@@ -219,26 +208,6 @@ def _unit_of(batch: Sequence[_Entry]) -> Callable[[Connection], list[bool]]:
         return answers
 
     return unit
-
-
-def _row(call: GatewayCall) -> dict[str, object]:
-    return {
-        "session_id": call.session_id,
-        "id": call.id,
-        "organization_id": call.organization_id,
-        "name": call.name,
-        "type": call.type.value,
-        "server_id": call.server_id,
-        "params": call.params,
-        "state": call.state.value,
-        "recorded_at": call.recorded_at,
-        "approval_id": call.approval_id,
-        "outcome": None,
-        "error_code": None,
-        "result": None,
-        "duration_ms": None,
-        "settled_at": None,
-    }
 
 
 def _outcome(settlement: GatewaySettlement) -> dict[str, object]:
@@ -257,23 +226,3 @@ def _settlement_row(settlement: GatewaySettlement) -> dict[str, object]:
     named = {"of_session": settlement.call.session_id, "call_id": settlement.call.id}
     outcome = {f"new_{name}": value for name, value in _outcome(settlement).items() if name != "state"}
     return {**named, **outcome}
-
-
-def _call_of(row: AnyRow) -> tuple[GatewayCall, GatewaySettlement | None]:
-    call = GatewayCall(
-        id=ToolCallId(row.id),
-        session_id=GatewaySessionId(row.session_id),
-        organization_id=OrganizationId(row.organization_id),
-        name=row.name,
-        type=ToolType(row.type),
-        server_id=None if row.server_id is None else McpServerId(row.server_id),
-        params=cast(JsonObject, row.params),
-        recorded_at=row.recorded_at,
-        state=GatewayCallState(row.state),
-        approval_id=None if row.approval_id is None else ApprovalId(row.approval_id),
-    )
-    if row.outcome is None:
-        return call, None
-    text = "" if row.result is None else cast(str, cast(JsonObject, row.result)["text"])
-    result = ToolResult(outcome=ToolOutcome(row.outcome), text=text, error_code=row.error_code)
-    return call, GatewaySettlement(call=call, result=result, duration_ms=row.duration_ms, at=row.settled_at)

@@ -8,6 +8,7 @@ from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId
 from domain.threads.thread import Thread
+from infrastructure.persistence.approval_rows import cancel_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import AnyRow, newest_first
@@ -59,7 +60,7 @@ class SqlGatewaySessionStore:
         def unit(connection: Connection) -> GatewaySession:
             connection.execute(_insert_thread, _thread_row(thread))
             connection.execute(_insert_unless_there, _row(session))
-            return _session_of(connection.execute(_get, wanted).one())
+            return session_of(connection.execute(_get, wanted).one())
 
         return await self._database.write(unit, scope=session.organization_id)
 
@@ -69,7 +70,7 @@ class SqlGatewaySessionStore:
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(_get, wanted).first()
-            return None if row is None else _session_of(row)
+            return None if row is None else session_of(row)
 
         return await self._database.read(unit, scope=organization_id)
 
@@ -78,7 +79,7 @@ class SqlGatewaySessionStore:
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
-            return None if row is None else _session_of(row)
+            return None if row is None else session_of(row)
 
         return await self._database.read(unit, scope=SYSTEM)
 
@@ -94,7 +95,7 @@ class SqlGatewaySessionStore:
                 request,
                 moment=gateway_session.c.created_at,
                 identifier=gateway_session.c.id,
-                convert=_session_of,
+                convert=session_of,
             ),
             scope=organization_id,
         )
@@ -109,6 +110,7 @@ class SqlGatewaySessionStore:
                 return False
             if connection.execute(_revoke, {**wanted, "moment": audit.at}).rowcount == 0:
                 return False
+            cancel_approvals(connection, session_id, at=audit.at)
             record(connection, audit)
             return True
 
@@ -140,7 +142,8 @@ def _row(session: GatewaySession) -> dict[str, object]:
     }
 
 
-def _session_of(row: AnyRow) -> GatewaySession:
+def session_of(row: AnyRow) -> GatewaySession:
+    """From a row of `gateway_session` with `ended_at`, when it ended before its time."""
     return GatewaySession(
         id=GatewaySessionId(row.id),
         organization_id=OrganizationId(row.organization_id),

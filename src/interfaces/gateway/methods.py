@@ -132,9 +132,21 @@ class GatewayMethods:
                 arguments=arguments or {},
                 meta={key: value for key in _TRACE_META if isinstance(value := meta.get(key), str)},
                 on_progress=None if tell is None or token is None else on_progress,
+                resumable=exchange.envelope.is_modern,
+                request_state=_request_state(exchange),
             )
         )
+        if answer.waiting is not None and exchange.envelope.is_modern:
+            return {"resultType": "input_required", "requestState": answer.waiting.request_state}
         return answer_json(answer, any_structure=exchange.envelope.is_modern)
+
+
+def _request_state(exchange: Exchange) -> str | None:
+    """What the client was given with `input_required` (MCP 2026-07-28, basic/utilities/mrtr)."""
+    state = exchange.message.params.get("requestState")
+    if state is not None and not isinstance(state, str):
+        raise RpcError(INVALID_PARAMS, "params.requestState must be a string.")
+    return state if exchange.envelope.is_modern else None
 
 
 def rpc_error(error: ServiceError) -> RpcError:

@@ -15,6 +15,8 @@ from application.audit.list_audit_events import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
+from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
@@ -139,6 +141,7 @@ from tests.contract.stores import Stores
 from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
+NO_HOLD = Holds(resumable_s=0.0, last_s=0.0)
 SEAL_KEY = b"a key of seals in tests, 32 long"
 
 
@@ -159,6 +162,7 @@ def use_cases(
     *,
     models: tuple[str, ...],
     vault: InMemorySecretVault | None = None,
+    holds: Holds = NO_HOLD,
 ) -> UseCases:
     """Every use case, over these."""
     clock = StepClock()
@@ -240,6 +244,24 @@ def use_cases(
         sessions=sessions, agents=agents, authenticate=authenticate, clock=FixedClock(), is_told=lambda: True
     )
     toolbox = GatewayToolbox(agents=agents, runs=runs, organizations=stores.organizations, catalog=catalog)
+    clearing = ClearGatewayCall(
+        asking=stores.gateway_approvals,
+        approvals=stores.approvals,
+        check=CheckToolCall(schemas=JsonSchemaValidator()),
+        wakeups=stores.wakeups,
+        box=SecretBox([BOX_KEY]),
+        clock=clock,
+        ids=ids,
+        holds=holds,
+    )
+    decide_gateway_approval = DecideGatewayApproval(
+        asking=stores.gateway_approvals,
+        sessions=sessions,
+        toolbox=toolbox,
+        check=CheckToolCall(schemas=JsonSchemaValidator()),
+        wakeups=stores.wakeups,
+        clock=FixedClock(),
+    )
     execute_mcp_tool = ExecuteMcpTool(
         servers=servers,
         catalogs=stores.catalogs,
@@ -257,6 +279,7 @@ def use_cases(
             toolbox=toolbox,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             execute_tool=ExecuteTool(native_tools={}, execute_mcp_tool=execute_mcp_tool),
+            clearing=clearing,
             ledger=stores.gateway_ledger,
             access=access,
             cancel_run=cancel_run,
@@ -364,7 +387,9 @@ def use_cases(
         delete_schedule=DeleteSchedule(schedules=schedules, clock=clock, ids=ids),
         resume_run=resume_run,
         list_approvals=ListApprovals(approvals=stores.approvals),
-        decide_approval=DecideApproval(approvals=stores.approvals, resume_run=resume_run),
+        decide_approval=DecideApproval(
+            approvals=stores.approvals, resume_run=resume_run, of_session=decide_gateway_approval
+        ),
         cancel_run=cancel_run,
         cancel_runs=CancelRuns(
             unfinished=stores.unfinished_runs,

@@ -12,7 +12,7 @@ approval = Table(
     Column("id", PlainText, primary_key=True),
     Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
     Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE")),
-    Column("gateway_session_id", PlainText),
+    Column("gateway_session_id", PlainText, ForeignKey("gateway_session.id", ondelete="CASCADE"), index=True),
     Column("tool_call_id", PlainText, nullable=False),
     Column("tool", PlainText, nullable=False),
     Column("server_id", PlainText),

@@ -1,6 +1,6 @@
 """Tables of the gateway: sessions, and the ledger of their calls."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -36,11 +36,19 @@ gateway_call = Table(
     Column("params", JsonText, nullable=False),
     Column("state", PlainText, nullable=False),
     Column("recorded_at", Moment, nullable=False),
+    Column("due_at", Moment),
     Column("approval_id", PlainText),
     Column("outcome", PlainText),
     Column("error_code", PlainText),
     Column("result", JsonText),
     Column("duration_ms", Integer),
     Column("settled_at", Moment),
+    Index(
+        "ix_gateway_call_open",
+        "session_id",
+        "name",
+        sqlite_where=text("state <> 'settled'"),
+        postgresql_where=text("state <> 'settled'"),
+    ),
     sqlite_with_rowid=False,
 )

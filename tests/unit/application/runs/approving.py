@@ -13,6 +13,7 @@ from domain.runs.run import Run
 from infrastructure.memory.approvals import InMemoryTimerStore
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
+from tests.approval_builders import no_gateway_approvals
 from tests.builders import ECHO_SCHEMA
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness
@@ -90,6 +91,7 @@ def fire_timers(house: RunHarness, timers: TimerStore | None = None) -> FireTime
         approvals=house.approvals,
         runs=house.runs,
         queue=house.queue,
+        of_session=no_gateway_approvals(),
         wakeups=house.wakeups,
         clock=house.clock,
     )

@@ -1,0 +1,74 @@
+"""Calls of the gateway that are held open until somebody decides about them; without HTTP, whose test client waits for whole
+answers."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from application.approvals.decide_approval import DecideApprovalCommand
+from application.approvals.ports import TIMERS_TOPIC, ApprovalFilter
+from application.gateway.call_tool import CallGatewayToolCommand
+from application.gateway.clear_call import Holds
+from application.gateway.open_session import OpenGatewaySessionCommand
+from application.gateway.revoke_session import RevokeGatewaySessionCommand
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
+from tests.contract.paging import all_of
+from tests.integration.http.service import MODEL, ObedientWorker, known_keys
+from tests.integration.http.tables import InMemoryTables
+from tests.integration.http.wiring import use_cases
+
+ECHO = "mcp__files__echo"
+ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
+
+
+@pytest.mark.requirement("C3", "F5")
+@pytest.mark.parametrize("resumable", [True, False])
+@pytest.mark.parametrize(
+    ("how", "expected"), [("approve", None), ("deny", "approval_denied"), ("revoke", "approval_cancelled")]
+)
+async def test_a_held_call_is_answered_when_its_approval_ends(
+    *, resumable: bool, how: str, expected: str | None
+) -> None:
+    tables = InMemoryTables()
+    files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
+    async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        stores = tables.stores
+        cases = use_cases(
+            stores,
+            ObedientWorker(stores),
+            InMemoryMcpConnections({"files": files}),
+            models=(MODEL,),
+            holds=Holds(resumable_s=600.0, last_s=600.0),
+        )
+        await stores.servers.add(a_server(), an_audit_event(201))
+        policies = ToolPolicies(rules=((ECHO, ToolRule(decision=Verdict.REQUIRE_APPROVAL)),))
+        agent = an_agent(mcp_servers=("files",))
+        agent = replace(agent, config=replace(agent.config, tool_policies=policies))
+        await stores.agents.add(agent, an_audit_event(202))
+        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=timedelta(days=1).total_seconds())
+        session = (await cases.open_gateway_session.execute(wanted)).session
+        call = CallGatewayToolCommand(session=session, name=ECHO, arguments={}, resumable=resumable)
+        async with stores.wakeups.subscribe(TIMERS_TOPIC) as asked:
+            held = tasks.create_task(cases.call_gateway_tool.execute(call))
+            assert await asked.wait(30)
+        assert not held.done()
+        [approval] = await all_of(partial(stores.approvals.page, ORG, ApprovalFilter()))
+
+        if how == "revoke":
+            revoke = RevokeGatewaySessionCommand(principal=ADMIN, session_id=session.id)
+            await cases.revoke_gateway_session.execute(revoke)
+        else:
+            word = DecideApprovalCommand(principal=ADMIN, approval_id=approval.id, approve=how == "approve")
+            await cases.decide_approval.execute(word)
+
+        answer = await held
+        assert (answer.result.error_code, answer.waiting) == (expected, None)
+        assert answer.result.is_error is (expected is not None)
