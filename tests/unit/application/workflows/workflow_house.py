@@ -116,6 +116,7 @@ class WorkflowHouse:
         self.journal = MortalJournal(self.runs)
         self.clock = FixedClock()
         self.told = Told()
+        self.worker_id = WorkerId("worker_1")
         saved = Workflow(
             id=WorkflowId("wfl_1"),
             organization_id=ORG,
@@ -152,7 +153,7 @@ class WorkflowHouse:
             executors=executors,
             agents=self.told,
             wakeups=self.wakeups,
-            worker_id=WorkerId("worker_1"),
+            worker_id=self.worker_id,
             clock=self.clock,
             ids=SequentialIds(),
         )
