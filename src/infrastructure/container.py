@@ -36,7 +36,9 @@ from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
 from application.gateway.ports import GatewayLedger, GatewaySessionStore
+from application.gateway.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.settle_lost_calls import SettleLostCalls
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
@@ -895,6 +897,12 @@ class Container(containers.DeclarativeContainer):
         wakeups=wakeups,
         clock=clock,
         ids=ids,
+    )
+    settle_lost_calls: providers.Provider[SettleLostCalls] = providers.Singleton(
+        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, clock=clock
+    )
+    release_ended_sessions: providers.Provider[ReleaseEndedSessions] = providers.Singleton(
+        ReleaseEndedSessions, access=gateway_access, sessions=gateway_sessions, connections=connections, clock=clock
     )
     list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
         ListGatewayTools, toolbox=gateway_toolbox

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -191,3 +192,21 @@ async def test_nothing_can_be_asked_for_a_deleted_session(stores: Stores) -> Non
         await stores.gateway_approvals.ask(awaiting(a_call(), approval), approval)
     assert (caught.value.code, caught.value.kind) == ("gateway_session_not_found", ErrorKind.NOT_FOUND)
     assert await stores.approvals.get(ORG, approval.id) is None
+
+
+@pytest.mark.requirement("E7", "F5")
+async def test_the_thread_of_a_session_is_kept_until_the_session_has_long_ended(stores: Stores) -> None:
+    session = await opened(stores)
+    late = session.expires_at
+
+    async def idle(before: datetime) -> bool:
+        found = await stores.retention.idle_threads(ORG, before, after=None, limit=9)
+        return found.found == (session.thread_id,)
+
+    assert not await idle(late)
+    assert await idle(late + timedelta(seconds=1))
+    revoked = an_audit_event(2, action=AuditAction.GATEWAY_SESSION_REVOKED, at=after(9))
+    await stores.gateway_sessions.revoke(ORG, SESSION, revoked)
+    assert not await idle(after(9))
+    assert await idle(after(10))
+    assert (await stores.retention.remove(ORG, session.thread_id, after(10))).threads == 1

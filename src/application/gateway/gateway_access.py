@@ -52,6 +52,7 @@ class GatewayAccess:
         self._fresh_s = fresh_s
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._hashes: dict[GatewaySessionId, str] = {}
+        self._served: dict[GatewaySessionId, GatewaySession] = {}
         self._generation = 0
 
     async def open(self, token: str, *, agent: str | None = None) -> GatewaySession:
@@ -88,6 +89,19 @@ class GatewayAccess:
                 del self._known[token_hash]
                 self._hashes.pop(known.session.id, None)
 
+    def served(self) -> tuple[GatewaySession, ...]:
+        """Sessions that were let in here and not `dropped` since, ended or not."""
+        return tuple(self._served.values())
+
+    def knows(self, session_id: GatewaySessionId) -> bool:
+        """Whether the session is known here as it is stored, as far as this process is told."""
+        return session_id in self._hashes
+
+    def dropped(self, session_id: GatewaySessionId) -> None:
+        """The session is over, and nothing is kept for it any more."""
+        self.forget(session_id)
+        self._served.pop(session_id, None)
+
     def _fresh(self, token_hash: str) -> GatewaySession | None:
         known = self._known.get(token_hash)
         if known is None:
@@ -99,6 +113,7 @@ class GatewayAccess:
         return known.session
 
     def _keep(self, token_hash: str, session: GatewaySession, generation: int) -> None:
+        self._served[session.id] = session
         if generation != self._generation:
             return
         self._known[token_hash] = _Known(session=session, read_at=self._clock.monotonic())

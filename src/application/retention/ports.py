@@ -46,7 +46,8 @@ class Removed:
 
 class RetentionStore(Protocol):
     """Taking away what has outlived its time. A thread is idle since `before` if nothing was added to it from that moment
-    on: no message, source or run, and no run has ended; one with an unfinished run, or in quarantine, is not idle."""
+    on: no message, source or run, and no run or gateway session has ended; one with an unfinished run, an open session, or in
+    quarantine, is not idle."""
 
     async def idle_threads(
         self, organization_id: OrganizationId, before: datetime, *, after: ThreadPlace | None, limit: int

@@ -87,4 +87,8 @@ class InMemoryRetentionStore:
         for kept in state.runs.values():
             if kept.run.thread_id == thread.id:
                 moments += [kept.run.created_at, kept.run.finished_at or kept.run.created_at]
+        for session in (
+            kept.session for kept in state.gateway_sessions.values() if kept.session.thread_id == thread.id
+        ):
+            moments.append(session.revoked_at or session.expires_at)
         return thread.quarantine is None and not state.unfinished(thread.id) and all(one < before for one in moments)

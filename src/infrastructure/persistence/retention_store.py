@@ -10,6 +10,7 @@ from infrastructure.persistence.column_types import Moment
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.source_removal import hide_sources, remove_pieces_of_thread
 from infrastructure.persistence.tables import (
+    gateway_session,
     idempotency_key,
     message,
     oauth_authorization,
@@ -37,6 +38,10 @@ _is_idle = and_(
     ~exists().where(
         run.c.thread_id == thread.c.id,
         or_(is_unfinished, run.c.created_at >= _before, run.c.finished_at >= _before),
+    ),
+    ~exists().where(
+        gateway_session.c.thread_id == thread.c.id,
+        func.coalesce(gateway_session.c.revoked_at, gateway_session.c.expires_at) >= _before,
     ),
     ~exists().where(source.c.thread_id == thread.c.id, source.c.created_at >= _before),
 )

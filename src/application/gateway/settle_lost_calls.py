@@ -1,0 +1,60 @@
+"""SettleLostCalls: calls whose process died before it could say what became of them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from application.gateway.ports import GatewayLedger, LostCalls
+from application.system.ports import Clock
+from application.tools import failure_text
+from domain.gateway.call import GatewaySettlement, gateway_call_audit
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 60.0
+_BATCH = 200
+
+
+class SettleLostCalls:
+    """Rules: a call that was recorded and is not settled long after its own timeout (`GatewayCall.due_at`) is of a dead
+    process, and its outcome is unknown; it is not sent again. Where this process has the database alone, whatever is there
+    when it starts is lost. A call that is under way is never due, so processes that share a database need no lease for this;
+    two that settle the same one store it once."""
+
+    def __init__(
+        self,
+        *,
+        calls: LostCalls,
+        ledger: GatewayLedger,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._calls = calls
+        self._ledger = ledger
+        self._clock = clock
+        self._sleep = sleep
+
+    async def execute(self, *, sole_owner: bool = False) -> int:
+        """Settle them; how many were lost. `sole_owner`: nobody makes calls now, so all that are open are."""
+        count = 0
+        while True:
+            now = self._clock.now()
+            lost = await self._calls.lost(before=None if sole_owner else now, limit=_BATCH)
+            for session, call in lost:
+                settlement = GatewaySettlement(call=call, result=failure_text.outcome_unknown(), duration_ms=0, at=now)
+                audit = gateway_call_audit(session, settlement, decision=None)
+                count += await self._ledger.settle(settlement, audit)
+            if len(lost) < _BATCH:
+                break
+        if count:
+            logger.warning("gateway calls of a dead process were settled as unknown", extra={"calls": count})
+        return count
+
+    async def keep(self) -> None:
+        """Do so every minute, until cancelled."""
+        while True:
+            await self._sleep(EVERY_S)
+            try:
+                await self.execute()
+            except Exception:
+                logger.exception("lost gateway calls could not be settled; it is tried again")
