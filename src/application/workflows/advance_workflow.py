@@ -1,6 +1,7 @@
 """Executes a workflow run on this worker until it has ended, waits for a person, or is handed back."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -44,6 +45,9 @@ LEASE_S = 15.0
 RENEW_EVERY_S = 5.0
 CONTROL_REREAD_S = 5.0
 """How often a cancel request is looked for even if nobody rang."""
+
+MAX_OUTPUT_BYTES = 10 * 1024 * 1024
+"""Of what a node puts out, as JSON: as much as a request may bring."""
 
 NodeOutcome = Succeeded | AwaitsAnswer | NodeError
 
@@ -100,7 +104,8 @@ class AdvanceWorkflow:
             # Waiting for a person has a time of its own.
             limit_s = None if node.kind is NodeKind.HUMAN_INPUT else node.settings.timeout_s
             async with asyncio.timeout(limit_s):
-                return await self._executors[node.kind].execute(node, run, context)
+                outcome = await self._executors[node.kind].execute(node, run, context)
+            return _too_large() if isinstance(outcome, Succeeded) and _is_large(outcome) else outcome
         except NodeFailed as failure:
             return failure.error
         except TimeoutError:
@@ -316,3 +321,12 @@ class _Drive:
                     return
             except Exception:
                 logger.exception("a workflow run's lease could not be renewed", extra={"workflow_run_id": self._run.id})
+
+
+def _is_large(outcome: Succeeded) -> bool:
+    return len(json.dumps(outcome.output, ensure_ascii=False).encode("utf-8", "surrogatepass")) > MAX_OUTPUT_BYTES
+
+
+def _too_large() -> NodeError:
+    detail = f"What the node put out is larger than {MAX_OUTPUT_BYTES // (1024 * 1024)} MiB."
+    return NodeError(code="output_too_large", detail=detail)

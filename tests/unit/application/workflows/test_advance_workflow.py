@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from application.workflows.advance_workflow import MAX_OUTPUT_BYTES
 from application.workflows.node_execution import NodeFailed
 from domain.ids import RunId
 from domain.workflows.execution import OUTCOME_UNKNOWN, NodeStatus
@@ -244,3 +245,12 @@ async def test_a_worker_that_lost_its_lease_writes_nothing_more() -> None:
     house.told.held["a"].set()
     await asyncio.wait_for(working, 5)
     assert await house.run() == before
+
+
+async def test_a_node_that_puts_out_too_much_fails() -> None:
+    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
+    house.told.outcomes["a"] = ["x" * (MAX_OUTPUT_BYTES - 1)]
+    await house.start()
+    run = await house.advance()
+    assert run.error is not None
+    assert (run.status, run.error.code, run.output) == (WorkflowRunStatus.FAILED, "output_too_large", None)
