@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import PostgresDatabases
+from tests.e2e.postgres import cluster
 from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, results_by_tool, serving
 
@@ -218,3 +220,26 @@ def test_what_cannot_be_run_is_refused(service: Service) -> None:
         service.call("POST", "/workflows/story/runs", {"input": "Ulm"}, expect=422)
         service.call("POST", "/workflows/nowhere/runs", {"input": {"city": "Ulm"}}, expect=404)
         service.call("DELETE", "/secrets/WEATHER", expect=409)
+
+
+@pytest.mark.requirement("E4", "E6", "F4")
+def test_workers_on_postgresql_hand_workflows_to_each_other(
+    tmp_path: Path, postgres_databases: PostgresDatabases
+) -> None:
+    with weather() as server, postgres_databases.fresh() as url, cluster(url, tmp_path) as processes:
+        api = processes.serve("api", "--no-worker")
+        prepared(api, server.url)
+        server.held.clear()
+        leaving = processes.work("worker-1")
+        run_id = api.call("POST", "/workflows/story/runs", {"input": {"city": "Ulm"}}, expect=202)["id"]
+        until(lambda: bool(server.asked), what="the request is under way")
+        processes.work("worker-2")
+        assert leaving.stop() == 0
+        server.held.set()
+        run = settled(api, run_id)
+        assert (run["status"], run["attempt"]) == ("requires_action", 2), run
+        assert len(api.call("GET", "/runs")["data"]) == 1
+        answer = {"answers": [{"node_id": "review", "answer": False}]}
+        api.call("POST", f"/workflow-runs/{run_id}/resume", answer)
+        ended = settled(api, run_id)
+        assert (ended["status"], ended["output"]) == ("completed", {"bin": "thrown away"})
