@@ -30,12 +30,15 @@ from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
 from application.gateway.ports import GatewayLedger, GatewaySessionStore
+from application.gateway.read_content import ReadGatewayContent
 from application.gateway.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.settle_lost_calls import SettleLostCalls
@@ -924,6 +927,23 @@ class Container(containers.DeclarativeContainer):
         check=check_tool_call,
         execute_tool=execute_tool,
         clearing=clear_gateway_call,
+        ledger=gateway_ledger,
+        access=gateway_access,
+        cancel_run=cancel_run,
+        clock=clock,
+        ids=ids,
+    )
+    content_sources: providers.Provider[ContentSources] = providers.Singleton(
+        ContentSources, toolbox=gateway_toolbox, servers=servers, contents=connections, switch=mcp_switch
+    )
+    list_gateway_contents: providers.Provider[ListGatewayContents] = providers.Singleton(
+        ListGatewayContents, sources=content_sources
+    )
+    read_gateway_content: providers.Provider[ReadGatewayContent] = providers.Singleton(
+        ReadGatewayContent,
+        sources=content_sources,
+        contents=connections,
+        check=check_tool_call,
         ledger=gateway_ledger,
         access=gateway_access,
         cancel_run=cancel_run,

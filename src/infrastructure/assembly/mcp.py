@@ -13,6 +13,7 @@ from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
 from infrastructure.egress import EgressPolicy
 from infrastructure.home import Home
+from infrastructure.mcp.bounded_contents import BoundedContents
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
@@ -104,7 +105,11 @@ def connections(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
     )
     supervised = SupervisedConnections(
-        guarded(owned, clock=clock, limits=limits), owned=owned, relist=relist, clock=clock
+        guarded(owned, clock=clock, limits=limits),
+        owned=owned,
+        relist=relist,
+        clock=clock,
+        contents=BoundedContents(owned),
     )
     server_catalogs = ServerCatalogs(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
     return supervised

@@ -6,13 +6,14 @@ Opened at the first call, pooled by who may share them, closed when idle, releas
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
 from mcp.types import Implementation
 
+from application.mcp.contents import ContentRequest
 from application.mcp.ports import (
     ConnectionScope,
     McpCall,
@@ -151,6 +152,16 @@ class SdkMcpConnections:
             if failure.kind in _NOTED:
                 self._log_of(record).note(f"{call.tool_name}: {failure.detail}")
             raise
+
+    async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
+        """As `McpContents` has it."""
+        deadline = asyncio.get_running_loop().time() + request.timeout_s
+        try:
+            result = await self._talk(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
+        except McpFailure as failure:
+            self._known_secrets.hide_in_failure(server.id, failure)
+            raise
+        return self._known_secrets.hide_in_json(server.id, result)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """Connect if needed and list all tools (all pages). Raises McpFailure.

@@ -4,10 +4,11 @@ itself prints or answers. Above: connections and transports.
 
 from collections import OrderedDict
 from dataclasses import replace
+from typing import cast
 
 from application.mcp.ports import ContentBlock, McpFailure, McpProgress, McpReply, ProgressCallback
 from domain.ids import McpServerId
-from domain.json_value import JsonValue
+from domain.json_value import JsonObject, JsonValue
 from infrastructure.redaction import Redactor
 
 _SERVERS = 10_000
@@ -48,6 +49,11 @@ class KnownSecrets:
             content=tuple(_hidden_block(known, block) for block in reply.content),
             structured=_hidden_value(known, reply.structured),
         )
+
+    def hide_in_json(self, server_id: McpServerId, value: JsonObject) -> JsonObject:
+        """A value of the server's, without its secrets."""
+        known = self._of_server.get(server_id)
+        return value if known is None else cast(JsonObject, _hidden_value(known, value))
 
     def hide_in_failure(self, server_id: McpServerId, failure: McpFailure) -> None:
         """Take the server's secrets out of how it failed."""

@@ -2,9 +2,10 @@
 that neither a start nor a run without MCP tools should wait for."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from application.mcp.contents import ContentRequest, McpContents
 from application.mcp.ports import (
     ConnectionScope,
     McpCall,
@@ -19,7 +20,7 @@ from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 
 
-class ClosableConnections(McpConnections, Protocol):
+class ClosableConnections(McpConnections, McpContents, Protocol):
     """Connections with an end."""
 
     async def close(self) -> None:
@@ -28,7 +29,7 @@ class ClosableConnections(McpConnections, Protocol):
 
 
 class LazyMcpConnections:
-    """`McpConnections` over what `load` makes; `load` imports and builds, does no I/O, and is called in a thread."""
+    """`McpConnections` and `McpContents` over what `load` makes; `load` imports and builds, does no I/O, and is called in a thread."""
 
     def __init__(self, load: Callable[[], ClosableConnections]) -> None:
         self._load = load
@@ -49,6 +50,10 @@ class LazyMcpConnections:
     ) -> McpReply:
         """As the port says."""
         return await (await self._connections()).call_tool(server, scope, call, on_progress)
+
+    async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
+        """As `McpContents` has it."""
+        return await (await self._connections()).ask(server, scope, request)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """As the port says."""

@@ -32,6 +32,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from application.mcp.contents import ContentMethod, ContentRequest
 from application.mcp.ports import (
     ContentBlock,
     ContentKind,
@@ -57,6 +58,8 @@ _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
 _COURTESY_TIMEOUT_S = 5.0
 _ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+
+_NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name"}
 
 
 class ObservedDispatcher(JSONRPCDispatcher):
@@ -156,6 +159,15 @@ class ServerSession:
         # The server wants arguments in headers and did not run the call: its list of tools says which ones.
         await self.list_tools(deadline)
         return await self._reply(call, deadline, on_progress)
+
+    async def ask(self, request: ContentRequest, deadline: float) -> dict[str, Any]:
+        """A request for what the server has besides tools. Raises McpFailure, UnusableConnectionError."""
+        named_by = _NAMED_BY.get(request.method)
+        headers: dict[str, str] = {}
+        if self._is_modern and named_by is not None:
+            headers[MCP_NAME_HEADER] = encode_header_value(str(request.params.get(named_by, "")))
+        meta = self._asking_meta if request.accepts_input else self._meta
+        return await self._request(request.method, {**request.params}, deadline, headers=headers, meta=meta)
 
     async def list_tools(self, deadline: float) -> ToolListing:
         """All tools, by `deadline`. A server that has no such method has no tools. Raises McpFailure,

@@ -5,10 +5,11 @@ server whose tools changed is listed anew.
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from application.mcp.ports import McpConnections, McpFailure
+from application.mcp.contents import ContentRequest, McpContents
+from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind
 from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.backoff import Backoff
@@ -47,6 +48,7 @@ class SupervisedConnections(WrappedConnections):
         owned: OwnedConnections,
         relist: Callable[[McpServer], Awaitable[None]],
         clock: Clock,
+        contents: McpContents | None = None,
         backoff: Backoff | None = None,
         fraction: Callable[[], float] = random.random,  # chance, not secrecy
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -55,6 +57,7 @@ class SupervisedConnections(WrappedConnections):
         self._owned = owned
         self._relist = relist
         self._clock = clock
+        self._contents = contents
         self._backoff = backoff or Backoff()
         self._fraction = fraction
         self._sleep = sleep
@@ -77,6 +80,12 @@ class SupervisedConnections(WrappedConnections):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._owned.close()
+
+    async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
+        """As `McpContents` has it; without any, no server is connected."""
+        if self._contents is None:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "Contents of servers are not asked for here.")
+        return await self._contents.ask(server, scope, request)
 
     async def tools_changed(self, server: McpServer) -> None:
         """The server said that its tools changed. Raises McpFailure."""

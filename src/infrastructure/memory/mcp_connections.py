@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from application.mcp.contents import ContentMethod, ContentRequest
 from application.mcp.ports import (
     ConnectionScope,
     ContentBlock,
@@ -25,6 +26,7 @@ from domain.mcp.server import Isolation, McpServer
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
 
 _INVALID_PARAMS = -32602
+_METHOD_NOT_FOUND = -32601
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -75,6 +77,7 @@ class InMemoryMcpServer:
     skipped: tuple[SkippedTool, ...] = ()
     stderr: str = ""
     unreachable: McpFailure | None = None
+    contents: Mapping[ContentMethod, Mapping[str, object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,7 @@ class InMemoryMcpConnections:
         self.calls: list[RecordedCall] = []
         self.discoveries: list[McpServer] = []
         self.cancelled: list[McpCall] = []
+        self.asked: list[ContentRequest] = []
         self.released: list[ConnectionScope] = []
         self.forgiven: list[McpServerId] = []
         self._now = now
@@ -145,6 +149,14 @@ class InMemoryMcpConnections:
         except asyncio.CancelledError:
             self.cancelled.append(call)
             raise
+
+    async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
+        """As `McpContents` has it."""
+        scripted, _ = self._connect(server, scope)
+        self.asked.append(request)
+        if request.method not in scripted.contents:
+            raise McpFailure(McpFailureKind.SERVER_ERROR, "Method not found", rpc_code=_METHOD_NOT_FOUND)
+        return scripted.contents[request.method]
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """The scripted tools, by name. Raises McpFailure."""

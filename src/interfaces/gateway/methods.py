@@ -1,7 +1,5 @@
 """What the gateway does for each method: the same for both generations, but for how results are marked."""
 
-import base64
-import binascii
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +9,7 @@ from application.mcp.ports import McpProgress
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession
 from domain.json_value import JsonObject
+from interfaces.gateway.contents import CONTENT_CAPABILITIES, LISTS, READS, GatewayContents
 from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, Envelope, negotiated
 from interfaces.gateway.messages import (
     INTERNAL_ERROR,
@@ -20,13 +19,14 @@ from interfaces.gateway.messages import (
     RpcError,
     RpcMessage,
 )
+from interfaces.gateway.pages import page_of
 from interfaces.gateway.tool_shapes import answer_json, tool_json
 
-PAGE_SIZE = 500
 TTL_MS = 5_000
 """How long a client may keep a list without asking again: an agent that is changed is seen within that time."""
 
 _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
+_SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
 _TRACE_META = ("traceparent", "tracestate")
 Tell = Callable[[dict[str, object]], Awaitable[None]]
 """Sends a notification that belongs to the request in hand."""
@@ -45,20 +45,26 @@ class Exchange:
 class GatewayMethods:
     """Answers requests; which are authenticated, and of a version that is spoken here."""
 
-    def __init__(self, *, list_tools: ListGatewayTools, call_tool: CallGatewayTool, version: str) -> None:
+    def __init__(
+        self, *, list_tools: ListGatewayTools, call_tool: CallGatewayTool, contents: GatewayContents, version: str
+    ) -> None:
         self._list_tools = list_tools
         self._call_tool = call_tool
+        self._contents = contents
         self._server_info: JsonObject = {"name": "dragoman", "title": "Dragoman", "version": version}
+        of_contents = dict.fromkeys(LISTS, self._listed) | dict.fromkeys(READS, self._read)
         self._legacy: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
             "initialize": self._initialize,
             "ping": self._ping,
             "tools/list": self._tools,
             "tools/call": self._call,
+            **of_contents,
         }
         self._modern: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
             "server/discover": self._discover,
             "tools/list": self._tools,
             "tools/call": self._call,
+            **of_contents,
         }
 
     async def answer(self, exchange: Exchange) -> dict[str, object]:
@@ -77,7 +83,7 @@ class GatewayMethods:
     async def _initialize(self, exchange: Exchange) -> dict[str, object]:
         return {
             "protocolVersion": negotiated(exchange.message.params.get("protocolVersion")),
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES},
             "serverInfo": self._server_info,
             "instructions": _INSTRUCTIONS,
         }
@@ -88,8 +94,9 @@ class GatewayMethods:
     async def _discover(self, exchange: Exchange) -> dict[str, object]:
         return {
             "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES},
             "serverInfo": self._server_info,
+            "_meta": {_SERVER_INFO_META: self._server_info},
             "instructions": _INSTRUCTIONS,
             "ttlMs": TTL_MS,
             "cacheScope": "private",
@@ -97,14 +104,25 @@ class GatewayMethods:
 
     async def _tools(self, exchange: Exchange) -> dict[str, object]:
         tools = await self._list_tools.execute(ListGatewayToolsCommand(session=exchange.session))
-        start = _start_of(exchange.message.params.get("cursor"), len(tools))
-        page = tools[start : start + PAGE_SIZE]
+        page, following = page_of(tools, exchange.message.params.get("cursor"))
         listed: dict[str, object] = {"tools": [tool_json(name, tool) for name, tool in page]}
-        if start + PAGE_SIZE < len(tools):
-            listed["nextCursor"] = _cursor(start + PAGE_SIZE)
+        if following is not None:
+            listed["nextCursor"] = following
         if exchange.envelope.is_modern:
             listed |= {"ttlMs": TTL_MS, "cacheScope": "private"}
         return listed
+
+    async def _listed(self, exchange: Exchange) -> dict[str, object]:
+        message = exchange.message
+        listed = await self._contents.listed(exchange.session, message.method, message.params)
+        return listed | {"ttlMs": TTL_MS, "cacheScope": "private"} if exchange.envelope.is_modern else listed
+
+    async def _read(self, exchange: Exchange) -> dict[str, object]:
+        message = exchange.message
+        read = await self._contents.read(exchange.session, exchange.envelope, message.method, message.params)
+        if exchange.envelope.is_modern and message.method == "resources/read":
+            return {"ttlMs": 0, "cacheScope": "private", **read}
+        return read
 
     async def _call(self, exchange: Exchange) -> dict[str, object]:
         params = exchange.message.params
@@ -158,20 +176,3 @@ def rpc_error(error: ServiceError) -> RpcError:
         return RpcError(RATE_LIMITED, error.detail, data={"code": error.code, "retryAfterSeconds": seconds})
     code = INVALID_PARAMS if error.kind is ErrorKind.INVALID else INTERNAL_ERROR
     return RpcError(code, error.detail, data={"code": error.code})
-
-
-def _cursor(start: int) -> str:
-    return base64.urlsafe_b64encode(str(start).encode()).decode()
-
-
-def _start_of(cursor: object, count: int) -> int:
-    """Where a page begins. The order is fixed, so that a place in it is all that a cursor has to say."""
-    if cursor is None:
-        return 0
-    try:
-        start = int(base64.b64decode(str(cursor), altchars=b"-_", validate=True))
-    except (ValueError, binascii.Error) as exc:
-        raise RpcError(INVALID_PARAMS, "params.cursor is not one of this list.") from exc
-    if not 0 < start < count:
-        raise RpcError(INVALID_PARAMS, "params.cursor is not one of this list.")
-    return start

@@ -51,25 +51,25 @@ def cleaned_meta(meta: Mapping[str, object]) -> dict[str, object]:
 
 
 def _passed_on(raw: Mapping[str, object], *, any_structure: bool) -> dict[str, object]:
-    kept: dict[str, object] = {"content": _clean(raw.get("content") or []), "isError": raw.get("isError", False)}
+    kept: dict[str, object] = {"content": cleaned_json(raw.get("content") or []), "isError": raw.get("isError", False)}
     structured = raw.get("structuredContent")
     if isinstance(structured, dict) or (any_structure and structured is not None):
-        kept["structuredContent"] = _clean(structured)
+        kept["structuredContent"] = cleaned_json(structured)
     meta = raw.get("_meta")
     if isinstance(meta, dict) and (passed := cleaned_meta(cast("dict[str, object]", meta))):
-        kept["_meta"] = _clean(passed)
+        kept["_meta"] = cleaned_json(passed)
     return kept
 
 
-def _clean(value: object) -> object:
+def cleaned_json(value: object) -> object:
     """A JSON value whose texts hold no control characters."""
     match value:
         case str():
             return cleaned(value)
         case dict():
-            return {cleaned(key): _clean(item) for key, item in value.items()}
+            return {cleaned(key): cleaned_json(item) for key, item in value.items()}
         case list():
-            return [_clean(item) for item in value]
+            return [cleaned_json(item) for item in value]
         case _:
             return value
 

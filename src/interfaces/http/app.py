@@ -6,6 +6,7 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 
 from interfaces.gateway.app import with_gateway
+from interfaces.gateway.contents import GatewayContents
 from interfaces.gateway.endpoint import GatewayEndpoint
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.http.access_log import with_access_log
@@ -109,7 +110,12 @@ def create_app(
         logging_config=None,
     )
     methods = GatewayMethods(
-        list_tools=use_cases.list_gateway_tools, call_tool=use_cases.call_gateway_tool, version=version
+        list_tools=use_cases.list_gateway_tools,
+        call_tool=use_cases.call_gateway_tool,
+        contents=GatewayContents(
+            list_contents=use_cases.list_gateway_contents, read_content=use_cases.read_gateway_content
+        ),
+        version=version,
     )
     address = use_cases.public_address
     gateway = GatewayEndpoint(access=use_cases.gateway_access, methods=methods, address=address)

@@ -16,9 +16,11 @@ from application.audit.list_audit_events import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
+from application.gateway.read_content import ReadGatewayContent
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
@@ -107,6 +109,8 @@ class UseCases:
     gateway_access: GatewayAccess
     list_gateway_tools: ListGatewayTools
     call_gateway_tool: CallGatewayTool
+    list_gateway_contents: ListGatewayContents
+    read_gateway_content: ReadGatewayContent
     open_gateway_session: OpenGatewaySession
     list_gateway_sessions: ListGatewaySessions
     revoke_gateway_session: RevokeGatewaySession

@@ -16,11 +16,14 @@ from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
+from application.gateway.read_content import ReadGatewayContent
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
@@ -262,6 +265,7 @@ def use_cases(
         wakeups=stores.wakeups,
         clock=FixedClock(),
     )
+    content_sources = ContentSources(toolbox=toolbox, servers=servers, contents=connections, switch=switch)
     execute_mcp_tool = ExecuteMcpTool(
         servers=servers,
         catalogs=stores.catalogs,
@@ -280,6 +284,17 @@ def use_cases(
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             execute_tool=ExecuteTool(native_tools={}, execute_mcp_tool=execute_mcp_tool),
             clearing=clearing,
+            ledger=stores.gateway_ledger,
+            access=access,
+            cancel_run=cancel_run,
+            clock=clock,
+            ids=ids,
+        ),
+        list_gateway_contents=ListGatewayContents(sources=content_sources),
+        read_gateway_content=ReadGatewayContent(
+            sources=content_sources,
+            contents=connections,
+            check=CheckToolCall(schemas=JsonSchemaValidator()),
             ledger=stores.gateway_ledger,
             access=access,
             cancel_run=cancel_run,

@@ -1,0 +1,51 @@
+"""How clients of a session know what servers have besides tools: under names that say whose it is. Pure.
+
+Resources are `mcp+SLUG:URI`, prompts are named as tools are; a session of original names has them as the server does. To
+policy and ledger what a server has of a kind is one name, as if it were a tool of the server: `mcp__SLUG__resources` and
+`mcp__SLUG__prompts`.
+"""
+
+from enum import StrEnum
+
+from domain.gateway.session import ToolNames
+from domain.json_value import JsonObject
+from domain.tools.names import model_facing_name
+
+
+class ContentKind(StrEnum):
+    """Kinds of content, as clients list them; values are those of the fields of a listing."""
+
+    RESOURCES = "resources"
+    TEMPLATES = "resourceTemplates"
+    PROMPTS = "prompts"
+
+
+_NAMED_IN = {ContentKind.RESOURCES: "uri", ContentKind.TEMPLATES: "uriTemplate", ContentKind.PROMPTS: "name"}
+
+
+def policy_name(slug: str, kind: ContentKind) -> str:
+    """What policy and ledger call it."""
+    return model_facing_name(slug, "prompts" if kind is ContentKind.PROMPTS else "resources")
+
+
+def exposed(entry: JsonObject, slug: str, kind: ContentKind, names: ToolNames) -> JsonObject | None:
+    """An entry of a server's listing under the client's name for it; None for one that has no name."""
+    key = _NAMED_IN[kind]
+    name = entry.get(key)
+    if not isinstance(name, str) or not name:
+        return None
+    if names is ToolNames.ORIGINAL:
+        return entry
+    shown = model_facing_name(slug, name) if kind is ContentKind.PROMPTS else exposed_uri(name, slug)
+    return {**entry, key: shown}
+
+
+def exposed_uri(uri: str, slug: str) -> str:
+    """The client's form of a server's URI, or of a template of URIs."""
+    return f"mcp+{slug}:{uri}"
+
+
+def resolved_uri(uri: str, slug: str) -> str | None:
+    """The server's form of a client's URI; None if it is not of that server."""
+    prefix = f"mcp+{slug}:"
+    return uri.removeprefix(prefix) if uri.startswith(prefix) and len(uri) > len(prefix) else None
