@@ -198,11 +198,13 @@ from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.logs import log_context
+from infrastructure.mcp.announced_connections import AnnouncedConnections
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.lazy_oauth import LazyOAuth
+from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.internet_search import InternetSearchTool
@@ -381,6 +383,10 @@ class Container(containers.DeclarativeContainer):
         known_secrets=known_secrets,
         egress=egress_policy,
         address=public_address,
+        rows=row_feed,
+    )
+    state_reporter: providers.Provider[StateReporter | None] = providers.Singleton(
+        mcp_assembly.state_reporter, settings, database=database, clock=clock, ids=ids
     )
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         mcp_assembly.connections,
@@ -394,6 +400,11 @@ class Container(containers.DeclarativeContainer):
         oauth=oauth,
         launches=server_launches,
         node=node_runtime,
+        reporter=state_reporter,
+    )
+    # For those who end what other processes may have open, too.
+    announced_connections: providers.Provider[AnnouncedConnections] = providers.Singleton(
+        AnnouncedConnections, connections, announcements=wakeups
     )
     server_catalogs: providers.Provider[ServerCatalogs] = providers.Singleton(
         ServerCatalogs, catalogs=catalogs, connections=connections, clock=clock, ids=ids
@@ -589,7 +600,7 @@ class Container(containers.DeclarativeContainer):
         models=routed_models,
         prices=prices,
         queue=run_queue,
-        connections=connections,
+        connections=announced_connections,
         trace_ended=trace_ended,
         clock=clock,
         ids=ids,
@@ -651,7 +662,7 @@ class Container(containers.DeclarativeContainer):
     )
     list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=approvals)
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(
-        CancelRun, runs=runs, queue=run_queue, connections=connections, trace_ended=trace_ended, clock=clock
+        CancelRun, runs=runs, queue=run_queue, connections=announced_connections, trace_ended=trace_ended, clock=clock
     )
     cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
         CancelRuns,
@@ -737,13 +748,17 @@ class Container(containers.DeclarativeContainer):
         ServerInstalls,
         installer=mcp_installer,
         servers=servers,
-        connections=connections,
+        connections=announced_connections,
         audit_log=audit_log,
         clock=clock,
         ids=ids,
     )
     server_statuses: providers.Provider[ServerStatuses] = providers.Singleton(
-        ServerStatuses, connections=connections, installs=server_installs, installer=mcp_installer
+        ServerStatuses,
+        connections=connections,
+        installs=server_installs,
+        installer=mcp_installer,
+        reports=state_reporter,
     )
     install_mcp_server: providers.Provider[InstallMcpServer] = providers.Singleton(
         InstallMcpServer,
@@ -757,7 +772,7 @@ class Container(containers.DeclarativeContainer):
         servers=edited_servers,
         installs=server_installs,
         statuses=server_statuses,
-        connections=connections,
+        connections=announced_connections,
         clock=clock,
         ids=ids,
     )
@@ -768,12 +783,22 @@ class Container(containers.DeclarativeContainer):
         ImportMcpServers, register=register_mcp_server
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
-        UpdateMcpServer, servers=edited_servers, connections=connections, outbound=egress_policy, clock=clock, ids=ids
+        UpdateMcpServer,
+        servers=edited_servers,
+        connections=announced_connections,
+        outbound=egress_policy,
+        clock=clock,
+        ids=ids,
     )
     get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=edited_servers)
     list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=servers)
     delete_mcp_server: providers.Provider[DeleteMcpServer] = providers.Singleton(
-        DeleteMcpServer, servers=edited_servers, connections=connections, installs=server_installs, clock=clock, ids=ids
+        DeleteMcpServer,
+        servers=edited_servers,
+        connections=announced_connections,
+        installs=server_installs,
+        clock=clock,
+        ids=ids,
     )
     test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
         TestMcpServer,
@@ -792,7 +817,7 @@ class Container(containers.DeclarativeContainer):
         ApproveDefinition, servers=edited_servers, catalogs=edited_catalogs, clock=clock, ids=ids
     )
     disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
-        DisconnectMcpServer, servers=edited_servers, connections=connections, statuses=server_statuses
+        DisconnectMcpServer, servers=edited_servers, connections=announced_connections, statuses=server_statuses
     )
     get_mcp_server_tools: providers.Provider[GetMcpServerTools] = providers.Singleton(
         GetMcpServerTools, servers=edited_servers, catalogs=edited_catalogs
@@ -810,7 +835,7 @@ class Container(containers.DeclarativeContainer):
     finish_mcp_authorization: providers.Provider[FinishMcpAuthorization] = providers.Singleton(
         FinishMcpAuthorization,
         authorizer=oauth,
-        connections=connections,
+        connections=announced_connections,
         audit_log=audit_log,
         clock=clock,
         ids=ids,
@@ -840,7 +865,7 @@ class Container(containers.DeclarativeContainer):
         Authenticate,
         identities=identities,
         cache=token_cache,
-        limits=providers.Singleton(KeyLimits, every=settings.provided.rate_limit_of_keys, clock=clock),
+        limits=key_limits,
         uses=key_uses,
         clock=clock,
     )
@@ -896,7 +921,7 @@ class Container(containers.DeclarativeContainer):
         RevokeGatewaySession,
         sessions=gateway_sessions,
         access=gateway_access,
-        connections=connections,
+        connections=announced_connections,
         wakeups=wakeups,
         clock=clock,
         ids=ids,
@@ -930,6 +955,7 @@ class Container(containers.DeclarativeContainer):
         ledger=gateway_ledger,
         access=gateway_access,
         cancel_run=cancel_run,
+        tracer=tracer,
         clock=clock,
         ids=ids,
     )
@@ -989,7 +1015,7 @@ class Container(containers.DeclarativeContainer):
 
     # Secrets.
     set_secret: providers.Provider[SetSecret] = providers.Singleton(
-        SetSecret, secrets=secrets, forget_server=connections.provided.forget, clock=clock, ids=ids
+        SetSecret, secrets=secrets, forget_server=announced_connections.provided.forget, clock=clock, ids=ids
     )
     list_secrets: providers.Provider[ListSecrets] = providers.Singleton(ListSecrets, secrets=secrets)
     delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(

@@ -45,6 +45,7 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         await _open_storage(container, stack)
         await container.bootstrap_identity().execute()
         await stack.enter_async_context(_sealing(container))
+        await stack.enter_async_context(_reporting(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
         stack.push_async_callback(_ended, sweeping)
         lost_calls = container.settle_lost_calls()
@@ -84,6 +85,7 @@ async def working(container: Container) -> AsyncIterator[None]:
         container.home().create()
         await _open_storage(container, stack)
         await stack.enter_async_context(_sealing(container))
+        await stack.enter_async_context(_reporting(container))
         _close_at_the_end(container, stack)
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(_ended, warming)
@@ -118,6 +120,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     stack.push_async_callback(container.lazy_providers().close)
     stack.push_async_callback(container.oauth().close)
     stack.push_async_callback(container.connections().close)
+    stack.push_async_callback(container.announced_connections().close)
     stack.push_async_callback(container.warm_catalogs().close)
     stack.push_async_callback(container.code_execution().close)
     stack.push_async_callback(container.text_extractor().close)
@@ -137,6 +140,21 @@ async def _sealing(container: Container) -> AsyncIterator[None]:
         await _ended(task)
         with suppress(TimeoutError):
             await asyncio.wait_for(seal_audit.finish(), STOP_S)
+
+
+@asynccontextmanager
+async def _reporting(container: Container) -> AsyncIterator[None]:
+    """Other processes on the database, if there may be any, know how MCP servers stand here."""
+    reporter = container.state_reporter()
+    if reporter is None:
+        yield
+        return
+    task = asyncio.create_task(reporter.keep(), name="mcp-states")
+    try:
+        yield
+    finally:
+        await _ended(task)
+        await reporter.withdraw()
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import pytest
 
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import Cluster, cluster
-from tests.e2e.processes import until
+from tests.e2e.processes import descendants, environment_of, until
 from tests.e2e.service import (
     DRAGOMAN,
     ROOT,
@@ -274,6 +274,42 @@ def test_what_one_process_changes_holds_in_the_others_within_a_second(processes:
     changed = time.monotonic()
     assert second.call("GET", f"/agents/{agent['id']}")["model"] == after, "who looks at an agent reads it"
     until_true_of_what_began_a_second_later(changed, lambda: second.run("talker")["run"]["output"] == "after")
+
+
+@pytest.mark.requirement("B12", "C7", "E6")
+def test_a_service_shows_and_ends_the_connections_that_a_worker_holds(processes: Cluster) -> None:
+    api = processes.serve("api", "--no-worker")
+    api.call("POST", "/secrets", {"name": "TOKEN", "value": "first"})
+    api.watched_server(
+        "watched", trusted=True, isolation="shared", env={"TOKEN": {"secret": "TOKEN"}}, idle_timeout_s=3600
+    )
+    api.agent(
+        "looker",
+        api.script("looking", a_turn("I look.", (LOOK, {"text": "x"})), a_turn("Done.")),
+        mcp_servers=["watched"],
+    )
+    worker = processes.work("worker")
+
+    def status() -> Json:
+        return api.call("GET", "/mcp-servers/watched/status")
+
+    def tokens() -> set[str]:
+        given = [environment_of(server.pid).splitlines() for server in descendants(worker.process.pid)]
+        return {line for lines in given for line in lines if line.startswith("TOKEN=")}
+
+    assert api.run("looker")["run"]["status"] == "completed"
+    until(lambda: status()["state"] == "connected" and status()["processes"], what="the worker's report")
+    [report] = status()["processes"]
+    assert report["name"].endswith(f":{worker.process.pid}")
+    assert tokens() == {"TOKEN=first"}
+    api.call("POST", "/secrets", {"name": "TOKEN", "value": "second"})
+    until(lambda: status()["state"] == "disconnected", what="the end of the worker's connection")
+    assert api.run("looker")["run"]["status"] == "completed"
+    assert tokens() == {"TOKEN=second"}
+    until(lambda: status()["state"] == "connected", what="the new connection")
+    api.call("POST", "/mcp-servers/watched/disconnect")
+    until(lambda: not status()["processes"], what="the end of that")
+    worker.kill()
 
 
 @pytest.mark.requirement("E6")

@@ -25,7 +25,7 @@ class GetMcpServerStatus:
         self._statuses = statuses
 
     async def execute(self, command: GetMcpServerStatusCommand) -> ServerStatus:
-        """The state in this process. Raises NOT_FOUND."""
+        """The state, over all processes on the database. Raises NOT_FOUND."""
         command.principal.require(Role.VIEWER)
         server = await existing_server(self._servers, command.principal.organization_id, command.server)
-        return self._statuses.of(server)
+        return await self._statuses.everywhere(server)

@@ -239,9 +239,19 @@ class InstallProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    """How a server stands in another process on the same database."""
+
+    name: str
+    state: ServerState
+    since: datetime
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
     """`since` is when the state began; `last_error` is safe to show; `protocol_version` the negotiated one while
-    connected; `install` is there while it is being installed."""
+    connected; `install` is there while it is being installed; `processes` are the others that have to do with it."""
 
     state: ServerState
     since: datetime
@@ -251,6 +261,7 @@ class ServerStatus:
     installed_version: str | None = None
     installed_at: datetime | None = None
     install: InstallProgress | None = None
+    processes: tuple[ProcessStatus, ...] = ()
 
 
 class McpConnections(Protocol):

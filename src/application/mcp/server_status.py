@@ -4,16 +4,38 @@ from dataclasses import replace
 
 from application.mcp.ports import McpConnections, McpInstaller, ServerState, ServerStatus
 from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_reports import OtherReports, together
 from domain.mcp.server import McpServer
 
 
 class ServerStatuses:
-    """An installation under way comes first, then the switch, then a missing installation, then the connections."""
+    """An installation under way comes first, then the switch, then a missing installation, then the connections.
 
-    def __init__(self, *, connections: McpConnections, installs: ServerInstalls, installer: McpInstaller) -> None:
+    `reports` are those of the other processes on the same database; None where this one has it alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        connections: McpConnections,
+        installs: ServerInstalls,
+        installer: McpInstaller,
+        reports: OtherReports | None = None,
+    ) -> None:
         self._connections = connections
         self._installs = installs
         self._installer = installer
+        self._reports = reports
+
+    async def everywhere(self, server: McpServer) -> ServerStatus:
+        """The status over all processes. One that is connected elsewhere need not be installed here."""
+        own = self.of(server)
+        if self._reports is None or own.state in (ServerState.INSTALLING, ServerState.DISABLED):
+            return own
+        reports = await self._reports.of(server)
+        if own.state is ServerState.NOT_INSTALLED and (server.installation is None or not reports):
+            return own
+        return together(own, reports)
 
     def of(self, server: McpServer) -> ServerStatus:
         """The status in this process. Nothing is connected or started by asking."""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +13,7 @@ from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
 from infrastructure.egress import EgressPolicy
+from infrastructure.events.row_feed import RowFeed
 from infrastructure.home import Home
 from infrastructure.mcp.bounded_contents import BoundedContents
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
@@ -25,8 +27,11 @@ from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
 from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.process_limits import parse_process_limits
+from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.persistence.database import Database
 from infrastructure.persistence.oauth_store import SqlOAuthStore
+from infrastructure.persistence.server_reports import SqlServerReports
 from infrastructure.public_address import ListeningAddress
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 
@@ -42,6 +47,7 @@ def oauth(
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
     address: ListeningAddress,
+    rows: RowFeed,
 ) -> LazyOAuth:
     def load() -> OpenOAuth:
         from infrastructure.mcp.oauth.parts import OAuthParts
@@ -55,9 +61,12 @@ def oauth(
             find_server=servers.get,
             address=address,
             clock=clock,
+            is_told=rows.fresh,
         )
 
-    return LazyOAuth(load)
+    lazy = LazyOAuth(load)
+    rows.listen(lazy.forget_organization, "oauth_grant")
+    return lazy
 
 
 def connections(
@@ -72,6 +81,7 @@ def connections(
     oauth: LazyOAuth,
     launches: InstalledLaunches,
     node: NodeRuntime,
+    reporter: StateReporter | None,
 ) -> SupervisedConnections:
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections import SdkMcpConnections
@@ -93,6 +103,7 @@ def connections(
             client_version=version("dragoman"),
             on_tools_changed=supervised.tools_changed,
             on_lost=supervised.lost,
+            on_status=None if reporter is None else reporter.changed,
             max_processes=settings.mcp_max_processes,
         )
 
@@ -113,6 +124,14 @@ def connections(
     )
     server_catalogs = ServerCatalogs(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
     return supervised
+
+
+def state_reporter(settings: Settings, *, database: Database, clock: Clock, ids: IdSource) -> StateReporter | None:
+    """None where the database is this process's alone: its connections are all there are."""
+    if settings.postgres_url is None:
+        return None
+    reports = SqlServerReports(database=database, clock=clock)
+    return StateReporter(reports=reports, process=ids.new("prc"), name=f"{socket.gethostname()}:{os.getpid()}")
 
 
 def node_runtime(home: Home) -> NodeRuntime:

@@ -67,6 +67,10 @@ class OpenWakeups(Wakeups, Protocol):
         """Tell them what is left to tell, in bounded time."""
         ...
 
+    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+        """Call `hear` with each topic of another process that is `word` and more, divided by a colon."""
+        ...
+
 
 def row_feed(settings: Settings) -> RowFeed:
     return RowFeed(shared=settings.postgres_url is not None)

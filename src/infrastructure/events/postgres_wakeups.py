@@ -47,6 +47,7 @@ class PostgresWakeups:
         # Of its own, so that no process is woken by the hearts of others.
         self._beats = f"dragoman_beat_{process}"
         self._local = InProcessWakeups()
+        self._ears: dict[str, Callable[[str], None]] = {}
         self._waiting: dict[str, None] = {}
         self._something_to_send = asyncio.Event()
         self._listening = asyncio.Event()
@@ -77,6 +78,11 @@ class PostgresWakeups:
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[Listener]:
         """Listen from entering the context until leaving it."""
         return self._local.subscribe(topic)
+
+    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+        """Call `hear` with each topic that another process wakes and that is `word` and more, divided by a colon. Nothing is
+        heard while a connection is lost."""
+        self._ears[word] = hear
 
     def wake(self, *topics: str) -> None:
         """Wake all listeners of the topics, here at once and elsewhere soon."""
@@ -120,8 +126,13 @@ class PostgresWakeups:
             self._rows.changed(table, OrganizationId(organization_id))
         else:
             sender, _, topics = notification.payload.partition(" ")
-            if sender != self._process:
-                self._local.wake(*topics.split(" "))
+            if sender == self._process:
+                return
+            for topic in topics.split(" "):
+                if (hear := self._ears.get(topic.partition(":")[0])) is not None:
+                    hear(topic)
+                else:
+                    self._local.wake(topic)
 
     async def _send(self, connection: AsyncConnection) -> None:
         beat_at = time.monotonic()

@@ -1,7 +1,7 @@
 """Wake-ups within one process: the embedded set-up's adapter of the `Wakeups` port."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
@@ -17,6 +17,9 @@ class InProcessWakeups:
 
     async def stop(self) -> None:
         """Nor to tell."""
+
+    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+        """Nor will anybody say anything."""
 
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncIterator["Listener"]:

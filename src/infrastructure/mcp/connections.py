@@ -36,7 +36,7 @@ from infrastructure.mcp.connection_life import ConnectionLife
 from infrastructure.mcp.crashes import Crashes
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
-from infrastructure.mcp.server_record import ServerRecord
+from infrastructure.mcp.server_record import ServerRecord, StatusChanged
 from infrastructure.mcp.server_session import ServerSession, UnusableConnectionError
 from infrastructure.mcp.stdio import StderrLog
 from infrastructure.mcp.tool_changes import ToolChanges, ToolsChanged
@@ -67,7 +67,8 @@ class SdkMcpConnections:
     """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
 
     `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
-    `on_lost` is called when the connection that a server's organization shares is lost. `known_secrets` are taken out
+    `on_lost` is called when the connection that a server's organization shares is lost, `on_status` when the state of a
+    server changes. `known_secrets` are taken out
     of what servers print and answer. `negotiate` settles the protocol version with servers that are not of kind
     `sse`. An organization has at most `max_processes` servers started; one more takes the place of the one idle for
     longest, or waits.
@@ -81,6 +82,7 @@ class SdkMcpConnections:
         client_version: str,
         on_tools_changed: ToolsChanged | None = None,
         on_lost: Callable[[McpServer], None] | None = None,
+        on_status: StatusChanged | None = None,
         known_secrets: KnownSecrets,
         negotiate: Negotiate = negotiate_any,
         connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
@@ -95,6 +97,7 @@ class SdkMcpConnections:
         self._on_tools_changed = on_tools_changed
         self._known_secrets = known_secrets
         self._on_lost = on_lost
+        self._on_status = on_status
         self._negotiate = negotiate
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
@@ -172,7 +175,7 @@ class SdkMcpConnections:
         record.hurry()
         deadline = asyncio.get_running_loop().time() + timeout_s
         catalog = await self._talk(record, scope, deadline, lambda session: self._list(server, session, deadline))
-        record.tool_count = len(catalog.tools)
+        record.listed(len(catalog.tools))
         return catalog
 
     async def release(self, scope: ConnectionScope) -> None:
@@ -225,6 +228,7 @@ class SdkMcpConnections:
         for key, record in list(self._records.items()):
             if (record.server.organization_id, record.server.id) == (organization_id, server_id):
                 del self._records[key]
+                record.forgotten()
                 self._logs.pop((organization_id, server_id), None)
 
     def _admit(self, server: McpServer) -> ServerRecord:
@@ -236,7 +240,7 @@ class SdkMcpConnections:
         record = self._records.get(key)
         if record is None:
             on_lost = self._on_lost if server.config.isolation is Isolation.SHARED else None
-            record = self._records[key] = ServerRecord(server, self._clock, on_lost)
+            record = self._records[key] = ServerRecord(server, self._clock, on_lost, self._on_status)
         return record
 
     async def _talk(

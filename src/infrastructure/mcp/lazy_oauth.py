@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Protocol
 
 from application.mcp.authorization import AuthorizationAnswer, AuthorizationRequest, AuthorizedServer, McpAuthorizer
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, OrganizationId
 from domain.mcp.server import McpServer
 
 
@@ -30,6 +30,10 @@ class OpenOAuth(Protocol):
         """Those of one server."""
         ...
 
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Grants of the organization, or of any, were changed."""
+        ...
+
     async def close(self) -> None:
         """Give up what is under way."""
         ...
@@ -49,6 +53,11 @@ class LazyOAuth:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Grants of the organization, or of any, were changed by somebody."""
+        if self._loaded is not None:
+            self._loaded.forget_organization(organization_id)
 
     async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
         """As the port says."""

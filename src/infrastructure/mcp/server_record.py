@@ -11,16 +11,27 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _LOST = frozenset({ServerState.UNHEALTHY, ServerState.ERROR})
 
+StatusChanged = Callable[[McpServer, ServerStatus], None]
+"""Told how a server stands in this process, when that changes."""
+
 
 class ServerRecord:
     """One version of one server. `on_lost` is called when the last of its connections is lost, or cannot be opened
     again after that."""
 
-    def __init__(self, server: McpServer, clock: Clock, on_lost: Callable[[McpServer], None] | None = None) -> None:
+    def __init__(
+        self,
+        server: McpServer,
+        clock: Clock,
+        on_lost: Callable[[McpServer], None] | None = None,
+        on_status: StatusChanged | None = None,
+    ) -> None:
         self.server = server
-        self.tool_count: int | None = None
+        self._tool_count: int | None = None
         self._clock = clock
         self._on_lost = on_lost
+        self._on_status = on_status
+        self._told: ServerStatus | None = None
         self._was_connected = False
         self._given_up: str | None = None
         self._connecting = 0
@@ -42,7 +53,7 @@ class ServerRecord:
             since=self._since,
             last_error=self._given_up or self._last_error,
             protocol_version=self._protocol_version if is_connected else None,
-            tool_count=self.tool_count,
+            tool_count=self._tool_count,
         )
 
     @property
@@ -53,6 +64,17 @@ class ServerRecord:
     def hurry(self) -> None:
         """The next attempt to connect is made without a pause."""
         self._not_before = 0.0
+
+    def listed(self, tool_count: int) -> None:
+        """Its tools were listed."""
+        self._tool_count = tool_count
+        self._tell()
+
+    def forgotten(self) -> None:
+        """Nobody asks it any more, and what becomes of its connections is told to nobody."""
+        on_status, self._on_status = self._on_status, None
+        if on_status is not None:
+            on_status(self.server, ServerStatus(state=ServerState.DISCONNECTED, since=self._clock.now()))
 
     def forgive(self) -> None:
         """What it did so far does not count any more."""
@@ -121,8 +143,17 @@ class ServerRecord:
             state = self._trouble or ServerState.DISCONNECTED
         if state is not self._state:
             self._state, self._since = state, self._clock.now()
+        self._tell()
         if self._connected or self._connecting:
             return
         was_connected, self._was_connected = self._was_connected, False
         if was_connected and state in _LOST and self._on_lost is not None:
             self._on_lost(self.server)
+
+    def _tell(self) -> None:
+        if self._on_status is None:
+            return
+        status = self.status
+        if status != self._told:
+            self._told = status
+            self._on_status(self.server, status)

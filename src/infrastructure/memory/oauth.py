@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from domain.ids import McpServerId, OrganizationId
-from infrastructure.mcp.oauth.grants import Grant, PendingAuthorization
+from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, PendingAuthorization
 from infrastructure.memory.state import InMemoryState
 
 
@@ -13,6 +13,7 @@ class InMemoryOAuthStore:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
         self.grants: dict[tuple[OrganizationId, McpServerId, str], Grant] = {}
+        self._claims: dict[tuple[OrganizationId, McpServerId, str], tuple[str, datetime]] = {}
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
         """The server's grants, newest first."""
@@ -24,6 +25,21 @@ class InMemoryOAuthStore:
         server = self._state.servers.get(server_id)
         if server is not None and server.organization_id == organization_id:
             self.grants[organization_id, server_id, grant.issuer] = grant
+
+    async def claim(
+        self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
+    ) -> Grant | None:
+        """Take the sole right to use the refresh token."""
+        key = (organization_id, server_id, issuer)
+        grant, held = self.grants.get(key), self._claims.get(key)
+        if grant is None or (held is not None and held[1] > now):
+            return None
+        self._claims[key] = (claim, now + CLAIM_LASTS)
+        return grant
+
+    async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
+        """The refresh token is not being used any more."""
+        self._claims = {key: held for key, held in self._claims.items() if held[0] != claim}
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
         """Store what is asked for, and drop what has expired."""

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, or_, select, update
 from sqlalchemy.dialects import postgresql
 
 from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.mcp.oauth.grants import Grant, OAuthClient, PendingAuthorization
+from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, PendingAuthorization
 from infrastructure.persistence.column_types import micros, moment_of
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.json_text import decode, encode
@@ -32,6 +32,25 @@ _new = postgresql.insert(oauth_grant)
 _save = _new.on_conflict_do_update(
     index_elements=["organization_id", "server_id", "issuer"],
     set_={"sealed": _new.excluded.sealed, "updated_at": _new.excluded.updated_at},
+)
+_of_server = (
+    oauth_grant.c.organization_id == bindparam("of_organization"),
+    oauth_grant.c.server_id == bindparam("of_server"),
+)
+_claim = (
+    update(oauth_grant)
+    .where(
+        *_of_server,
+        oauth_grant.c.issuer == bindparam("of_issuer"),
+        or_(oauth_grant.c.claimed_until.is_(None), oauth_grant.c.claimed_until <= bindparam("moment")),
+    )
+    .values(claim=bindparam("new_claim"), claimed_until=bindparam("until"))
+    .returning(oauth_grant.c.sealed)
+)
+_give_back = (
+    update(oauth_grant)
+    .where(*_of_server, oauth_grant.c.claim == bindparam("old_claim"))
+    .values(claim=None, claimed_until=None)
 )
 _expect = oauth_authorization.insert()
 _forget_expired = delete(oauth_authorization).where(oauth_authorization.c.expires_at < bindparam("moment"))
@@ -71,6 +90,32 @@ class SqlOAuthStore:
         def unit(connection: Connection) -> None:
             if connection.execute(_server, wanted).first() is not None:
                 connection.execute(_save, row)
+
+        await self._database.write(unit, scope=organization_id)
+
+    async def claim(
+        self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
+    ) -> Grant | None:
+        """Take the sole right to use the refresh token."""
+        wanted = {
+            "of_organization": organization_id,
+            "of_server": server_id,
+            "of_issuer": issuer,
+            "moment": now,
+            "new_claim": claim,
+            "until": now + CLAIM_LASTS,
+        }
+        sealed = await self._database.write(
+            lambda connection: connection.execute(_claim, wanted).scalar_one_or_none(), scope=organization_id
+        )
+        return None if sealed is None else _grant_from_json(self._open(sealed))
+
+    async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
+        """The refresh token is not being used any more."""
+        wanted = {"of_organization": organization_id, "of_server": server_id, "old_claim": claim}
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_give_back, wanted)
 
         await self._database.write(unit, scope=organization_id)
 

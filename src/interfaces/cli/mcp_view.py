@@ -30,6 +30,7 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "protocol": status.protocol_version or "",
             "tools": "" if status.tool_count is None else str(status.tool_count),
             "last error": one_line(status.last_error or ""),
+            "other processes": ", ".join(f"{process['name']} {process['state']}" for process in status.processes),
         }
     )
 

@@ -252,6 +252,7 @@ class McpStatus:
     installed_version: str | None = None
     installed_at: str | None = None
     install: InstallProgress | None = None
+    processes: list[dict[str, str | None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

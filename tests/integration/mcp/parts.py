@@ -26,6 +26,7 @@ from infrastructure.mcp.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.remote import Credentials, RemoteClient
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
+from infrastructure.mcp.server_record import StatusChanged
 from infrastructure.mcp.tool_changes import ToolsChanged
 from infrastructure.mcp.transports import ServerTransports
 from infrastructure.memory.secrets import InMemorySecretStore
@@ -89,6 +90,7 @@ async def sdk_connections(
     negotiate: Negotiate = negotiate_any,
     on_tools_changed: ToolsChanged | None = None,
     on_lost: Callable[[McpServer], None] | None = None,
+    on_status: StatusChanged | None = None,
     connect_timeout_s: float = PATIENCE_S,
     keep_alive_s: float = PATIENCE_S,
     max_processes: int = 100,
@@ -122,6 +124,7 @@ async def sdk_connections(
         negotiate=negotiate,
         on_tools_changed=on_tools_changed,
         on_lost=on_lost,
+        on_status=on_status,
         connect_timeout_s=connect_timeout_s,
         keep_alive_s=keep_alive_s,
         max_processes=max_processes,

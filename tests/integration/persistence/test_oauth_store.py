@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from domain.audit.event import AuditAction
-from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, PendingAuthorization
+from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, OAuthStore, PendingAuthorization
 from infrastructure.memory.oauth import InMemoryOAuthStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.persistence.database import SYSTEM, Database
@@ -94,6 +94,25 @@ async def test_a_pending_authorization_is_taken_once_however_many_ask(store: OAu
     taken = await asyncio.gather(*(store.take("hash") for _ in range(5)))
     assert [pending for pending in taken if pending is not None] == [PENDING]
     assert await store.take("other") is None
+
+
+async def test_one_of_many_claims_a_grant_and_the_next_when_it_is_given_back_or_has_lapsed(store: OAuthStore) -> None:
+    async def claim(name: str, now_s: float = 0) -> Grant | None:
+        return await store.claim(ORG, SERVER, GRANT.issuer, name, now=after(now_s))
+
+    assert await claim("nothing is there yet") is None
+    await store.save(ORG, SERVER, GRANT)
+    claimed = await asyncio.gather(*(claim(f"claim-{number}") for number in range(5)))
+    assert claimed.count(GRANT) == 1
+    renewed = replace(GRANT, access_token="next", refresh_token="next")
+    await store.save(ORG, SERVER, renewed)
+    assert await claim("too early") is None, "storing what it got gives nothing back"
+    await store.give_back(ORG, SERVER, "another's")
+    assert await claim("still too early") is None
+    await store.give_back(ORG, SERVER, f"claim-{claimed.index(GRANT)}")
+    assert await claim("second") == renewed
+    assert await claim("third", CLAIM_LASTS.total_seconds() - 1) is None
+    assert await claim("third", CLAIM_LASTS.total_seconds()) == renewed
 
 
 async def test_what_has_expired_is_dropped_when_the_next_is_stored(store: OAuthStore) -> None:

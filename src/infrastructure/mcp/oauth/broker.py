@@ -3,16 +3,20 @@ connections; below: the token endpoint and the stored grants.
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from secrets import token_hex
 from typing import TypeVar
 
 from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import OAuthToken
 
 from application.system.ports import Clock
+from domain.errors import ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth
 from domain.mcp.server import McpServer
@@ -23,6 +27,10 @@ from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, bind
 from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, auth_method
 from infrastructure.mcp.secret_values import SecretValues
 
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 1.0
+"""How often to look whether another process has renewed a token, should that not be heard of."""
 _CAPACITY = 10_000
 _NOBODY_AGREED = "The server needs authorization: nobody has given it yet."
 _WITHDRAWN = "The server needs authorization: the one that was given has ended or was withdrawn."
@@ -36,7 +44,9 @@ class TokenBroker:
     """One for the process.
 
     A renewal runs in a task of its own: who waits for it may be cancelled, the token that replaces a used-up one must not
-    be lost by that.
+    be lost by that. A refresh token is good for one use (OAuth 2.1, section 4.3.1): of several processes on one database,
+    the one that claims the grant uses it, and the others take what it got. `is_told` says whether a change of theirs would
+    be known here by now.
     """
 
     def __init__(
@@ -47,12 +57,16 @@ class TokenBroker:
         tokens: TokenEndpoint,
         secrets: SecretValues,
         clock: Clock,
+        is_told: Callable[[], bool],
     ) -> None:
         self._store = store
         self._discovery = discovery
         self._tokens = tokens
         self._secrets = secrets
         self._clock = clock
+        self._is_told = is_told
+        self._generation = 0
+        self._news = asyncio.Event()
         self._kept: OrderedDict[_Key, Grant] = OrderedDict()
         self._challenges: OrderedDict[_Key, Challenge] = OrderedDict()
         self._flights: dict[_Key, asyncio.Task[Grant]] = {}
@@ -63,6 +77,14 @@ class TokenBroker:
         for flight in flights:
             flight.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Grants of the organization, or of any, were changed, here or in another process."""
+        self._generation += 1
+        for key in [key for key in self._kept if organization_id in (None, key[0])]:
+            del self._kept[key]
+        self._news.set()
+        self._news = asyncio.Event()
 
     async def token(self, server: McpServer) -> str | None:
         """A token that is good for now. None if the server has to be asked first what it wants. Raises
@@ -87,7 +109,7 @@ class TokenBroker:
         """The server did not take `rejected`, or wants a token at all. Afterwards `token` gives another one. Raises
         TransportFailedError."""
         self._remember(self._challenges, self._key(server), challenge)
-        grant = await self.grant(server)
+        grant = await self._stored(server) or await self.grant(server)
         if grant is not None and grant.access_token is not None and grant.access_token != rejected:
             return  # it was renewed while the request was under way
         if isinstance(server.config.auth, ClientCredentialsAuth):
@@ -107,21 +129,16 @@ class TokenBroker:
 
     async def grant(self, server: McpServer) -> Grant | None:
         """What is granted for this configuration of the server."""
-        key = self._key(server)
-        if (kept := self._kept.get(key)) is not None:
+        kept = self._kept.get(self._key(server))
+        if kept is not None and self._is_told():
             return kept
-        for grant in await self._store.load(server.organization_id, grant_owner(server)):
-            if grant.binding == key[2]:
-                self._hide(server, grant)
-                self._remember(self._kept, key, grant)
-                return grant
-        return None
+        return await self._stored(server) or kept  # nothing is stored of a server that is only being tested
 
     async def keep(self, server: McpServer, grant: Grant) -> None:
         """Use this grant from now on."""
-        self._hide(server, grant)
-        self._remember(self._kept, self._key(server), grant)
+        self._take(server, grant)
         await self._store.save(server.organization_id, grant_owner(server), grant)
+        self._take(server, grant)  # if it was forgotten while it was being stored
 
     def granted(
         self,
@@ -171,12 +188,56 @@ class TokenBroker:
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
         else:
             form |= {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
+            return await self._claiming(server, grant, lambda: self._exchanged(server, grant, form))
+        return await self._exchanged(server, grant, form)
+
+    async def _claiming(
+        self, server: McpServer, grant: Grant, work: Callable[[], Coroutine[None, None, Grant]]
+    ) -> Grant:
+        """What `work` makes of the grant while no other process uses its refresh token; or what another one has made of
+        it meanwhile."""
+        owner = (server.organization_id, grant_owner(server))
+        claim = token_hex(16)
+        while True:
+            news = self._news
+            held = await self._store.claim(*owner, grant.issuer, claim, now=self._clock.now())
+            if held is not None:
+                break
+            stored = await self._stored(server)
+            if stored is None:
+                return await work()  # of a server that is only being tested; nobody else knows of the grant
+            if stored.tokens != grant.tokens:
+                return self._of_another(server, stored)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await news.wait()
+        try:
+            if (held.binding, held.tokens) != (grant.binding, grant.tokens):
+                return self._of_another(server, held)
+            return await work()
+        finally:
+            try:
+                await self._store.give_back(*owner, claim)
+            except ServiceError as error:
+                logger.warning("a claim to renew a token stands until it lapses (%s)", error.code)
+
+    def _of_another(self, server: McpServer, grant: Grant) -> Grant:
+        """What another process, or a person, put in place of the grant."""
+        if grant.binding != self._key(server)[2] or grant.access_token is None:
+            raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
+        self._take(server, grant)
+        return grant
+
+    async def _exchanged(self, server: McpServer, grant: Grant, form: dict[str, str]) -> Grant:
         secret = await self.secret(server, grant.client)
         try:
             token = await self._tokens.request(grant.token_endpoint, grant.client, secret, form)
         except TokenRefusedError as refused:
             if isinstance(server.config.auth, ClientCredentialsAuth):
                 raise TransportFailedError(_refused(refused)) from refused
+            stored = await self._stored(server)
+            if stored is not None and stored.tokens != grant.tokens:
+                return self._of_another(server, stored)
             await self.keep(server, replace(grant, access_token=None, refresh_token=None))
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN)) from refused
         renewed = self.granted(
@@ -248,6 +309,21 @@ class TokenBroker:
 
     def _key(self, server: McpServer) -> _Key:
         return server.organization_id, grant_owner(server), binding_of(server.config)
+
+    async def _stored(self, server: McpServer) -> Grant | None:
+        """The grant as it is stored."""
+        generation, key = self._generation, self._key(server)
+        for grant in await self._store.load(server.organization_id, grant_owner(server)):
+            if grant.binding == key[2]:
+                self._hide(server, grant)
+                if generation == self._generation:
+                    self._remember(self._kept, key, grant)
+                return grant
+        return None
+
+    def _take(self, server: McpServer, grant: Grant) -> None:
+        self._hide(server, grant)
+        self._remember(self._kept, self._key(server), grant)
 
     def _hide(self, server: McpServer, grant: Grant) -> None:
         tokens = (grant.access_token, grant.refresh_token, grant.client.secret)

@@ -10,6 +10,8 @@ from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, OAuthSettings
 from domain.mcp.server import McpServer, McpServerConfig
 
+CLAIM_LASTS = timedelta(seconds=30)
+"""Longer than a request to a token endpoint may take; what a process that dies with a claim costs the others."""
 _AHEAD = timedelta(seconds=60)
 _AHEAD_SHARE = 0.2
 
@@ -40,6 +42,11 @@ class Grant:
     expires_at: datetime | None
     access_token: str | None = field(repr=False)
     refresh_token: str | None = field(repr=False)
+
+    @property
+    def tokens(self) -> tuple[str | None, str | None]:
+        """What is different after a renewal: the access token and the refresh token."""
+        return self.access_token, self.refresh_token
 
     def is_expired(self, now: datetime) -> bool:
         """Whether the server will not take the access token any more."""
@@ -81,6 +88,17 @@ class OAuthStore(Protocol):
 
     async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
         """Store, in place of the one of the same issuer. Of a server that is not stored (a test), nothing is."""
+        ...
+
+    async def claim(
+        self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
+    ) -> Grant | None:
+        """Take the sole right to use the refresh token of the server's grant of `issuer`, for CLAIM_LASTS or until it is
+        given back. The grant as it is stored then; None if somebody else has the right, or there is no such grant."""
+        ...
+
+    async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
+        """The refresh token is not being used any more."""
         ...
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:

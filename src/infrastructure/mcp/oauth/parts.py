@@ -1,7 +1,10 @@
 """OAuth as the connections and the authorizing of servers need it, put together over one HTTP client."""
 
+from collections.abc import Callable
+
 from application.mcp.oauth_client import PublicAddress
 from application.system.ports import Clock
+from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from infrastructure.mcp.oauth.authorizer import FindServer, OAuthAuthorizer
 from infrastructure.mcp.oauth.broker import TokenBroker
@@ -16,7 +19,8 @@ from infrastructure.mcp.secret_values import SecretValues
 
 
 class OAuthParts:
-    """One broker, and who asks it. `remote` is its own and is closed with it."""
+    """One broker, and who asks it. `remote` is its own and is closed with it. `is_told` says whether changes of others to
+    the stored grants would be known: `forget_organization` is called with each."""
 
     def __init__(
         self,
@@ -27,11 +31,14 @@ class OAuthParts:
         find_server: FindServer,
         address: PublicAddress,
         clock: Clock,
+        is_told: Callable[[], bool] = lambda: True,
     ) -> None:
         requests = OAuthRequests(remote=remote)
         discovery, tokens = Discovery(requests=requests), TokenEndpoint(requests=requests)
         self._remote = remote
-        self._broker = TokenBroker(store=store, discovery=discovery, tokens=tokens, secrets=secrets, clock=clock)
+        self._broker = TokenBroker(
+            store=store, discovery=discovery, tokens=tokens, secrets=secrets, clock=clock, is_told=is_told
+        )
         self.authorizer = OAuthAuthorizer(
             broker=self._broker,
             store=store,
@@ -46,6 +53,10 @@ class OAuthParts:
     def credentials(self, server: McpServer) -> BrokeredCredentials:
         """Those of one server."""
         return BrokeredCredentials(broker=self._broker, server=server)
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Grants of the organization, or of any, were changed."""
+        self._broker.forget_organization(organization_id)
 
     async def close(self) -> None:
         """Gives up what is under way and closes every socket."""

@@ -12,6 +12,7 @@ from infrastructure.persistence.tables.audit import audit_event, audit_head, aud
 from infrastructure.persistence.tables.gateway import gateway_call, gateway_session
 from infrastructure.persistence.tables.identity import api_key, organization
 from infrastructure.persistence.tables.mcp import (
+    mcp_connection_state,
     mcp_server,
     mcp_server_state,
     mcp_tool_definition,
@@ -48,6 +49,7 @@ __all__ = [
     "gateway_call",
     "gateway_session",
     "idempotency_key",
+    "mcp_connection_state",
     "mcp_server",
     "mcp_server_state",
     "mcp_tool_definition",

@@ -53,7 +53,26 @@ mcp_tool_definition = Table(
     Index(None, "server_id", "name"),
 )
 
-# Tokens for one MCP server from one authorization server; `sealed` is encrypted.
+# How a server stands in a process that has to do with it; true while `seen_at` is young.
+mcp_connection_state = Table(
+    "mcp_connection_state",
+    metadata,
+    Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), primary_key=True),
+    Column("process", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("server_version", Integer, nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("state", PlainText, nullable=False),
+    Column("since", Moment, nullable=False),
+    Column("last_error", PlainText),
+    Column("protocol_version", PlainText),
+    Column("tool_count", Integer),
+    Column("seen_at", Moment, nullable=False),
+    Index(None, "process"),
+)
+
+# Tokens for one MCP server from one authorization server; `sealed` is encrypted. Whoever holds the `claim` may use the
+# refresh token until `claimed_until`.
 oauth_grant = Table(
     "oauth_grant",
     metadata,
@@ -62,6 +81,8 @@ oauth_grant = Table(
     Column("issuer", PlainText, primary_key=True),
     Column("sealed", LargeBinary, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    Column("claim", PlainText),
+    Column("claimed_until", Moment),
     Index(None, "server_id"),
 )
 

@@ -56,8 +56,17 @@ class InstallProgressView(TypedDict):
     percent: int
 
 
+class ProcessStatusView(TypedDict):
+    """How a server stands in another process on the same database; `name` is its machine and number."""
+
+    name: str
+    state: str
+    since: str
+    last_error: str | None
+
+
 class ServerStatusView(TypedDict):
-    """Whether a server is installed and how its connections stand, as this process sees it; `install` is null unless it
+    """Whether a server is installed and how its connections stand, over all processes on the database; `install` is null unless it
     is being installed."""
 
     state: str
@@ -68,6 +77,7 @@ class ServerStatusView(TypedDict):
     installed_version: str | None
     installed_at: str | None
     install: InstallProgressView | None
+    processes: list[ProcessStatusView]
 
 
 class McpToolView(TypedDict):
@@ -209,6 +219,15 @@ def status_view(status: ServerStatus) -> ServerStatusView:
         "installed_version": status.installed_version,
         "installed_at": None if status.installed_at is None else timestamp(status.installed_at),
         "install": None if install is None else {"step": install.step, "percent": install.percent},
+        "processes": [
+            {
+                "name": process.name,
+                "state": process.state.value,
+                "since": timestamp(process.since),
+                "last_error": process.last_error,
+            }
+            for process in status.processes
+        ],
     }
 
 

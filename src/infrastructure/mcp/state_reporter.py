@@ -1,0 +1,100 @@
+"""Tells the other processes on the database how servers stand in this one, and this one how they stand there."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from application.mcp.ports import ServerState, ServerStatus
+from application.mcp.server_reports import ServerReport, ServerReports
+from domain.ids import McpServerId
+from domain.mcp.server import McpServer
+
+logger = logging.getLogger(__name__)
+
+ALIVE_EVERY_S = 10.0
+"""A third of the time after which reports of a silent process expire."""
+SETTLE_S = 0.2
+"""How long what changes may go on changing before it is told: most servers connect and go again within a run."""
+PAUSE_S = 0.8
+_WITHDRAW_S = 2.0
+
+
+class StateReporter:
+    """One for the process. Changes are told together, at most once a second, never on anybody's way; a process that has to
+    do with no server writes nothing."""
+
+    def __init__(
+        self, *, reports: ServerReports, process: str, name: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._reports = reports
+        self._process = process
+        self._name = name
+        self._monotonic = monotonic
+        self._changed: dict[McpServerId, ServerReport] = {}
+        self._reported: dict[McpServerId, ServerReport] = {}
+        self._news = asyncio.Event()
+        self._alive_at = monotonic()
+
+    def changed(self, server: McpServer, status: ServerStatus) -> None:
+        """The server stands like this now."""
+        self._changed[server.id] = ServerReport(
+            organization_id=server.organization_id,
+            server_id=server.id,
+            server_version=server.version,
+            process=self._process,
+            name=self._name,
+            status=status,
+        )
+        self._news.set()
+
+    async def of(self, server: McpServer) -> tuple[ServerReport, ...]:
+        """What the others report."""
+        return tuple(report for report in await self._reports.of(server) if report.process != self._process)
+
+    async def keep(self) -> None:
+        """Tell, until cancelled. What cannot be stored is told when it can."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ALIVE_EVERY_S):
+                    await self._news.wait()
+                    await asyncio.sleep(SETTLE_S)
+            try:
+                await self.tell()
+            except Exception as error:  # noqa: BLE001 (whatever it is, it passes, and nobody waits for it)
+                logger.warning("the state of MCP servers could not be reported (%s)", type(error).__name__)
+            await asyncio.sleep(PAUSE_S)
+
+    async def tell(self) -> None:
+        """Store what changed since it was told last, and now and then that this process is alive."""
+        self._news.clear()
+        changed, self._changed = self._changed, {}
+        changed = {key: report for key, report in changed.items() if self._reported.get(key) != report}
+        gone = {key for key, report in changed.items() if _says_nothing(report.status)}
+        said = tuple(report for key, report in changed.items() if key not in gone)
+        gone &= self._reported.keys()
+        try:
+            if said or gone:
+                await self._reports.publish(self._process, said, tuple(gone))
+        except BaseException:
+            self._changed = changed | self._changed
+            raise
+        for server_id in gone:
+            del self._reported[server_id]
+        self._reported.update({report.server_id: report for report in said})
+        if self._reported and self._monotonic() - self._alive_at >= ALIVE_EVERY_S:
+            await self._reports.alive(self._process)
+            self._alive_at = self._monotonic()
+
+    async def withdraw(self) -> None:
+        """The process ends. In bounded time; what cannot be withdrawn expires."""
+        try:
+            async with asyncio.timeout(_WITHDRAW_S):
+                await self._reports.withdraw(self._process)
+        except Exception as error:  # noqa: BLE001 (the end is not held up)
+            logger.info("the state of MCP servers could not be withdrawn (%s)", type(error).__name__)
+
+
+def _says_nothing(status: ServerStatus) -> bool:
+    return status.state is ServerState.DISCONNECTED and status.last_error is None
