@@ -865,7 +865,7 @@ class Container(containers.DeclarativeContainer):
         Authenticate,
         identities=identities,
         cache=token_cache,
-        limits=key_limits,
+        limits=providers.Singleton(KeyLimits, every=settings.provided.rate_limit_of_keys, clock=clock),
         uses=key_uses,
         clock=clock,
     )
@@ -955,7 +955,6 @@ class Container(containers.DeclarativeContainer):
         ledger=gateway_ledger,
         access=gateway_access,
         cancel_run=cancel_run,
-        tracer=tracer,
         clock=clock,
         ids=ids,
     )
