@@ -173,7 +173,8 @@ async def _working(container: Container) -> AsyncIterator[None]:
             await execute_run.execute(ExecuteRunCommand(run_id=run_id))
 
     sole_owner = container.settings().postgres_url is None
-    recovered = await recover_runs.execute(sole_owner=sole_owner) + await workflow_drivers.recover(sole_owner=sole_owner)
+    recovered = await recover_runs.execute(sole_owner=sole_owner)
+    recovered += await workflow_drivers.recover(sole_owner=sole_owner)
     if recovered:
         logger.info("runs recovered", extra={"runs": recovered})
     if container.settings().postgres_url is None:
