@@ -861,11 +861,14 @@ class Container(containers.DeclarativeContainer):
         ListOrganizations, organizations=organizations
     )
     key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=identities)
+    key_limits: providers.Provider[KeyLimits] = providers.Singleton(
+        KeyLimits, every=settings.provided.rate_limit_of_keys, clock=clock
+    )
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
         Authenticate,
         identities=identities,
         cache=token_cache,
-        limits=providers.Singleton(KeyLimits, every=settings.provided.rate_limit_of_keys, clock=clock),
+        limits=key_limits,
         uses=key_uses,
         clock=clock,
     )
@@ -903,6 +906,7 @@ class Container(containers.DeclarativeContainer):
         sessions=gateway_sessions,
         agents=agents,
         authenticate=authenticate,
+        limits=key_limits,
         clock=clock,
     )
     open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
@@ -955,6 +959,7 @@ class Container(containers.DeclarativeContainer):
         ledger=gateway_ledger,
         access=gateway_access,
         cancel_run=cancel_run,
+        tracer=tracer,
         clock=clock,
         ids=ids,
     )

@@ -18,6 +18,7 @@ from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
 from application.tools.ports import InputAwaited
+from application.tracing.ports import GatewayCallRecord, GatewayTracer
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ServiceError, conflict, not_found
 from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
@@ -83,6 +84,7 @@ class CallGatewayTool:
         ledger: GatewayLedger,
         access: GatewayAccess,
         cancel_run: CancelRun,
+        tracer: GatewayTracer,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -93,6 +95,7 @@ class CallGatewayTool:
         self._ledger = ledger
         self._access = access
         self._cancel_run = cancel_run
+        self._tracer = tracer
         self._clock = clock
         self._ids = ids
 
@@ -128,7 +131,7 @@ class CallGatewayTool:
             await self._halt(session, self._settled(call, refusal, 0.0), checked.decision, found)
             raise _halted(session)
         if checked.answer is not None:
-            await self._refuse(session, call, checked.answer, checked.decision)
+            await self._refuse(session, toolbox, call, checked.answer, checked.decision)
             return GatewayAnswer(result=checked.answer)
         needs_approval = checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL
         if not needs_approval and approval_id is None:
@@ -141,7 +144,7 @@ class CallGatewayTool:
                     return await self._make(command, toolbox, sent, approved)
                 return await self._recorded(command, toolbox, sent, approved)
             case Refused(call=refused, result=result, decision=decision, is_stored=is_stored):
-                await self._refuse(session, refused, result, decision, is_stored=is_stored)
+                await self._refuse(session, toolbox, refused, result, decision, is_stored=is_stored)
                 return GatewayAnswer(result=result)
             case Waiting(approval=approval):
                 return GatewayAnswer(result=pending_result(approval), waiting=cleared)
@@ -158,7 +161,7 @@ class CallGatewayTool:
         if not await self._ledger.intend(call, max_calls=policy.max_calls):
             reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
             refusal = failure_text.blocked_by_policy(reached)
-            await self._refuse(command.session, call, refusal, reached)
+            await self._refuse(command.session, toolbox, call, refusal, reached)
             return GatewayAnswer(result=refusal)
         return await self._make(command, toolbox, call, checked)
 
@@ -176,14 +179,17 @@ class CallGatewayTool:
             # Whoever waited for the answer has gone; that the call was cut short is kept all the same.
             cut = self._settled(call, failure_text.outcome_unknown(), self._clock.monotonic() - began)
             await asyncio.shield(self._ledger.settle(cut, gateway_call_audit(session, cut, decision=decision)))
+            self._trace(session, toolbox, cut)
             raise
         result, leaked = toolbox.guard.result(result)
         leaked = leaked or toolbox.guard.seen(call.id) or _leaked_beside(toolbox, replies)
         settlement = self._settled(call, result, self._clock.monotonic() - began)
         if leaked is not None:
             await self._halt(session, settlement, decision, leaked)
+            self._trace(session, toolbox, settlement)
             raise _halted(session)
         await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision))
+        self._trace(session, toolbox, settlement)
         whole = replies[-1] if replies and policy.max_result_bytes is None else None
         return GatewayAnswer(result=result, reply=whole)
 
@@ -207,7 +213,7 @@ class CallGatewayTool:
             tool=checked.tool,
             arguments=call.params,
             timeout_s=timeout_s,
-            meta={**command.meta, IDEMPOTENCY_META: call.id},
+            meta={**self._context(command, call), IDEMPOTENCY_META: call.id},
             on_progress=None if command.on_progress is None else _guarded(toolbox, call.id, command.on_progress),
             max_results=policy.max_results,
             max_result_bytes=policy.max_result_bytes,
@@ -246,9 +252,23 @@ class CallGatewayTool:
     def _settled(self, call: GatewayCall, result: ToolResult, duration_s: float) -> GatewaySettlement:
         return GatewaySettlement(call=call, result=result, duration_ms=round(duration_s * 1000), at=self._clock.now())
 
+    def _context(self, command: CallGatewayToolCommand, call: GatewayCall) -> Mapping[str, str]:
+        """What goes along to a server: the caller's trace, else ours."""
+        if "traceparent" in command.meta or not self._tracer.enabled:
+            return command.meta
+        return {**command.meta, **self._tracer.gateway_context(command.session, call.id)}
+
+    def _trace(self, session: GatewaySession, toolbox: Toolbox, settlement: GatewaySettlement) -> None:
+        if self._tracer.enabled:
+            tool = toolbox.toolset.find(settlement.call.name)
+            self._tracer.gateway_call(
+                GatewayCallRecord(session=session, agent=toolbox.agent, tool=tool, settlement=settlement)
+            )
+
     async def _refuse(
         self,
         session: GatewaySession,
+        toolbox: Toolbox,
         call: GatewayCall,
         refusal: ToolResult,
         decision: Decision | None,
@@ -261,6 +281,7 @@ class CallGatewayTool:
             await self._ledger.settle(settlement, audit)
         else:
             await self._ledger.refuse(settlement, audit)
+        self._trace(session, toolbox, settlement)
 
     async def _halt(
         self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str

@@ -10,12 +10,13 @@ from application.agents.ports import AgentStore
 from application.gateway.open_session import own_thread
 from application.gateway.ports import GatewaySessionStore
 from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.key_limits import KeyLimits
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import Principal, hash_token
 from domain.identity.role import Role
-from domain.ids import GatewaySessionId, OrganizationId, ThreadId, derived_id
+from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ThreadId, derived_id
 
 CAPACITY = 10_000
 
@@ -28,7 +29,8 @@ class _Known:
 
 class GatewayAccess:
     """Rules: tokens that are unknown, expired or revoked are told apart by nobody; an API key with the role runner opens the
-    tools of an agent that is named beside it, as a session that lasts for the (UTC) day.
+    tools of an agent that is named beside it, as a session that lasts for the (UTC) day; a session's token is held to the
+    service's rate limit as a key is.
 
     What was read of a session counts for `fresh_s`. While this process is told of sessions that others end (`is_told`) it
     counts until then, except for those that end with a run.
@@ -40,6 +42,7 @@ class GatewayAccess:
         sessions: GatewaySessionStore,
         agents: AgentStore,
         authenticate: Authenticate,
+        limits: KeyLimits,
         clock: Clock,
         is_told: Callable[[], bool],
         fresh_s: float = 0.5,
@@ -47,6 +50,7 @@ class GatewayAccess:
         self._sessions = sessions
         self._agents = agents
         self._authenticate = authenticate
+        self._limits = limits
         self._clock = clock
         self._is_told = is_told
         self._fresh_s = fresh_s
@@ -71,6 +75,7 @@ class GatewayAccess:
             self._keep(token_hash, session, generation)
         if not session.is_open(self._clock.now()):
             raise _unauthenticated()
+        self._limits.take(ApiKeyId(session.id), None)
         return session
 
     def forget(self, session_id: GatewaySessionId) -> None:

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from application.models.ports import ModelReply, ModelRequest
 from domain.agents.agent import Agent
+from domain.gateway.call import GatewaySettlement
+from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
@@ -52,6 +54,38 @@ class ToolCallRecord:
             started_at=call.settled_at - timedelta(milliseconds=call.duration_ms or 0),
             finished_at=call.settled_at,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayCallRecord:
+    """A finished call of a gateway session; its text and arguments hold no canary token."""
+
+    session: GatewaySession
+    agent: Agent
+    tool: Tool | None
+    settlement: GatewaySettlement
+
+    @property
+    def started_at(self) -> datetime:
+        """When it was sent."""
+        return self.settlement.at - timedelta(milliseconds=self.settlement.duration_ms)
+
+
+class GatewayTracer(Protocol):
+    """Traces of gateway sessions, each a trace of its own. Like `Tracer`, whose adapters do this too."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anybody listens."""
+        ...
+
+    def gateway_call(self, record: GatewayCallRecord) -> None:
+        """A call is over."""
+        ...
+
+    def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
+        """W3C trace context for a call to an MCP server whose caller sent none; empty when tracing is off."""
+        ...
 
 
 class Tracer(Protocol):

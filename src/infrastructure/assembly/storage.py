@@ -7,6 +7,7 @@ from application.agents.ports import AgentStore
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewaySessionStore
 from application.identity.authenticate import Authenticate
+from application.identity.key_limits import KeyLimits
 from application.identity.token_cache import TokenCache
 from application.retention.ports import SweepLock
 from application.runs.ports import RunQueue, Wakeups
@@ -127,8 +128,16 @@ def token_cache(rows: RowFeed) -> TokenCache:
 
 
 def gateway_access(
-    rows: RowFeed, *, sessions: GatewaySessionStore, agents: AgentStore, authenticate: Authenticate, clock: Clock
+    rows: RowFeed,
+    *,
+    sessions: GatewaySessionStore,
+    agents: AgentStore,
+    authenticate: Authenticate,
+    limits: KeyLimits,
+    clock: Clock,
 ) -> GatewayAccess:
-    access = GatewayAccess(sessions=sessions, agents=agents, authenticate=authenticate, clock=clock, is_told=rows.fresh)
+    access = GatewayAccess(
+        sessions=sessions, agents=agents, authenticate=authenticate, limits=limits, clock=clock, is_told=rows.fresh
+    )
     rows.listen(access.forget_organization, "gateway_session")
     return access

@@ -2,13 +2,13 @@
 
 from typing import Protocol
 
-from application.tracing.ports import Tracer
+from application.tracing.ports import GatewayTracer, Tracer
 from infrastructure.redaction import Redactor
 from infrastructure.settings import Settings
 from infrastructure.tracing.null import NullTracer
 
 
-class ClosableTracer(Tracer, Protocol):
+class ClosableTracer(Tracer, GatewayTracer, Protocol):
     """A tracer with an end."""
 
     async def close(self) -> None:

@@ -5,12 +5,14 @@ from functools import partial
 from importlib import import_module
 from typing import Protocol, cast
 
-from application.tracing.ports import GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
+from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
 from domain.runs.run import Run
 from infrastructure.redaction import Redactor
 from infrastructure.tracing import span_ids
+from infrastructure.tracing.gateway_observations import gateway_call_observation
 from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
 from infrastructure.tracing.observations import generation_observation, run_observation, tool_call_observation
 
@@ -67,6 +69,14 @@ class LangfuseTracer:
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """`traceparent` of the call's span."""
         return {"traceparent": span_ids.traceparent(run.id, call_id)}
+
+    def gateway_call(self, record: GatewayCallRecord) -> None:
+        """A call of a gateway session is over."""
+        self._sender.submit(partial(gateway_call_observation, record))
+
+    def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
+        """`traceparent` of the call's span."""
+        return {"traceparent": span_ids.traceparent(session.id, call_id)}
 
     async def close(self) -> None:
         """Send what is left, within 2.5 seconds."""

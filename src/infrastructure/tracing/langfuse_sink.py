@@ -25,7 +25,7 @@ from domain.json_value import JsonValue
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Role
 from infrastructure.redaction import Redactor
-from infrastructure.tracing.observations import RUN_NAME, Observation, newest_first
+from infrastructure.tracing.observations import Observation, newest_first
 
 _MAX_CONTENT = 256 * 1024
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
@@ -128,7 +128,7 @@ class _LangfuseSpans:
             _Attributes.OBSERVATION_USAGE_DETAILS: _usage(observation.usage),
             _Attributes.OBSERVATION_COST_DETAILS: _cost(observation.usage),
             # On every span, not on the root alone: a run's spans are shown before the run has ended.
-            _Attributes.TRACE_NAME: RUN_NAME,
+            _Attributes.TRACE_NAME: observation.trace_name,
             _Attributes.TRACE_SESSION_ID: observation.session_id,
         }
         for prefix, metadata in (

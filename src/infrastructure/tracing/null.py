@@ -1,7 +1,8 @@
 """No tracing: what runs when no backend is configured."""
 
-from application.tracing.ports import GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
+from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
 from domain.runs.run import Run
 
@@ -25,6 +26,13 @@ class NullTracer:
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """No context: there is no trace to go on with."""
+        return {}
+
+    def gateway_call(self, record: GatewayCallRecord) -> None:
+        """Nothing is kept."""
+
+    def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
+        """No context either."""
         return {}
 
     async def close(self) -> None:

@@ -32,7 +32,7 @@ class ObservationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One span. `error` is set for what failed: a stable code or word, never content. `trace_metadata` describes the
+    """One span, of the trace of a run, or of the gateway session that `run_id` is then. `error` is set for what failed: a stable code or word, never content. `trace_metadata` describes the
     run; `parent_id` is None for the root. A model call has its `prompt` instead of an input: it is as long as the
     thread, and whoever shows it takes as much of it as is wanted, by `newest_first`."""
 
@@ -46,6 +46,7 @@ class Observation:
     started_at: datetime
     finished_at: datetime
     trace_metadata: dict[str, str]
+    trace_name: str = RUN_NAME
     input: JsonValue = None
     prompt: ModelRequest | None = None
     output: JsonValue = None

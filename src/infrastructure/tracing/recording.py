@@ -2,11 +2,13 @@
 
 from collections import OrderedDict
 
-from application.tracing.ports import GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
-from domain.ids import RunId, ToolCallId
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewaySessionId, RunId, ToolCallId
 from domain.runs.run import Run
 from infrastructure.tracing import span_ids
+from infrastructure.tracing.gateway_observations import gateway_call_observation
 from infrastructure.tracing.observations import (
     Observation,
     ObservationKind,
@@ -44,11 +46,19 @@ class RecordingTracer:
         """The same context as a real backend's."""
         return {"traceparent": span_ids.traceparent(run.id, call_id)}
 
+    def gateway_call(self, record: GatewayCallRecord) -> None:
+        """Keep the call of a gateway session."""
+        self._keep(gateway_call_observation(record))
+
+    def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
+        """The same context as a real backend's."""
+        return {"traceparent": span_ids.traceparent(session.id, call_id)}
+
     async def close(self) -> None:
         """Nothing to end."""
 
-    def spans(self, run_id: RunId) -> tuple[Observation, ...]:
-        """The run's spans: its own first, then the others by start."""
+    def spans(self, run_id: RunId | GatewaySessionId) -> tuple[Observation, ...]:
+        """The spans of a run, or of a gateway session: its own first, then the others by start."""
         found = self._traces.get(run_id, {}).values()
         return tuple(sorted(found, key=lambda span: (span.parent_id is not None, span.started_at)))
 

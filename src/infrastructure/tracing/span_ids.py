@@ -4,11 +4,12 @@ same thing twice names the same span.
 
 import hashlib
 
-from domain.ids import RunId, ToolCallId
+from domain.ids import GatewaySessionId, RunId, ToolCallId
 
 
-def trace_id(run_id: RunId) -> int:
-    """128 bits; the same as Langfuse's own `create_trace_id(seed=run_id)`, so that users can find a run's trace."""
+def trace_id(run_id: RunId | GatewaySessionId) -> int:
+    """128 bits, of a run or a gateway session; the same as Langfuse's own `create_trace_id(seed=run_id)`, so that users can
+    find its trace."""
     return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16], "big")
 
 
@@ -27,7 +28,7 @@ def tool_call_span_id(call_id: ToolCallId) -> int:
     return _span_id("tool_call", call_id)
 
 
-def traceparent(run_id: RunId, call_id: ToolCallId) -> str:
+def traceparent(run_id: RunId | GatewaySessionId, call_id: ToolCallId) -> str:
     """The W3C header with the tool call as the parent, sampled (https://www.w3.org/TR/trace-context/)."""
     return f"00-{trace_id(run_id):032x}-{tool_call_span_id(call_id):016x}-01"
 

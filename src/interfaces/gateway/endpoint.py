@@ -33,6 +33,7 @@ from interfaces.gateway.generations import (
 from interfaces.gateway.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
+    RATE_LIMITED,
     RequestId,
     RpcError,
     RpcMessage,
@@ -286,7 +287,8 @@ def _refusal(error: ServiceError) -> RpcError:
     data: dict[str, JsonValue] = {"code": error.code}
     if "retry_after_s" in error.extra:
         data["retryAfterSeconds"] = int(error.extra["retry_after_s"])
-    return RpcError(INVALID_REQUEST, error.detail, data=data)
+    code = RATE_LIMITED if error.kind is ErrorKind.LIMIT else INVALID_REQUEST
+    return RpcError(code, error.detail, data=data)
 
 
 def _check_media(headers: dict[str, str]) -> None:

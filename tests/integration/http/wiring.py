@@ -107,6 +107,7 @@ from application.tools.explain_tool import ExplainTool
 from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.tool_catalog import ToolCatalog
+from application.tracing.ports import GatewayTracer
 from application.usage.get_usage import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
@@ -139,6 +140,7 @@ from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
 from infrastructure.secrets import SecretBox
+from infrastructure.tracing.null import NullTracer
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
 from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
@@ -166,6 +168,8 @@ def use_cases(
     models: tuple[str, ...],
     vault: InMemorySecretVault | None = None,
     holds: Holds = NO_HOLD,
+    tracer: GatewayTracer | None = None,
+    session_limits: KeyLimits | None = None,
 ) -> UseCases:
     """Every use case, over these."""
     clock = StepClock()
@@ -244,7 +248,12 @@ def use_cases(
     )
     sessions = stores.gateway_sessions
     access = GatewayAccess(
-        sessions=sessions, agents=agents, authenticate=authenticate, clock=FixedClock(), is_told=lambda: True
+        sessions=sessions,
+        agents=agents,
+        authenticate=authenticate,
+        limits=session_limits or KeyLimits(every=None, clock=FixedClock()),
+        clock=FixedClock(),
+        is_told=lambda: True,
     )
     toolbox = GatewayToolbox(agents=agents, runs=runs, organizations=stores.organizations, catalog=catalog)
     clearing = ClearGatewayCall(
@@ -287,6 +296,7 @@ def use_cases(
             ledger=stores.gateway_ledger,
             access=access,
             cancel_run=cancel_run,
+            tracer=tracer or NullTracer(),
             clock=clock,
             ids=ids,
         ),

@@ -10,6 +10,7 @@ from application.gateway.gateway_access import GatewayAccess
 from application.gateway.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.settle_lost_calls import SettleLostCalls
 from application.identity.authenticate import Authenticate
+from application.identity.key_limits import KeyLimits
 from application.mcp.ports import ConnectionScope
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
@@ -74,6 +75,7 @@ async def house(mocker: MockerFixture) -> House:
         sessions=stores.gateway_sessions,
         agents=stores.agents,
         authenticate=mocker.create_autospec(Authenticate, instance=True),
+        limits=KeyLimits(every=None, clock=clock),
         clock=clock,
         is_told=lambda: True,
     )

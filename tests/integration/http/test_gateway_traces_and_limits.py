@@ -1,0 +1,125 @@
+"""What a gateway call leaves in a trace and carries to its server, and how many a session may make."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from application.gateway.call_tool import CallGatewayToolCommand
+from application.gateway.open_session import OpenedGatewaySession, OpenGatewaySessionCommand
+from application.identity.key_limits import KeyLimits
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from domain.policy.canary import CanaryToken
+from domain.rate_limit import RateLimit
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.surroundings import FixedClock
+from infrastructure.tracing.recording import RecordingTracer
+from infrastructure.tracing.span_ids import traceparent
+from interfaces.http.use_cases import UseCases
+from tests.builders import ORG, SERVER, a_server, an_agent, an_audit_event, an_organization
+from tests.integration.http.service import MODEL, ObedientWorker, known_keys
+from tests.integration.http.tables import InMemoryTables
+from tests.integration.http.wiring import use_cases
+
+ECHO = "mcp__files__echo"
+ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
+SECRET = "zanzibar-4711"
+
+
+@dataclass(slots=True, kw_only=True)
+class House:
+    """The use cases, a session, and what can be seen of its calls."""
+
+    cases: UseCases
+    opened: OpenedGatewaySession
+    tracer: RecordingTracer
+    connections: InMemoryMcpConnections
+
+    def call(self, **arguments: object) -> CallGatewayToolCommand:
+        return CallGatewayToolCommand(session=self.opened.session, name=ECHO, arguments=dict(arguments))  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def a_house(*, answer: str = "hi", limits: KeyLimits | None = None) -> AsyncIterator[House]:
+    tables, tracer = InMemoryTables(), RecordingTracer()
+    connections = InMemoryMcpConnections(
+        {"files": InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply(answer))})}
+    )
+    async with tables.open([an_organization(ORG)], known_keys()):
+        stores = tables.stores
+        cases = use_cases(
+            stores, ObedientWorker(stores), connections, models=(MODEL,), tracer=tracer, session_limits=limits
+        )
+        await stores.servers.add(a_server(), an_audit_event(201))
+        agent = an_agent(mcp_servers=("files",), canary_tokens=(CanaryToken(id="vault", secret=SECRET),))
+        await stores.agents.add(agent, an_audit_event(202))
+        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
+        opened = await cases.open_gateway_session.execute(wanted)
+        yield House(cases=cases, opened=opened, tracer=tracer, connections=connections)
+
+
+@pytest.mark.requirement("G1", "F5")
+async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_is_told_of() -> None:
+    async with a_house() as house:
+        await house.cases.call_gateway_tool.execute(house.call(n=1))
+        await house.cases.call_gateway_tool.execute(house.call(n=2))
+
+        session = house.opened.session
+        first, second = house.tracer.spans(session.id)
+        assert (first.name, first.trace_name, first.session_id) == (
+            "mcp_tool__echo",
+            "gateway_session",
+            session.thread_id,
+        )
+        assert (first.input, first.output, first.error) == ({"n": 1}, "hi", None)
+        assert first.metadata["tool_name"] == ECHO
+        assert (first.metadata["tool_type"], first.metadata["server_id"]) == ("mcp_tool", SERVER)
+        assert first.trace_id == second.trace_id
+        assert first.span_id != second.span_id
+        sent = [recorded.call.meta or {} for recorded in house.connections.calls]
+        assert [meta["traceparent"].split("-")[2] for meta in sent] == [
+            f"{one.span_id:016x}" for one in (first, second)
+        ]
+        assert sent[0]["traceparent"] == traceparent(session.id, first.metadata["tool_call_id"])  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("G1")
+async def test_a_caller_with_a_trace_of_its_own_goes_on_with_that() -> None:
+    async with a_house() as house:
+        theirs = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "tracestate": "vendor=1"}
+        await house.cases.call_gateway_tool.execute(replace(house.call(), meta=theirs))
+
+        [recorded] = house.connections.calls
+        assert (recorded.call.meta or {})["traceparent"] == theirs["traceparent"]
+        assert (recorded.call.meta or {})["tracestate"] == "vendor=1"
+
+
+@pytest.mark.requirement("C4", "G1")
+@pytest.mark.parametrize("leaks_in", ["arguments", "result"])
+async def test_no_trace_holds_a_canary_token(leaks_in: str) -> None:
+    async with a_house(answer=f"The key is {SECRET}." if leaks_in == "result" else "hi") as house:
+        with pytest.raises(ServiceError) as caught:
+            await house.cases.call_gateway_tool.execute(house.call(n=SECRET if leaks_in == "arguments" else 1))
+
+        assert caught.value.code == "gateway_session_halted"
+        assert SECRET not in repr(house.tracer.spans(house.opened.session.id))
+
+
+@pytest.mark.requirement("F5")
+async def test_a_session_is_held_to_the_services_rate_limit_and_told_when_to_come_back() -> None:
+    clock = FixedClock()
+    async with a_house(limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), clock=clock)) as house:
+        access, token = house.cases.gateway_access, house.opened.token
+        await access.open(token)
+        await access.open(token)
+        with pytest.raises(ServiceError) as caught:
+            await access.open(token)
+        assert (caught.value.code, caught.value.kind) == ("rate_limited", ErrorKind.LIMIT)
+        assert int(caught.value.extra["retry_after_s"]) == 30
+
+        clock.advance(30)
+        assert await access.open(token) == house.opened.session
