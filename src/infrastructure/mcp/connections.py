@@ -36,7 +36,7 @@ from infrastructure.mcp.connection_life import ConnectionLife
 from infrastructure.mcp.crashes import Crashes
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
-from infrastructure.mcp.server_record import ServerRecord, StatusChanged
+from infrastructure.mcp.server_record import NOTED, ServerRecord, StatusChanged
 from infrastructure.mcp.server_session import ServerSession, UnusableConnectionError
 from infrastructure.mcp.stdio import StderrLog
 from infrastructure.mcp.tool_changes import ToolChanges, ToolsChanged
@@ -50,17 +50,6 @@ DEFAULT_KEEP_ALIVE_S = 30.0
 DEFAULT_MAX_PROCESSES = 100
 
 _Answer = TypeVar("_Answer")
-_NOTED = frozenset(
-    {
-        McpFailureKind.TIMEOUT,
-        McpFailureKind.NOT_CONNECTED,
-        McpFailureKind.CONNECTION_LOST,
-        McpFailureKind.TOO_LARGE,
-        McpFailureKind.INVALID_REPLY,
-        McpFailureKind.NEEDS_AUTH,
-    }
-)
-"""Failures whose reason the server's log has, since models are told less and the caller may be far from our own log."""
 
 
 class SdkMcpConnections:
@@ -152,7 +141,7 @@ class SdkMcpConnections:
             return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
         except McpFailure as failure:
             known.hide_in_failure(server.id, failure)
-            if failure.kind in _NOTED:
+            if failure.kind in NOTED:
                 self._log_of(record).note(f"{call.tool_name}: {failure.detail}")
             raise
 

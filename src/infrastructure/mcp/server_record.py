@@ -3,13 +3,25 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from application.mcp.ports import McpFailure, ServerState, ServerStatus
+from application.mcp.ports import McpFailure, McpFailureKind, ServerState, ServerStatus
 from application.system.ports import Clock
 from domain.mcp.server import McpServer
 
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _LOST = frozenset({ServerState.UNHEALTHY, ServerState.ERROR})
+
+NOTED = frozenset(
+    {
+        McpFailureKind.TIMEOUT,
+        McpFailureKind.NOT_CONNECTED,
+        McpFailureKind.CONNECTION_LOST,
+        McpFailureKind.TOO_LARGE,
+        McpFailureKind.INVALID_REPLY,
+        McpFailureKind.NEEDS_AUTH,
+    }
+)
+"""Failures whose reason the server's log has, since models are told less and the caller may be far from our own log."""
 
 StatusChanged = Callable[[McpServer, ServerStatus], None]
 """Told how a server stands in this process, when that changes."""
