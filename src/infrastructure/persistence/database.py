@@ -16,6 +16,11 @@ from domain.ids import OrganizationId
 
 _UNIQUE_VIOLATION = "23505"
 """PostgreSQL, Appendix A: unique_violation."""
+_REFUSED_BY_POSTGRESQL = frozenset({"0A", "22", "42"})
+"""PostgreSQL, Appendix A: feature not supported, data exception, syntax error or access rule violation."""
+_REFUSED_BY_SQLITE = frozenset(
+    {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE}
+)
 
 RETRY_AFTER_S = "1"
 """What clients are told of a database that is away: most are back within seconds."""
@@ -179,10 +184,17 @@ def resolve_all(loop: asyncio.AbstractEventLoop, jobs: Sequence[Resolvable]) -> 
 
 
 def translated(error: Exception) -> Exception:
-    """What callers see: driver errors as UNAVAILABLE, except for violated constraints, which the stores read."""
+    """What callers see: driver errors as UNAVAILABLE, except for violated constraints, which the stores read, and for what
+    the database would refuse again, which is INTERNAL `storage_refused`: waiting for it to change helps nobody."""
     if isinstance(error, IntegrityError) or not isinstance(error, DBAPIError | PoolTimeoutError):
         return error
     logger.error("a database unit failed", exc_info=error)
+    if isinstance(error, DBAPIError) and _is_refused_for_good(error):
+        refused = ServiceError(
+            "storage_refused", ErrorKind.INTERNAL, "The database refused what was asked of it; the log says why."
+        )
+        refused.__cause__ = error
+        return refused
     unavailable = ServiceError(
         "storage_unavailable",
         ErrorKind.UNAVAILABLE,
@@ -191,6 +203,14 @@ def translated(error: Exception) -> Exception:
     )
     unavailable.__cause__ = error
     return unavailable
+
+
+def _is_refused_for_good(error: DBAPIError) -> bool:
+    """Whether the statement or its values are at fault: a missing table or privilege, a value that does not fit."""
+    if isinstance(error.orig, sqlite3.Error):
+        return getattr(error.orig, "sqlite_errorcode", None) in _REFUSED_BY_SQLITE
+    state = getattr(error.orig, "sqlstate", None)
+    return isinstance(state, str) and state[:2] in _REFUSED_BY_POSTGRESQL
 
 
 def stopped() -> ServiceError:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.jobs.queue_install import install_queue
-from infrastructure.persistence.database import translated
+from infrastructure.persistence.database import unusable
 from infrastructure.persistence.revision import is_current, plain_engine, stands_at_head
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -34,7 +34,7 @@ def upgrade(database_url: str) -> bool:
             if connection.dialect.name != "sqlite":
                 install_queue(connection)
     except DBAPIError as error:
-        raise translated(error) from error
+        raise unusable(error) from error
     except CommandError as error:
         raise ServiceError(
             "schema_unknown",

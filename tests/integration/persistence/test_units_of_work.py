@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from domain.errors import ErrorKind, ServiceError
@@ -94,6 +94,16 @@ async def test_stopping_finishes_the_units_that_wait_and_refuses_later_ones(data
     with pytest.raises(ServiceError) as refused:
         await database.write(adding(99), scope=SYSTEM)
     assert (refused.value.code, refused.value.kind) == ("storage_unavailable", ErrorKind.UNAVAILABLE)
+
+
+@pytest.mark.requirement("E4")
+async def test_what_the_database_would_refuse_again_is_not_taken_for_one_that_is_away(database: Database) -> None:
+    for statement in ("SELECT * FROM no_such_table", "no such statement"):
+        for attempt in (database.read, database.write):
+            with pytest.raises(ServiceError) as refused:
+                await attempt(lambda connection, said=statement: connection.execute(text(said)), scope=SYSTEM)  # type: ignore[misc]
+            assert (refused.value.code, refused.value.kind) == ("storage_refused", ErrorKind.INTERNAL)
+    assert await database.write(adding(1), scope=SYSTEM) == 1
 
 
 @pytest.mark.parametrize(
