@@ -148,18 +148,13 @@ class SdkMcpConnections:
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
         """As `McpContents` has it."""
         deadline = asyncio.get_running_loop().time() + request.timeout_s
-        try:
+        with self._known_secrets.hidden_in_failures(server.id):
             result = await self._talk(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
-        except McpFailure as failure:
-            self._known_secrets.hide_in_failure(server.id, failure)
-            raise
         return self._known_secrets.hide_in_json(server.id, result)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """Connect if needed and list all tools (all pages). Raises McpFailure.
-
-        Seldom enough not to wait for the pause after an earlier failure to connect.
-        """
+        """Connect if needed and list all tools (all pages). Raises McpFailure. Seldom enough not to wait for the pause
+        after an earlier failure to connect."""
         record = self._admit(server)
         record.hurry()
         deadline = asyncio.get_running_loop().time() + timeout_s

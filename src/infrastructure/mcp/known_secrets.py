@@ -3,6 +3,8 @@ itself prints or answers. Above: connections and transports.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -60,6 +62,15 @@ class KnownSecrets:
         known = self._of_server.get(server_id)
         if known is not None:
             failure.detail = known.hide(failure.detail)
+
+    @contextmanager
+    def hidden_in_failures(self, server_id: McpServerId) -> Iterator[None]:
+        """Failures of the server leave the block without its secrets."""
+        try:
+            yield
+        except McpFailure as failure:
+            self.hide_in_failure(server_id, failure)
+            raise
 
     def hiding(self, server_id: McpServerId, on_progress: ProgressCallback | None) -> ProgressCallback | None:
         """The callback, told without the server's secrets."""
