@@ -15,6 +15,7 @@ from interfaces.cli.commands.approval import approval_app
 from interfaces.cli.commands.audit import audit_app
 from interfaces.cli.commands.db import db_app
 from interfaces.cli.commands.doctor import doctor
+from interfaces.cli.commands.gateway import gateway_app
 from interfaces.cli.commands.key import key_app
 from interfaces.cli.commands.mcp import mcp_app
 from interfaces.cli.commands.org import org_app
@@ -84,6 +85,7 @@ def build_app() -> typer.Typer:
     app.add_typer(audit_app, name="audit")
     app.add_typer(org_app, name="org")
     app.add_typer(key_app, name="key")
+    app.add_typer(gateway_app, name="gateway")
     app.add_typer(provider_app, name="provider")
     app.add_typer(secret_app, name="secret")
     app.add_typer(webhook_app, name="webhook")

@@ -1,0 +1,120 @@
+"""`dragoman gateway`: sessions that open an agent's or a run's tools to MCP clients outside."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from domain.json_value import JsonObject
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.shapes import entries_of, read_as
+
+gateway_app = typer.Typer(
+    help="Open an agent's tools to MCP clients.",
+    no_args_is_help=True,
+    epilog="Example: dragoman gateway open --agent researcher",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySession:
+    """A session; `token` and `url` are there once, when it was just opened."""
+
+    id: str
+    agent_id: str
+    run_id: str | None = None
+    names: str = ""
+    created_at: str = ""
+    expires_at: str = ""
+    revoked_at: str | None = None
+    url: str | None = None
+    token: str = field(default="", repr=False)
+
+
+@gateway_app.command("open", epilog="Example: dragoman gateway open --agent researcher --ttl 86400")
+def open_session(
+    *,
+    context: typer.Context,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Whose toolbox is opened: an agent's name or id.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Instead: the tools of an unfinished run, until it ends.")
+    ] = None,
+    ttl_s: Annotated[
+        int | None, typer.Option("--ttl", metavar="SECONDS", help="How long the token works, up to 30 days.")
+    ] = None,
+    original_names: Annotated[
+        bool,
+        typer.Option("--original-names", help="Names as the server has them; for agents with exactly one server."),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Open a session and print its token, which cannot be had again."""
+    if (agent is None) == (run is None):
+        raise BadUsage("Say whose tools are opened: either --agent NAME or --run ID.")
+    session = session_of(context)
+    body: JsonObject = {"agent_id": agent} if agent is not None else {"run_id": run}
+    if ttl_s is not None:
+        body["ttl_s"] = ttl_s
+    if original_names:
+        body["names"] = "original"
+
+    async def opened(api: ServiceApi) -> None:
+        document = await api.post(path_to("gateway-sessions"), body)
+        if as_json:
+            session.terminal.json(document)
+            return
+        new = read_as(GatewaySession, document)
+        where = f" at {new.url}" if new.url is not None else " (run `dragoman serve` for its address)"
+        session.terminal.note(
+            f"Opened the session {new.id}{where} until {new.expires_at}. Its token is shown this once:"
+        )
+        session.terminal.line(new.token)
+
+    session.perform(opened)
+
+
+@gateway_app.command("list", epilog="Example: dragoman gateway list --json")
+def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List sessions, ended ones too, without their tokens."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("gateway-sessions"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("id", "agent", "run", "names", "opened", "ends"),
+            [
+                (
+                    one.id,
+                    one.agent_id,
+                    one.run_id or "",
+                    one.names,
+                    one.created_at,
+                    f"revoked {one.revoked_at}" if one.revoked_at else one.expires_at,
+                )
+                for one in entries_of(GatewaySession, page)
+            ],
+            empty="There are no gateway sessions.",
+        )
+
+    session.perform(show)
+
+
+@gateway_app.command("revoke", epilog="Example: dragoman gateway revoke gws_0123")
+def revoke_session(
+    context: typer.Context, session_id: Annotated[str, typer.Argument(metavar="ID", help="The session's id, gws_….")]
+) -> None:
+    """End a session: its token stops working at once."""
+    session = session_of(context)
+
+    async def revoke(api: ServiceApi) -> None:
+        await api.delete(path_to("gateway-sessions", session_id))
+        session.terminal.note(f"Revoked {session_id}.")
+
+    session.perform(revoke)

@@ -1,0 +1,59 @@
+"""`dragoman gateway`."""
+
+import json
+
+import httpx
+import pytest
+
+from domain.json_value import JsonObject
+from tests.unit.interfaces.cli.fake_service import FakeService
+
+SESSION: JsonObject = {
+    "id": "gws_1",
+    "agent_id": "agt_1",
+    "run_id": None,
+    "thread_id": "thr_1",
+    "names": "namespaced",
+    "created_by": "key_1",
+    "created_at": "2026-01-01T12:00:00Z",
+    "expires_at": "2026-01-01T13:00:00Z",
+    "revoked_at": None,
+}
+OPENED: JsonObject = {**SESSION, "token": "dgs_secret", "url": "http://127.0.0.1:8321/mcp"}
+
+
+@pytest.mark.requirement("F5")
+def test_an_opened_session_prints_its_token_alone_on_stdout() -> None:
+    service = FakeService().on("POST", "/v1/gateway-sessions", dict(OPENED))
+    outcome = service.run("gateway", "open", "--agent", "researcher", "--ttl", "60", "--original-names")
+    assert outcome.exit_code == 0
+    assert service.sent("POST", "/v1/gateway-sessions") == [
+        {"agent_id": "researcher", "ttl_s": 60, "names": "original"}
+    ]
+    assert outcome.out.strip() == "dgs_secret"
+    assert "http://127.0.0.1:8321/mcp" in outcome.err
+
+
+@pytest.mark.requirement("F5")
+def test_a_session_of_a_run_is_opened_and_printed_as_json() -> None:
+    service = FakeService().on("POST", "/v1/gateway-sessions", dict(OPENED))
+    outcome = service.run("gateway", "open", "--run", "run_1", "--json")
+    assert service.sent("POST", "/v1/gateway-sessions") == [{"run_id": "run_1"}]
+    assert json.loads(outcome.out) == OPENED
+
+
+@pytest.mark.parametrize("arguments", [(), ("--agent", "a", "--run", "run_1")], ids=["neither", "both"])
+def test_a_session_is_of_an_agent_or_of_a_run(arguments: tuple[str, ...]) -> None:
+    service = FakeService()
+    assert service.run("gateway", "open", *arguments).exit_code == 2
+    assert service.requests == []
+
+
+def test_sessions_are_listed_and_revoked() -> None:
+    ended: JsonObject = {**SESSION, "id": "gws_2", "revoked_at": "2026-01-01T12:30:00Z"}
+    service = FakeService().on("GET", "/v1/gateway-sessions", {"data": [SESSION, ended], "next_cursor": None})
+    out = service.run("gateway", "list").out
+    assert "gws_1" in out
+    assert "revoked" in out
+    service = FakeService().on("DELETE", "/v1/gateway-sessions/gws_1", httpx.Response(204))
+    assert service.run("gateway", "revoke", "gws_1").exit_code == 0
