@@ -12,7 +12,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
+from sqlalchemy import ForeignKeyConstraint, inspect
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.persistence.revision import HEAD, is_current, plain_engine
@@ -45,8 +45,19 @@ def test_the_migrations_build_exactly_the_tables_of_the_code(empty_database: str
     engine = plain_engine(empty_database)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "include_name": is_described})
-        assert compare_metadata(context, metadata) == []
+        assert [difference for difference in compare_metadata(context, metadata) if not is_inline(difference)] == []
     engine.dispose()
+
+
+def is_inline(difference: object) -> bool:
+    """The reference of a column that was added to a table on SQLite: reading tables back finds neither its name nor what
+    becomes of it (deleting does, as tests/integration/persistence/test_deleted_threads.py has it)."""
+    match difference:
+        case ("add_fk" | "remove_fk", ForeignKeyConstraint() as reference):
+            named = [element.target_fullname for element in reference.elements]
+            return reference.table.name == "approval" and named == ["gateway_session.id"]
+        case _:
+            return False
 
 
 def test_partial_indices_keep_their_conditions(empty_database: str) -> None:
