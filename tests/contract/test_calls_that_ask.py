@@ -111,7 +111,9 @@ async def test_the_next_message_does_not_complete_a_run_with_a_call_that_asked(
     if answered:
         await run_stores.runs.resume(ORG, RUN, (), answers=(an_answer(call),), actor=KEY, at=after(3))
     await start(run_stores, run_number(2), strategy=MultitaskStrategy.ENQUEUE)
-    left = RunStatus.QUEUED if answered else RunStatus.REQUIRES_ACTION  # an answered call is made before the run completes
+    left = (
+        RunStatus.QUEUED if answered else RunStatus.REQUIRES_ACTION
+    )  # an answered call is made before the run completes
     assert (await stored(run_stores, RUN)).status is left
     with pytest.raises(ServiceError) as busy:
         await start(run_stores, run_number(3), strategy=MultitaskStrategy.REJECT)

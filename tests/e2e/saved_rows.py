@@ -30,7 +30,10 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0021": ("0023", "adds what the gateway stores; runs are stored as before"),
     "0022": ("0023", "adds tables of workflows; runs are stored as before"),
     "0024": ("0023", "adds tables of workflow runs; runs are stored as before"),
-    "0025": ("0023", "adds to the gateway's calls, and makes approvals of its sessions go with them; runs are stored as before"),
+    "0025": (
+        "0023",
+        "adds to the gateway's calls, and makes approvals of its sessions go with them; runs are stored as before",
+    ),
     "0026": ("0023", "adds what processes report of servers, and claims to renew grants; runs are stored as before"),
 }
 """Revisions without a file of their own: whose file has what they store, and why."""

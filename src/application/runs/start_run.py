@@ -135,9 +135,7 @@ class StartRun:
             webhook=command.webhook,
         )
         started = await self._runs.start(
-            NewRun(
-                run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key, firing=command.firing
-            )
+            NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key, firing=command.firing)
         )
         if started.to_submit:
             await self._queue.submit(*started.to_submit)

@@ -42,7 +42,8 @@ class RunBody(Body):
     tool_allowlist: Strings | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
     webhook: WebhookField | None = Field(
-        default=None, description="Where to announce that the run has ended or waits: a URL, or `{url, secret, events}`."
+        default=None,
+        description="Where to announce that the run has ended or waits: a URL, or `{url, secret, events}`.",
     )
 
     def to_command(
