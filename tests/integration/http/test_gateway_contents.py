@@ -7,8 +7,8 @@ import pytest
 from application.mcp.contents import ContentMethod
 from domain.audit.event import AuditAction
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from tests.integration.http.gateway_caller import Caller, Json, actions, an_agent, error_of, opened
 from tests.integration.http.service import Service
-from tests.integration.http.test_gateway import Caller, Json, actions, an_agent, error_of, opened
 
 URI = "file:///notes.txt"
 SHOWN = f"mcp+files:{URI}"
