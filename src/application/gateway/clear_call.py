@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
 from application.approvals.run_approvals import denied_result
@@ -155,6 +156,8 @@ class ClearGatewayCall:
                 result = ToolResult.blocked("approval_cancelled", _SESSION_ENDED)
             case ApprovalState.DENIED | ApprovalState.EXPIRED:
                 result = denied_result(request_of(found.approval), outcome_of(found.approval))
+            case _:
+                assert_never(found.approval.state)
         return Refused(call=found.call, result=result, decision=decision, is_stored=True)
 
     async def _found(

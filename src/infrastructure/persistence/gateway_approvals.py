@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, literal_column, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from application.gateway.ports import AskedCall
@@ -22,7 +22,7 @@ from infrastructure.persistence.gateway_store import session_of
 from infrastructure.persistence.tables import approval, gateway_call, gateway_session
 
 # Written out, so that the partial index over open calls is taken.
-_is_open = literal_column("gateway_call.state <> 'settled'")
+_is_open: ColumnElement[bool] = literal_column("gateway_call.state <> 'settled'")
 _awaits = gateway_call.c.state == GatewayCallState.AWAITING_APPROVAL.value
 _this_call = (
     gateway_call.c.session_id == bindparam("of_session"),

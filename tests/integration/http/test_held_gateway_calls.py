@@ -3,7 +3,6 @@ answers."""
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -53,7 +52,7 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
         agent = an_agent(mcp_servers=("files",))
         agent = replace(agent, config=replace(agent.config, tool_policies=policies))
         await stores.agents.add(agent, an_audit_event(202))
-        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=timedelta(days=1).total_seconds())
+        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
         session = (await cases.open_gateway_session.execute(wanted)).session
         call = CallGatewayToolCommand(session=session, name=ECHO, arguments={}, resumable=resumable)
         async with stores.wakeups.subscribe(TIMERS_TOPIC) as asked:

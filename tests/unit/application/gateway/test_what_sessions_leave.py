@@ -22,7 +22,7 @@ from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock
-from tests.builders import ORG, after, an_audit_event
+from tests.builders import ORG, RUN, after, an_audit_event
 from tests.contract.stores import Stores, in_memory_stores
 from tests.contract.test_gateway import OWN_THREAD, SESSION, a_call, a_session
 
@@ -139,7 +139,7 @@ async def test_a_session_that_another_change_made_unknown_is_kept(house: House) 
 
 
 async def test_connections_that_a_session_has_from_its_run_are_the_runs(house: House, mocker: MockerFixture) -> None:
-    of_run = replace(house.session, run_id="run_1")
+    of_run = replace(house.session, run_id=RUN)
     access = mocker.create_autospec(GatewayAccess, instance=True)
     access.served.return_value = (of_run,)
     house.access = access
