@@ -108,7 +108,12 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
             clock=clock,
             authenticate=authenticate,
             gateway=gateway_access(
-                feed, sessions=stores.gateway_sessions, agents=stores.agents, authenticate=authenticate, clock=system
+                feed,
+                sessions=stores.gateway_sessions,
+                agents=stores.agents,
+                authenticate=authenticate,
+                limits=KeyLimits(every=None, clock=system),
+                clock=system,
             ),
         )
         await wakeups.start()
