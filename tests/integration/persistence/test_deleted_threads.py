@@ -44,6 +44,7 @@ from tests.builders import (
 from tests.contract.run_steps import claim, reply_step, settle_step
 from tests.contract.stores import Stores
 from tests.schedule_builders import a_firing, a_schedule, made
+from tests.webhook_builders import a_webhook, announcing
 
 OF_A_THREAD = {
     "approval",
@@ -61,6 +62,7 @@ OF_A_THREAD = {
     "thread",
     "timer",
     "tool_call",
+    "webhook_delivery",
 }
 """Tables with rows of threads. Whoever adds one adds it here, has `a_full_thread` fill it, and sees below whether it is
 emptied."""
@@ -70,6 +72,7 @@ OF_NO_THREAD = {
     "agent",
     "agent_version",
     "api_key",
+    "mcp_connection_state",
     "mcp_server",
     "mcp_server_state",
     "mcp_tool_definition",
@@ -79,8 +82,13 @@ OF_NO_THREAD = {
     "organization",
     "secret",
     "usage",
+    "webhook_key",
 }
 """Tables in which nothing names a thread or anything in one, and which none of its text reaches."""
+
+OF_WORKFLOWS = {"workflow", "workflow_event", "workflow_node_run", "workflow_run", "workflow_version"}
+"""What an agent's node came to is the workflow run's own: it is kept with that, whatever becomes of the thread that the agent
+worked on."""
 
 NAMES_A_THREAD = {"schedule"}
 """What somebody set up to begin runs on a thread: it names that, and nothing in it, also when it is gone, as it then says
@@ -115,6 +123,7 @@ async def a_full_thread(stores: Stores, database: Database) -> Traces:
     key = IdempotencyKey(key=SECRET_WORD, body_digest="sha256:1")
     schedule = a_schedule(thread_id=THREAD)
     await stores.schedules.add(schedule, made(61))
+    question = announcing(question, a_webhook())
     await stores.runs.start(replace(a_new_run(question, idempotency=key), firing=a_firing(schedule, after(60))))
     claimed = await claim(stores, RUN)
     assert await stores.reservations.reserve(claimed.lease, RESERVATION)
@@ -214,7 +223,9 @@ async def by_age(stores: Stores) -> None:
 
 
 def test_of_every_table_it_is_known_whether_it_holds_anything_of_threads() -> None:
-    assert set(metadata.tables) == OF_A_THREAD | AUDIT | OF_NO_THREAD | NAMES_A_THREAD, "name the table in this file"
+    assert set(metadata.tables) == OF_A_THREAD | AUDIT | OF_NO_THREAD | OF_WORKFLOWS | NAMES_A_THREAD, (
+        "name the table in this file"
+    )
 
 
 @pytest.mark.requirement("E7")
