@@ -30,6 +30,8 @@ FOREIGN_PREFIXES = (
     "ALL_PROXY",
 )
 OPT_IN_PREFIX = "DRAGOMAN_TEST_"
+SLOWS_EVERY_START = "PYTHONDONTWRITEBYTECODE"
+"""With it each of the hundreds of processes that tests start compiles all of this code anew."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,6 +41,7 @@ def neutral_environment() -> Iterator[None]:
         for name in list(os.environ):
             if name.upper().startswith(FOREIGN_PREFIXES) and not name.startswith(OPT_IN_PREFIX):
                 patch.delenv(name)
+        patch.delenv(SLOWS_EVERY_START, raising=False)
         yield
 
 
