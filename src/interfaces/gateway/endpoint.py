@@ -84,6 +84,7 @@ class GatewayEndpoint:
         self._methods = methods
         self._address = address
         self._calls: dict[tuple[str, RequestId], asyncio.Task[dict[str, object]]] = {}
+        self._unfinished: set[asyncio.Task[dict[str, object]]] = set()
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -189,7 +190,8 @@ class GatewayEndpoint:
 
     async def _answer(self, call: _Call, receive: Receive, send: Send) -> None:
         """Answer in JSON; or, if the client takes that, as a stream from the first thing that is to be told before the answer,
-        or when it takes long. Of the newer generation, a client that leaves cancels what it asked for."""
+        or when it takes long. Of the newer generation, a client that leaves cancels what it asked for; of the older, that goes on
+        until it is told not to (MCP 2025-11-25, transports: a disconnection is no cancellation)."""
         told: asyncio.Queue[dict[str, object]] = asyncio.Queue()
         exchange = Exchange(
             session=call.session,
@@ -199,6 +201,8 @@ class GatewayEndpoint:
         )
         task = asyncio.create_task(self._result(exchange))
         key = (call.session.id, call.message.id or 0)
+        self._unfinished.add(task)
+        task.add_done_callback(lambda done: self._finished(key, done))
         if not call.envelope.is_modern:
             self._calls[key] = task
         leaving = asyncio.create_task(client_left(receive))
@@ -206,12 +210,18 @@ class GatewayEndpoint:
             await self._carry(call, task, told, leaving, send)
         finally:
             leaving.cancel()
-            if self._calls.get(key) is task:
-                del self._calls[key]
             if not task.done() and call.envelope.is_modern:
                 task.cancel()
                 with suppress(asyncio.CancelledError, RpcError):
                     await task
+
+    def _finished(self, key: tuple[str, RequestId], task: "asyncio.Task[dict[str, object]]") -> None:
+        """Whoever waited has been answered, or has gone: then its failure is in the log already."""
+        self._unfinished.discard(task)
+        if self._calls.get(key) is task:
+            del self._calls[key]
+        if not task.cancelled():
+            task.exception()
 
     async def _carry(
         self,
