@@ -1,0 +1,74 @@
+"""Reading requests off ASGI, and sending answers onto it: headers, bounded bodies, JSON and event streams."""
+
+import msgspec
+from litestar.types import HTTPScope, Receive, Send
+
+from interfaces.gateway.messages import INVALID_REQUEST, RequestId, RpcError, error_json
+
+MAX_BODY_BYTES = 10 * 1024 * 1024
+JSON_MEDIA = (b"content-type", b"application/json")
+PING = b": keep-alive\n\n"
+_STREAM = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+def read_headers(scope: HTTPScope) -> tuple[dict[str, str], frozenset[str]]:
+    """The headers by lower-case name, and the names that occur more than once."""
+    headers: dict[str, str] = {}
+    duplicated: set[str] = set()
+    for raw_name, raw_value in scope["headers"]:
+        name = raw_name.decode("latin-1")
+        if name in headers:
+            duplicated.add(name)
+        headers[name] = raw_value.decode("latin-1")
+    return headers, frozenset(duplicated)
+
+
+async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
+    """The body. Raises RpcError for one that is too large, or ends early."""
+    too_large = RpcError(INVALID_REQUEST, f"The body is larger than {MAX_BODY_BYTES} bytes.", status=413)
+    length = headers.get("content-length", "0")
+    if length.isdigit() and int(length) > MAX_BODY_BYTES:
+        raise too_large
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise RpcError(INVALID_REQUEST, "The body ended early.", status=400)
+        size += len(message["body"])
+        if size > MAX_BODY_BYTES:
+            raise too_large
+        parts.append(message["body"])
+        more = message["more_body"]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def send_error(send: Send, request_id: RequestId | None, error: RpcError) -> None:
+    """A JSON-RPC error as the whole answer."""
+    await send_whole(send, error.status, msgspec.json.encode(error_json(request_id, error)), [JSON_MEDIA])
+
+
+async def send_whole(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    """An answer that is complete."""
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def start_stream(send: Send) -> None:
+    """The head of an event stream, whose parts follow."""
+    await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
+
+
+async def send_part(send: Send, part: bytes, *, more: bool) -> None:
+    """A part of a stream; the last one ends it."""
+    await send({"type": "http.response.body", "body": part, "more_body": more})
+
+
+def frame(message: dict[str, object]) -> bytes:
+    """A message as a server-sent event."""
+    return b"event: message\ndata: %s\n\n" % msgspec.json.encode(message)
