@@ -21,6 +21,8 @@ DEMO_VENV := .venv-demo
 DEMO_SETUP := $(DEMO_VENV)/.installed
 PEERS_VENV := .venv-peers
 PEERS_SETUP := $(PEERS_VENV)/.installed
+FRAMEWORKS_VENV := .venv-frameworks
+FRAMEWORKS_SETUP := $(FRAMEWORKS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
 # The top-level code besides src and tests, as far as it is there.
 SCRIPTS := $(wildcard demo benchmarks chaos)
@@ -83,6 +85,15 @@ $(PEERS_SETUP): requirements/peers.txt
 .PHONY: peers
 peers: $(PEERS_SETUP) ## install the Python programs that tests talk to
 
+$(FRAMEWORKS_SETUP): requirements/frameworks.txt
+	@echo "Setting up $(FRAMEWORKS_VENV), the agent frameworks that tests connect …"
+	@$(call make_environment,$(FRAMEWORKS_VENV))
+	@$(call install_lock,$(FRAMEWORKS_VENV),requirements/frameworks.txt)
+	@touch $@
+
+.PHONY: frameworks
+frameworks: $(FRAMEWORKS_SETUP) ## install the agent frameworks that tests connect to the gateway
+
 $(NODE_SETUP): tests/node/package-lock.json
 	@echo "Setting up tests/node, the npm servers that tests use …"
 	@cd tests/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -101,7 +112,7 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 	@$(BIN)/python -m demo.run
 
 .PHONY: test
-test: setup node peers $(DEMO_SETUP) ## all checks and all tests
+test: setup node peers frameworks $(DEMO_SETUP) ## all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
@@ -145,6 +156,7 @@ lock: ## lock the newest versions that install together (needs uv; LOCK_ARGS=--u
 	@$(UV) $(COMPILE) requirements/demo.in --constraint requirements/runtime.txt --output-file requirements/demo.txt
 	@$(UV) $(COMPILE) requirements/node.in --output-file requirements/node.txt
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
+	@$(UV) $(COMPILE) requirements/frameworks.in --output-file requirements/frameworks.txt
 	@[ -z "$(NPM)" ] || (cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)')
 
 # The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.
