@@ -1,5 +1,6 @@
 """Finds the service a command talks to: the one named by settings, the one that owns HOME, or one opened here."""
 
+import gc
 import json
 import os
 from collections.abc import AsyncIterator
@@ -108,9 +109,12 @@ def _is_alive(pid: int) -> bool:
 
 @asynccontextmanager
 async def _opened_here(settings: Settings, api_key: str | None, *, worker: bool) -> AsyncIterator[ServiceApi]:
-    # The whole service: loaded only by a command that finds none running.
+    # The whole service: loaded only by a command that finds none running. It stays until the process ends.
+    gc.disable()
     from interfaces.service import embedded
 
+    gc.freeze()
+    gc.enable()
     async with embedded(settings, worker=worker) as service:
         transport = StreamingAsgiTransport(service.app)
         key = api_key or service.api_key
