@@ -22,6 +22,7 @@ from domain.mcp.server import (
     McpServerConfig,
     McpServerKind,
     OutputValidation,
+    PassingPolicy,
 )
 from domain.rate_limit import RateLimit
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_definition, a_server, after, an_audit_event, numbered
@@ -60,6 +61,8 @@ STARTED = McpServerConfig(
     max_concurrency=1,
     on_connection_loss=ConnectionLoss.UNREGISTER,
     elicitation=ElicitationPolicy.ASK,
+    sampling=PassingPolicy.PASS,
+    roots=PassingPolicy.PASS,
     rate_limit=RateLimit(calls=3, per_s=0.5),
     enabled=False,
 )

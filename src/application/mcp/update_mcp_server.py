@@ -23,6 +23,7 @@ from domain.mcp.server import (
     McpServerConfig,
     McpServerKind,
     OutputValidation,
+    PassingPolicy,
 )
 from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
@@ -45,6 +46,8 @@ class McpServerChanges(TypedDict, total=False):
     on_connection_loss: ConnectionLoss
     output_validation: OutputValidation
     elicitation: ElicitationPolicy
+    sampling: PassingPolicy
+    roots: PassingPolicy
     timeout_s: float
     idle_timeout_s: float
     max_response_bytes: int

@@ -9,6 +9,7 @@ from enum import StrEnum
 from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
+from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.rate_limit import RateLimit
@@ -72,6 +73,15 @@ class ElicitationPolicy(StrEnum):
     """The run waits for an answer."""
 
 
+class PassingPolicy(StrEnum):
+    """What happens when a server asks for what only a client of the gateway may have: its model's answers, or its roots."""
+
+    DECLINE = "decline"
+    """Nobody is asked."""
+    PASS = "pass"
+    """The client is asked whose call it is, if it can be. A run has neither."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
     """A server's settings. `env`, `headers` and `auth` hold secrets, or name them: values are encrypted at rest and never
@@ -100,6 +110,8 @@ class McpServerConfig:
     on_connection_loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY
     output_validation: OutputValidation = OutputValidation.WARN
     elicitation: ElicitationPolicy = ElicitationPolicy.DECLINE
+    sampling: PassingPolicy = PassingPolicy.DECLINE
+    roots: PassingPolicy = PassingPolicy.DECLINE
     timeout_s: float = 30.0
     idle_timeout_s: float = 300.0
     max_response_bytes: int = 4 * 1024 * 1024
@@ -132,6 +144,14 @@ class McpServerConfig:
     def needs_installation(self) -> bool:
         """Whether it has to be installed before it can be started."""
         return self.kind.is_package or self.path is not None
+
+    @property
+    def asks(self) -> frozenset[ClientRequestKind]:
+        """What it may ask the clients of the gateway for, in the middle of their calls."""
+        kinds = {ClientRequestKind.ELICITATION} if self.elicitation is ElicitationPolicy.ASK else set()
+        kinds |= {ClientRequestKind.SAMPLING} if self.sampling is PassingPolicy.PASS else set()
+        kinds |= {ClientRequestKind.ROOTS} if self.roots is PassingPolicy.PASS else set()
+        return frozenset(kinds)
 
     @property
     def secret_names(self) -> tuple[str, ...]:

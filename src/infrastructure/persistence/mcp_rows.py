@@ -16,6 +16,7 @@ from domain.mcp.server import (
     McpServerConfig,
     McpServerKind,
     OutputValidation,
+    PassingPolicy,
 )
 from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
@@ -169,6 +170,8 @@ def _config_to_json(config: McpServerConfig) -> JsonObject:
         "on_connection_loss": config.on_connection_loss.value,
         "output_validation": config.output_validation.value,
         "elicitation": config.elicitation.value,
+        "sampling": config.sampling.value,
+        "roots": config.roots.value,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,
@@ -208,6 +211,8 @@ def _config_from_json(stored: JsonValue, secrets: JsonValue) -> McpServerConfig:
         on_connection_loss=ConnectionLoss(config.get("on_connection_loss", ConnectionLoss.MARK_UNHEALTHY)),
         output_validation=OutputValidation(config["output_validation"]),
         elicitation=ElicitationPolicy(config.get("elicitation", ElicitationPolicy.DECLINE)),
+        sampling=PassingPolicy(config.get("sampling", PassingPolicy.DECLINE)),
+        roots=PassingPolicy(config.get("roots", PassingPolicy.DECLINE)),
         timeout_s=config["timeout_s"],
         idle_timeout_s=config["idle_timeout_s"],
         max_response_bytes=config["max_response_bytes"],

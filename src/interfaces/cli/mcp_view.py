@@ -20,6 +20,8 @@ def show_server(terminal: Terminal, server: McpServer, status: McpStatus) -> Non
             "headers": ", ".join(server.headers),
             "isolation": server.isolation,
             "elicitation": server.elicitation,
+            "sampling": server.sampling,
+            "roots": server.roots,
             "trusted": "yes" if server.trusted else "no",
             "enabled": "yes" if server.enabled else "no",
             "on connection loss": server.on_connection_loss,

@@ -204,6 +204,8 @@ class McpServer:
     trusted: bool = False
     isolation: str = ""
     elicitation: str = ""
+    sampling: str = ""
+    roots: str = ""
     on_connection_loss: str = ""
     max_concurrency: int | None = None
     rate_limit: dict[str, float] | None = None

@@ -13,6 +13,7 @@ FILES: dict[str, object] = {
     "env": {"TOKEN": "s3cret"},
     "isolation": "shared",
     "elicitation": "ask",
+    "sampling": "pass",
 }
 
 
@@ -21,15 +22,22 @@ async def test_a_server_is_registered_read_changed_and_deleted(service: Service)
     server = created.json()
     assert (created.status_code, created.headers["etag"]) == (201, '"1"')
     assert created.headers["location"] == f"/v1/mcp-servers/{server['id']}"
-    assert server.items() >= {**FILES, "env": {"TOKEN": "[hidden]"}, "trusted": False, "timeout_s": 30.0}.items()
+    assert (
+        server.items()
+        >= {**FILES, "env": {"TOKEN": "[hidden]"}, "trusted": False, "timeout_s": 30.0, "roots": "decline"}.items()
+    )
     assert (await service.call("GET", "/v1/mcp-servers/files")).json() == server
     assert (await service.call("GET", "/v1/mcp-servers")).json() == {"data": [server], "next_cursor": None}
 
     changed = await service.call(
-        "PATCH", "/v1/mcp-servers/files", json={"timeout_s": 5, "elicitation": "decline"}, headers={"If-Match": '"1"'}
+        "PATCH",
+        "/v1/mcp-servers/files",
+        json={"timeout_s": 5, "elicitation": "decline", "roots": "pass"},
+        headers={"If-Match": '"1"'},
     )
     assert (
-        changed.json().items() >= {"timeout_s": 5.0, "elicitation": "decline", "revision": 2, "slug": "files"}.items()
+        changed.json().items()
+        >= {"timeout_s": 5.0, "elicitation": "decline", "roots": "pass", "revision": 2, "slug": "files"}.items()
     )
     problem_of(
         await service.call("PATCH", "/v1/mcp-servers/files", json={"timeout_s": 6}, headers={"If-Match": '"1"'}),

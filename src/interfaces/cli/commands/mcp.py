@@ -107,6 +107,18 @@ def add_server(
             "--elicitation", metavar="MODE", help="When it asks for input in the middle of a call: decline, or ask you."
         ),
     ] = None,
+    sampling: Annotated[
+        str | None,
+        typer.Option(
+            "--sampling", metavar="MODE", help="When it asks for a model's answer: decline, or pass (gateway)."
+        ),
+    ] = None,
+    roots: Annotated[
+        str | None,
+        typer.Option(
+            "--roots", metavar="MODE", help="When it asks for the client's roots: decline, or pass (gateway)."
+        ),
+    ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -151,12 +163,14 @@ def add_server(
     if env or env_secret:
         body["env"] = {**_named_values("--env", env or []), **named_secrets("--env-secret", env_secret or [])}
     body |= auth_of(bearer_secret, oauth=oauth)
-    if isolation is not None:
-        body["isolation"] = isolation
-    if elicitation is not None:
-        body["elicitation"] = elicitation
-    if loss is not None:
-        body["on_connection_loss"] = loss
+    modes = {
+        "isolation": isolation,
+        "elicitation": elicitation,
+        "sampling": sampling,
+        "roots": roots,
+        "on_connection_loss": loss,
+    }
+    body |= {name: mode for name, mode in modes.items() if mode is not None}
     if rate_limit is not None:
         body["rate_limit"] = _rate_limit(rate_limit)
 

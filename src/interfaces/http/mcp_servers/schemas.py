@@ -14,6 +14,7 @@ from domain.mcp.server import (
     McpServerConfig,
     McpServerKind,
     OutputValidation,
+    PassingPolicy,
     default_isolation,
 )
 from domain.secrets.secret import SecretValue
@@ -46,6 +47,7 @@ IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
 LossStrategy = Annotated[ConnectionLoss, Field(strict=False)]
 ElicitationMode = Annotated[ElicitationPolicy, Field(strict=False)]
+PassingMode = Annotated[PassingPolicy, Field(strict=False)]
 
 
 class McpServerBody(Body):
@@ -90,7 +92,15 @@ class McpServerBody(Body):
     output_validation: ValidationMode = OutputValidation.WARN
     elicitation: ElicitationMode = Field(
         default=ElicitationPolicy.DECLINE,
-        description="When it asks for input in the middle of a call: say no, or let the run wait for an answer.",
+        description="When it asks for input in the middle of a call: say no, or let the run, or the gateway's client, answer.",
+    )
+    sampling: PassingMode = Field(
+        default=PassingPolicy.DECLINE,
+        description="When it asks for a model's answer in the middle of a call: say no, or pass it to the gateway's client.",
+    )
+    roots: PassingMode = Field(
+        default=PassingPolicy.DECLINE,
+        description="When it asks for the client's roots: say no, or pass it to the gateway's client.",
     )
     timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S, description="Of each call.")
     idle_timeout_s: float = Field(default=300.0, gt=0, le=_DAY_S, description="How long an unused connection is kept.")
@@ -129,6 +139,8 @@ class McpServerBody(Body):
             on_connection_loss=self.on_connection_loss,
             output_validation=self.output_validation,
             elicitation=self.elicitation,
+            sampling=self.sampling,
+            roots=self.roots,
             timeout_s=self.timeout_s,
             idle_timeout_s=self.idle_timeout_s,
             max_response_bytes=self.max_response_bytes,
@@ -176,6 +188,8 @@ class UpdateMcpServerBody(Patch):
     on_connection_loss: LossStrategy | None = None
     output_validation: ValidationMode | None = None
     elicitation: ElicitationMode | None = None
+    sampling: PassingMode | None = None
+    roots: PassingMode | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     idle_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     max_response_bytes: int | None = Field(default=None, gt=0, le=_MAX_RESPONSE_BYTES)

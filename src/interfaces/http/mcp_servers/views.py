@@ -38,6 +38,8 @@ class McpServerView(TypedDict):
     on_connection_loss: str
     output_validation: str
     elicitation: str
+    sampling: str
+    roots: str
     timeout_s: float
     idle_timeout_s: float
     max_response_bytes: int
@@ -195,6 +197,8 @@ def server_view(server: McpServer) -> McpServerView:
         "on_connection_loss": config.on_connection_loss.value,
         "output_validation": config.output_validation.value,
         "elicitation": config.elicitation.value,
+        "sampling": config.sampling.value,
+        "roots": config.roots.value,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,
