@@ -30,6 +30,7 @@ from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
@@ -226,6 +227,7 @@ from infrastructure.persistence.cached_stores import (
 )
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore
@@ -908,6 +910,15 @@ class Container(containers.DeclarativeContainer):
         authenticate=authenticate,
         limits=key_limits,
         clock=clock,
+    )
+    client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
+        storage_assembly.client_handshakes,
+        row_feed,
+        clients=providers.Singleton(SqlGatewayClientStore, database=database),
+        box=secret_box,
+        wakeups=wakeups,
+        clock=clock,
+        ids=ids,
     )
     open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
         OpenGatewaySession,

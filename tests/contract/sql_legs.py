@@ -27,6 +27,7 @@ from infrastructure.persistence.cached_stores import (
 )
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
@@ -94,6 +95,7 @@ def sql_stores(database: Database) -> Stores:
         retention=SqlRetentionStore(database=database),
         oauth=SqlOAuthStore(database=database, box=MirrorBox()),
         gateway_sessions=SqlGatewaySessionStore(database=database),
+        gateway_clients=SqlGatewayClientStore(database=database),
         gateway_ledger=SqlGatewayLedger(database=database),
         gateway_approvals=(gateway_approvals := SqlGatewayApprovals(database=database)),
         lost_calls=gateway_approvals,

@@ -10,7 +10,7 @@ import pytest
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
-from application.gateway.ports import GatewayApprovals, GatewayLedger, GatewaySessionStore, LostCalls
+from application.gateway.ports import GatewayApprovals, GatewayClientStore, GatewayLedger, GatewaySessionStore, LostCalls
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -33,6 +33,7 @@ from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import InMemoryAuditChain
 from infrastructure.memory.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
+from infrastructure.memory.gateway_clients import InMemoryGatewayClientStore
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -81,6 +82,7 @@ class Stores:
     retention: RetentionStore
     oauth: OAuthStore
     gateway_sessions: GatewaySessionStore
+    gateway_clients: GatewayClientStore
     gateway_ledger: GatewayLedger
     gateway_approvals: GatewayApprovals
     lost_calls: LostCalls
@@ -130,6 +132,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         retention=InMemoryRetentionStore(state),
         oauth=InMemoryOAuthStore(state),
         gateway_sessions=InMemoryGatewaySessionStore(state),
+        gateway_clients=InMemoryGatewayClientStore(state),
         gateway_ledger=InMemoryGatewayLedger(state),
         gateway_approvals=(gateway_approvals := InMemoryGatewayApprovals(state)),
         lost_calls=gateway_approvals,

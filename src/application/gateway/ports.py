@@ -1,5 +1,6 @@
 """Ports of the gateway slice: stored sessions, and the ledger of their calls."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -8,14 +9,20 @@ from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.gateway.call import GatewayCall, GatewaySettlement
+from domain.gateway.client import ClientSettings, GatewayClient
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewaySessionId, OrganizationId
+from domain.ids import GatewayClientId, GatewaySessionId, OrganizationId
 from domain.threads.thread import Quarantine, Thread
 
 
 def session_topic(session_id: GatewaySessionId) -> str:
     """Woken when a session has ended before its time."""
     return f"gateway-session:{session_id}"
+
+
+def client_topic(client_id: GatewayClientId) -> str:
+    """Woken when a client's settings have changed, or it has ended."""
+    return f"gateway-client:{client_id}"
 
 
 class GatewaySessionStore(Protocol):
@@ -44,6 +51,21 @@ class GatewaySessionStore(Protocol):
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
         """End the session at `audit.at`, and cancel approvals that it waits for. False, and no entry, if there is none that has
         not ended."""
+        ...
+
+
+class GatewayClientStore(Protocol):
+    """What clients of the older generation asked for since their handshakes. One that asked for nothing is not stored."""
+
+    async def settings(self, organization_id: OrganizationId, client_id: GatewayClientId) -> ClientSettings:
+        """What is stored of the client, or what those have that asked for nothing."""
+        ...
+
+    async def change(
+        self, client: GatewayClient, change: Callable[[ClientSettings], ClientSettings]
+    ) -> ClientSettings | None:
+        """Store what `change` makes of the client's settings, one change at a time. None, and nothing is stored, for a client
+        that has ended. Raises what `change` raises, and NOT_FOUND `gateway_session_not_found` once the session is deleted."""
         ...
 
 

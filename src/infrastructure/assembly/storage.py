@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from application.agents.ports import AgentStore
+from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.gateway_access import GatewayAccess
-from application.gateway.ports import GatewaySessionStore
+from application.gateway.ports import GatewayClientStore, GatewaySessionStore
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.identity.token_cache import TokenCache
@@ -141,3 +142,11 @@ def gateway_access(
     )
     rows.listen(access.forget_organization, "gateway_session")
     return access
+
+
+def client_handshakes(
+    rows: RowFeed, *, clients: GatewayClientStore, box: SecretBox, wakeups: Wakeups, clock: Clock, ids: IdSource
+) -> ClientHandshakes:
+    handshakes = ClientHandshakes(clients=clients, box=box, wakeups=wakeups, clock=clock, ids=ids, is_told=rows.fresh)
+    rows.listen(handshakes.forget_organization, "gateway_client")
+    return handshakes

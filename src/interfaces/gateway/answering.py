@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,12 +24,13 @@ QUIET_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCall:
-    """A request whose answer may be a stream: the headers it came with, and the answer to come."""
+    """A request whose answer may be a stream; `headers` are what the answer is to have besides."""
 
     session: GatewaySession
     envelope: Envelope
     message: RpcMessage
     takes_stream: bool
+    headers: Sequence[tuple[bytes, bytes]] = ()
 
 
 class GatewayAnswers:
@@ -131,7 +133,7 @@ class GatewayAnswers:
         if streams:
             await send_part(send, frame(answer), more=False)
         else:
-            await send_whole(send, status, msgspec.json.encode(answer), [JSON_MEDIA])
+            await send_whole(send, status, msgspec.json.encode(answer), [JSON_MEDIA, *call.headers])
 
 
 def _outcome(request_id: RequestId | None, task: "asyncio.Task[dict[str, object]]") -> tuple[dict[str, object], int]:

@@ -22,12 +22,11 @@ from interfaces.gateway.generations import (
     MODERN_VERSIONS,
     VERSION_HEADER,
     Envelope,
-    legacy_version,
     modern_envelope,
-    negotiated,
     speaks_modern,
     unsupported_version,
 )
+from interfaces.gateway.legacy_clients import Headers, LegacyClients
 from interfaces.gateway.messages import (
     INVALID_REQUEST,
     RATE_LIMITED,
@@ -50,11 +49,14 @@ METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 
 class GatewayEndpoint:
-    """Serves `/mcp`: POST, one message at a time (a 2025-03-26 client may send several); nothing is pushed, so GET and DELETE
-    are not allowed."""
+    """Serves `/mcp`: POST, one message at a time (a 2025-03-26 client may send several), and DELETE, by which a client of the
+    older generation ends its session."""
 
-    def __init__(self, *, access: GatewayAccess, methods: GatewayMethods, address: PublicAddress) -> None:
+    def __init__(
+        self, *, access: GatewayAccess, methods: GatewayMethods, clients: LegacyClients, address: PublicAddress
+    ) -> None:
         self._access = access
+        self._clients = clients
         self._answers = GatewayAnswers(methods=methods)
         self._address = address
 
@@ -71,11 +73,15 @@ class GatewayEndpoint:
             await self._send_refusal(send, error)
             return
         scope["auth"] = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
-        if scope["method"] != "POST":
-            await send_whole(send, 405, b"", [(b"allow", b"POST")])
-            return
         request_id: RequestId | None = None
         try:
+            if scope["method"] == "DELETE":
+                await self._clients.end(session, headers)
+                await send_whole(send, 204, b"", [])
+                return
+            if scope["method"] != "POST":
+                await send_whole(send, 405, b"", [(b"allow", b"POST, DELETE")])
+                return
             _check_media(headers)
             value = decoded(await read_body(receive, headers))
             if isinstance(value, list):
@@ -84,16 +90,19 @@ class GatewayEndpoint:
             request_id = id_of(value)
             message = read_message(value)
             if isinstance(message, RpcResponse):
+                await self._clients.client(session, headers)
                 # Nobody asks clients anything here, so there is nothing to be answered.
                 raise RpcError(INVALID_REQUEST, "No request of ours is waiting for this answer.", status=400)
             if message.id is None:
                 await self._notified(session, headers, message, send)
                 return
+            envelope, answered_with = await self._envelope(session, headers, message, duplicated)
             call = GatewayCall(
                 session=session,
-                envelope=_envelope(headers, message, duplicated),
+                envelope=envelope,
                 message=message,
                 takes_stream="text/event-stream" in headers.get("accept", ""),
+                headers=answered_with,
             )
             await self._answers.answer(call, receive, send)
         except RpcError as error:
@@ -128,7 +137,7 @@ class GatewayEndpoint:
         """Several messages at a time, which 2025-03-26 has and no other version."""
         if not 0 < len(values) <= MAX_BATCH or headers.get(VERSION_HEADER, LEGACY_VERSIONS[0]) != LEGACY_VERSIONS[0]:
             raise RpcError(INVALID_REQUEST, "The body must be a single JSON-RPC message.", status=400)
-        envelope = Envelope(version=LEGACY_VERSIONS[0], capabilities={})
+        envelope = await self._clients.envelope(session, {VERSION_HEADER: LEGACY_VERSIONS[0], **headers})
 
         async def answered(value: JsonValue) -> dict[str, object] | None:
             try:
@@ -153,18 +162,21 @@ class GatewayEndpoint:
         version = headers.get(VERSION_HEADER)
         if version is not None and version not in (*LEGACY_VERSIONS, *MODERN_VERSIONS):
             raise unsupported_version(version)
+        if version not in MODERN_VERSIONS:
+            await self._clients.client(session, headers)
         cancelled = message.params.get("requestId")
         if message.method == "notifications/cancelled" and isinstance(cancelled, str | int):
             self._answers.cancel(session.id, cancelled)
         await send_whole(send, 202, b"", [])
 
-
-def _envelope(headers: dict[str, str], message: RpcMessage, duplicated: frozenset[str]) -> Envelope:
-    if speaks_modern(headers, message):
-        return modern_envelope(headers, message, duplicated)
-    if message.method == "initialize":
-        return Envelope(version=negotiated(message.params.get("protocolVersion")), capabilities={})
-    return Envelope(version=legacy_version(headers), capabilities={})
+    async def _envelope(
+        self, session: GatewaySession, headers: dict[str, str], message: RpcMessage, duplicated: frozenset[str]
+    ) -> tuple[Envelope, Headers]:
+        if speaks_modern(headers, message):
+            return modern_envelope(headers, message, duplicated), []
+        if message.method == "initialize":
+            return self._clients.shaken(session, message)
+        return await self._clients.envelope(session, headers), []
 
 
 def _refusal(error: ServiceError) -> RpcError:

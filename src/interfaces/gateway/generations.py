@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from domain.gateway.client import GatewayClient
 from domain.json_value import JsonObject
 from interfaces.gateway.messages import INVALID_PARAMS, RpcError, RpcMessage
 
@@ -35,10 +36,12 @@ _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What a request says of itself: the version it speaks, and what its client can do."""
+    """What a request says of itself: the version it speaks, and what its client can do. `client` is who sends it, of the older
+    generation, if it says so."""
 
     version: str
     capabilities: JsonObject
+    client: GatewayClient | None = None
 
     @property
     def is_modern(self) -> bool:

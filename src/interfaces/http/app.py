@@ -8,6 +8,7 @@ from litestar.di import Provide
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.contents import GatewayContents
 from interfaces.gateway.endpoint import GatewayEndpoint
+from interfaces.gateway.legacy_clients import LegacyClients
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
@@ -118,7 +119,8 @@ def create_app(
         version=version,
     )
     address = use_cases.public_address
-    gateway = GatewayEndpoint(access=use_cases.gateway_access, methods=methods, address=address)
+    clients = LegacyClients(handshakes=use_cases.client_handshakes)
+    gateway = GatewayEndpoint(access=use_cases.gateway_access, methods=methods, clients=clients, address=address)
     app.asgi_handler = with_access_log(with_gateway(app.asgi_handler, gateway, address))
     return app
 

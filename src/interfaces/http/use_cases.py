@@ -15,6 +15,7 @@ from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
+from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
@@ -107,6 +108,7 @@ class UseCases:
 
     public_address: PublicAddress
     gateway_access: GatewayAccess
+    client_handshakes: ClientHandshakes
     list_gateway_tools: ListGatewayTools
     call_gateway_tool: CallGatewayTool
     list_gateway_contents: ListGatewayContents

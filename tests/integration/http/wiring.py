@@ -16,6 +16,7 @@ from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
@@ -287,6 +288,14 @@ def use_cases(
         authenticate=authenticate,
         public_address=ListeningAddress("https://agents.example.com"),
         gateway_access=access,
+        client_handshakes=ClientHandshakes(
+            clients=stores.gateway_clients,
+            box=SecretBox([BOX_KEY]),
+            wakeups=stores.wakeups,
+            clock=FixedClock(),
+            ids=ids,
+            is_told=lambda: True,
+        ),
         list_gateway_tools=ListGatewayTools(toolbox=toolbox),
         call_gateway_tool=CallGatewayTool(
             toolbox=toolbox,

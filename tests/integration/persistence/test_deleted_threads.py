@@ -12,8 +12,9 @@ from application.runs.turn_end import turn_end
 from application.usage.ports import Reservation
 from domain.audit.event import AuditAction
 from domain.gateway.call import GatewayCall
+from domain.gateway.client import GatewayClient
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.ids import GatewaySessionId, SourceId, ToolCallId
+from domain.ids import GatewayClientId, GatewaySessionId, SourceId, ToolCallId
 from domain.runs.usage import ModelSpending
 from domain.sources.chunking import chunks_of
 from domain.sources.source import IndexedChunk, Source, SourceKind
@@ -50,6 +51,7 @@ OF_A_THREAD = {
     "approval",
     "budget_reservation",
     "gateway_call",
+    "gateway_client",
     "gateway_session",
     "idempotency_key",
     "message",
@@ -175,6 +177,14 @@ async def _call_through_the_gateway(stores: Stores) -> None:
         recorded_at=START,
     )
     assert await stores.gateway_ledger.intend(call)
+    client = GatewayClient(
+        id=GatewayClientId(numbered("gwc", 1)),
+        organization_id=ORG,
+        session_id=session.id,
+        version="2025-11-25",
+        capabilities={},
+    )
+    await stores.gateway_clients.change(client, lambda known: known.subscribed(SECRET_WORD))
 
 
 async def _add_source(stores: Stores) -> None:

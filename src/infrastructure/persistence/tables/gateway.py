@@ -1,4 +1,4 @@
-"""Tables of the gateway: sessions, and the ledger of their calls."""
+"""Tables of the gateway: sessions, what their clients asked for, and the ledger of their calls."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
 
@@ -21,6 +21,18 @@ gateway_session = Table(
     Column("expires_at", Moment, nullable=False),
     Column("revoked_at", Moment),
     Index(None, "organization_id", "created_at", "id"),
+)
+
+# Of the older generation, once it has asked for something after its handshake; one that has ended is refused.
+gateway_client = Table(
+    "gateway_client",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("session_id", PlainText, ForeignKey("gateway_session.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("log_level", PlainText),
+    Column("subscriptions", JsonText, nullable=False),
+    Column("ended_at", Moment),
 )
 
 # Its ids sort by time, so the calls of a session lie together, in order.

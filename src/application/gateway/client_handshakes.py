@@ -1,0 +1,174 @@
+"""ClientHandshakes: what clients of the older generation said once, sealed into the id that they send with every request."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from application.gateway.ports import GatewayClientStore, client_topic
+from application.runs.ports import Wakeups
+from application.system.ports import Clock, IdSource
+from application.tools.ports import Box
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.client import ClientSettings, GatewayClient
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewayClientId, OrganizationId, derived_id
+from domain.json_value import JsonObject
+
+CAPACITY = 10_000
+MAX_CAPABILITIES_BYTES = 2_048
+"""Of capabilities as JSON, which travel with each request; of larger ones only the names are kept."""
+_PURPOSE = "gateway client"
+"""What else this box encrypts is not taken for an id."""
+_MAX_SEALED = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What was read of a client's settings, and when."""
+
+    organization_id: OrganizationId
+    settings: ClientSettings
+    at: float
+
+
+class ClientHandshakes:
+    """Rules: any process serves any client, since its id holds what it said, sealed with the service's key; an id that was
+    changed, is of another token, or of a client that has ended, is known to nobody; a token's holder may shake hands as often
+    as it likes, and each time is a client of its own.
+
+    What was read of a client counts for `fresh_s`, and, while this process is told of what others change (`is_told`), until
+    then. The ids of a key's own sessions, which last for a day, go on into the next day's.
+    """
+
+    def __init__(
+        self,
+        *,
+        clients: GatewayClientStore,
+        box: Box,
+        wakeups: Wakeups,
+        clock: Clock,
+        ids: IdSource,
+        is_told: Callable[[], bool],
+        fresh_s: float = 0.5,
+    ) -> None:
+        self._clients = clients
+        self._box = box
+        self._wakeups = wakeups
+        self._clock = clock
+        self._ids = ids
+        self._is_told = is_told
+        self._fresh_s = fresh_s
+        self._opened: OrderedDict[tuple[str, str], GatewayClient] = OrderedDict()
+        self._read: OrderedDict[GatewayClientId, _Read] = OrderedDict()
+        self._generation = 0
+
+    def shaken(self, session: GatewaySession, version: str, capabilities: JsonObject) -> str:
+        """The id of a new client: visible ASCII."""
+        told: JsonObject = {
+            "purpose": _PURPOSE,
+            "holder": _holder(session),
+            "client": self._ids.new("gwc"),
+            "version": version,
+            "capabilities": _bounded(capabilities),
+        }
+        return self._box.encrypt(json.dumps(told, separators=(",", ":")).encode()).decode()
+
+    async def of(self, session: GatewaySession, sealed: str) -> GatewayClient:
+        """The client of that id. Raises NOT_FOUND `gateway_client_not_found`."""
+        client = self._client(session, sealed)
+        if (await self.settings(client)).ended_at is not None:
+            raise _unknown()
+        return client
+
+    async def settings(self, client: GatewayClient) -> ClientSettings:
+        """What it asked for, as far as this process must know by now."""
+        known = self._read.get(client.id)
+        if known is not None and (self._is_told() or self._clock.monotonic() - known.at < self._fresh_s):
+            self._read.move_to_end(client.id)
+            return known.settings
+        generation, at = self._generation, self._clock.monotonic()
+        settings = await self._clients.settings(client.organization_id, client.id)
+        if generation == self._generation:
+            self._keep(client, settings, at)
+        return settings
+
+    async def change(self, client: GatewayClient, change: Callable[[ClientSettings], ClientSettings]) -> ClientSettings:
+        """Store a change; whoever pushes to the client learns of it. Raises what `change` raises, and NOT_FOUND
+        `gateway_client_not_found`."""
+        changed = await self._clients.change(client, change)
+        # What is being read now may be from before.
+        self._generation += 1
+        self._read.pop(client.id, None)
+        if changed is None:
+            raise _unknown()
+        self._wakeups.wake(client_topic(client.id))
+        return changed
+
+    async def end(self, client: GatewayClient) -> None:
+        """The client is done: its id is good for nothing any more. Raises NOT_FOUND `gateway_client_not_found`."""
+        now = self._clock.now()
+        await self.change(client, lambda known: known.ended(now))
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Something was changed elsewhere, None: perhaps anybody's."""
+        self._generation += 1
+        for client_id, read in list(self._read.items()):
+            if organization_id is None or read.organization_id == organization_id:
+                del self._read[client_id]
+
+    def _client(self, session: GatewaySession, sealed: str) -> GatewayClient:
+        key = (session.id, sealed)
+        client = self._opened.get(key)
+        if client is None:
+            client = self._opened[key] = self._unsealed(session, sealed)
+            if len(self._opened) > CAPACITY:
+                self._opened.popitem(last=False)
+        else:
+            self._opened.move_to_end(key)
+        return client
+
+    def _unsealed(self, session: GatewaySession, sealed: str) -> GatewayClient:
+        if len(sealed) > _MAX_SEALED:
+            raise _unknown()
+        try:
+            told = json.loads(self._box.decrypt(sealed.encode("latin-1", "replace")))
+        except (ServiceError, ValueError) as exc:
+            raise _unknown() from exc
+        if not isinstance(told, dict) or (told.get("purpose"), told.get("holder")) != (_PURPOSE, _holder(session)):
+            raise _unknown()
+        return GatewayClient(
+            id=GatewayClientId(str(told["client"])),
+            organization_id=session.organization_id,
+            session_id=session.id,
+            version=str(told["version"]),
+            capabilities=cast(JsonObject, told["capabilities"]),
+        )
+
+    def _keep(self, client: GatewayClient, settings: ClientSettings, at: float) -> None:
+        self._read[client.id] = _Read(organization_id=client.organization_id, settings=settings, at=at)
+        if len(self._read) > CAPACITY:
+            self._read.popitem(last=False)
+
+
+def _holder(session: GatewaySession) -> str:
+    """Whose the id is: the session's, or, of a session without a token, the key's that opened it for an agent."""
+    if session.token_hash is not None:
+        return session.id
+    return derived_id("gwh", session.created_by, session.agent_id)
+
+
+def _bounded(capabilities: JsonObject) -> JsonObject:
+    if len(json.dumps(capabilities)) <= MAX_CAPABILITIES_BYTES:
+        return capabilities
+    names = (name for name, value in capabilities.items() if len(name) <= 32 and isinstance(value, dict))
+    return {name: {} for name, _ in zip(sorted(names), range(16), strict=False)}
+
+
+def _unknown() -> ServiceError:
+    return ServiceError(
+        "gateway_client_not_found",
+        ErrorKind.NOT_FOUND,
+        "There is no client of this Mcp-Session-Id any more: initialize again.",
+    )
