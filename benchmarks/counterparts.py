@@ -1,7 +1,7 @@
 """The other ends of a measured run, as cheap as possible: a model that asks for tools, and an MCP server that answers.
 
-Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS [DELAY_S]|mcp` prints its port; `mcp-stdio`
-speaks on stdio.
+Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS [DELAY_S]|mcp|mcp-session|mcp-modern` prints
+its port; `mcp-stdio` speaks on stdio.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from benchmarks.raw_http import Answer, response, serve
 
 TOOL = "mcp__bench__echo"
 _CALL = json.dumps({"text": "hello"})
+_VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
 def model_answers() -> tuple[bytes, bytes]:
@@ -56,6 +57,17 @@ def mcp_reply(body: bytes) -> bytes | None:
     if method == "tools/call":
         text = request["params"]["arguments"]["text"]
         result: dict[str, object] = {"content": [{"type": "text", "text": text}], "isError": False}
+        if _VERSION in request["params"].get("_meta", {}):
+            result["resultType"] = "complete"
+    elif method == "server/discover":
+        result = {
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "bench", "version": "1"},
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
     elif method == "initialize":
         result = {
             "protocolVersion": "2025-11-25",
@@ -65,6 +77,8 @@ def mcp_reply(body: bytes) -> bytes | None:
     elif method == "tools/list":
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         result = {"tools": [{"name": "echo", "description": "Says it again.", "inputSchema": schema}]}
+        if _VERSION in request.get("params", {}).get("_meta", {}):
+            result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     elif method == "ping":
         result = {}
     else:
@@ -73,14 +87,18 @@ def mcp_reply(body: bytes) -> bytes | None:
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode()
 
 
-async def run_mcp() -> None:
-    """Streamable HTTP with plain JSON answers, handshake generation, no session."""
+async def run_mcp(*, session_id: str | None = None, is_modern: bool = False) -> None:
+    """Streamable HTTP with plain JSON answers: the handshake generation, with or without a session, or the newer one alone."""
+    session = "" if session_id is None else f"\r\nMcp-Session-Id: {session_id}"
+    discovering = b'"server/discover"'
 
     def answer(head: bytes, body: bytes) -> bytes:
         if not head.startswith(b"POST"):
             return response(b"", status="405 Method Not Allowed")
+        if not is_modern and discovering in body:
+            return response(b"", status="400 Bad Request")
         reply = mcp_reply(body)
-        return response(b"", status="202 Accepted") if reply is None else response(reply)
+        return response(b"", status="202 Accepted") if reply is None else response(reply, f"application/json{session}")
 
     await _announce(answer)
 
@@ -106,6 +124,10 @@ if __name__ == "__main__":
             asyncio.run(run_model(int(sys.argv[2]), *map(float, sys.argv[3:])))
         case "mcp":
             asyncio.run(run_mcp())
+        case "mcp-session":
+            asyncio.run(run_mcp(session_id="bench"))
+        case "mcp-modern":
+            asyncio.run(run_mcp(is_modern=True))
         case "mcp-stdio":
             run_mcp_stdio()
         case other:

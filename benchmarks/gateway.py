@@ -1,0 +1,253 @@
+"""Calls through the gateway, everything on: policy, ledger, audit, limits; beside a direct call and a bare relay in the same run.
+
+`python -m benchmarks.gateway` prints it; `make bench` too. `--long` makes 200,000 calls where memory is looked at, `--postgres`
+measures on PostgreSQL, `--calls N` and `--only UPSTREAM` make it shorter.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from urllib.request import Request, urlopen
+
+from benchmarks.calls import Answered, answered, post_request, tool_call
+from benchmarks.postgres import migrated_database
+from benchmarks.processes import ROOT, counterpart
+from benchmarks.service import Service, running_service
+
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
+CONCURRENCIES = (1, 16, 64)
+CALLS, WARM_UP = 6_000, 2_000
+MEMORY_CALLS, LONG_CALLS = 40_000, 200_000
+IDLE_SESSIONS = 2_000
+BUDGET_PER_S, BUDGET_ADDED_MS = 2_500, 1.0
+
+# Counted for every call, and never reached.
+_LIMITS = {"DRAGOMAN_KEY_RATE_LIMIT": "1000000/1", "DRAGOMAN_MCP_RATE_LIMIT": "1000000/1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """A server behind the gateway: how it is called in the report, and the counterpart that it is."""
+
+    slug: str
+    title: str
+    counterpart: str | None
+    version: str = LEGACY
+
+    def config(self, port: int | None) -> dict[str, object]:
+        """How it is registered."""
+        limits = {"slug": self.slug, "max_concurrency": 100, "isolation": "shared"}
+        if port is None:
+            command = [sys.executable, "-m", "benchmarks.counterparts", "mcp-stdio"]
+            return {
+                **limits,
+                "kind": "custom",
+                "command": command[0],
+                "args": command[1:],
+                "env": {"PYTHONPATH": str(ROOT)},
+            }
+        return {**limits, "kind": "http", "url": f"http://127.0.0.1:{port}/mcp"}
+
+
+UPSTREAMS = (
+    Upstream(slug="modern", title="HTTP 2026-07-28", counterpart="mcp-modern", version=MODERN),
+    Upstream(slug="session", title="HTTP 2025-11-25, session", counterpart="mcp-session"),
+    Upstream(slug="stdio", title="stdio", counterpart=None),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Calls of one kind at one concurrency; CPU is that of the process in the middle, if there is one."""
+
+    answered: Answered
+    cpu_s: float | None = None
+
+    @property
+    def cpu_ms(self) -> float | None:
+        """CPU of one call."""
+        return None if self.cpu_s is None else self.cpu_s * 1000 / self.answered.calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What is called: a port, the complete request, and the process whose CPU counts."""
+
+    port: int
+    request: bytes
+    process: Service | None = None
+
+    def measured(self, calls: int, concurrency: int) -> Figures:
+        """Call it."""
+        before = self.process.cpu_s() if self.process is not None else 0.0
+        done = answered(self.port, self.request, calls=calls, concurrency=concurrency)
+        return Figures(answered=done, cpu_s=None if self.process is None else self.process.cpu_s() - before)
+
+
+@contextmanager
+def relayed(port: int) -> Iterator[Service]:
+    """A bare relay in front of an upstream."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.relay", f"http://127.0.0.1:{port}/mcp"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert process.stdout is not None
+        url = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        yield Service(pid=process.pid, url=url, key="", ready_s=0.0)
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def prepared(service: Service, ports: dict[str, int | None]) -> None:
+    """A server and an agent for each upstream; policy, limits of the organization and of the agent are set."""
+    for upstream in UPSTREAMS:
+        if upstream.slug not in ports:
+            continue
+        service.post("/mcp-servers", upstream.config(ports[upstream.slug]))
+        tool = f"mcp__{upstream.slug}__echo"
+        service.post(
+            "/agents",
+            {
+                "name": upstream.slug,
+                "model": "openai:bench",
+                "mcp_servers": [upstream.slug],
+                "tool_allowlist": ["mcp__*"],
+                "tool_policies": {tool: {"decision": "allow", "allowed_params": ["text"]}},
+            },
+        )
+
+
+def gateway_target(service: Service, upstream: Upstream, version: str) -> Target:
+    """A session over the upstream's tools, called in that version of the protocol."""
+    opened = service.post("/gateway-sessions", {"agent_id": upstream.slug})
+    body, headers = tool_call(f"mcp__{upstream.slug}__echo", version)
+    headers["Authorization"] = f"Bearer {opened['token']}"
+    return Target(port=service.port, request=post_request(service.port, "/mcp", body, headers), process=service)
+
+
+def listed(service: Service, target: Target) -> None:
+    """A first call, so that the server is connected and its tools are known. Raises HTTPError."""
+    answered(target.port, target.request, calls=1, concurrency=1)
+
+
+def table(service: Service, relay: Service, ports: dict[str, int | None], calls: int) -> list[str]:
+    """The rows of every upstream and generation of callers, with direct and relayed calls first."""
+    rows = [
+        "| calls | concurrency | calls/s | p50 ms | p99 ms | CPU ms per call |",
+        "|---|---|---|---|---|---|",
+    ]
+    targets = [("direct", Target(port=_http(ports), request=_plain(_http(ports))))]
+    targets.append(("bare relay", Target(port=relay.port, request=_plain(relay.port), process=relay)))
+    for upstream in UPSTREAMS:
+        if upstream.slug in ports:
+            for version in (MODERN, LEGACY):
+                title = f"gateway, client {version}, {upstream.title}"
+                targets.append((title, gateway_target(service, upstream, version)))
+    for title, target in targets:
+        answered(target.port, target.request, calls=min(calls, WARM_UP), concurrency=8)
+        rows += [_row(title, concurrency, target.measured(calls, concurrency)) for concurrency in CONCURRENCIES]
+    return rows
+
+
+def memory(service: Service, ports: dict[str, int | None], calls: int) -> list[str]:
+    """Resident memory over many calls, and with many sessions that have called once and are idle."""
+    upstream = next(one for one in UPSTREAMS if one.slug in ports)
+    target = gateway_target(service, upstream, upstream.version)
+    answered(target.port, target.request, calls=calls // 4, concurrency=16)
+    before = service.resident_mb()
+    answered(target.port, target.request, calls=calls, concurrency=16)
+    after = service.resident_mb()
+    for _ in range(IDLE_SESSIONS):
+        one = gateway_target(service, upstream, upstream.version)
+        _once(one.request, service.port)
+    idle = service.resident_mb()
+    return [
+        f"Resident memory {before:.0f} MB before and {after:.0f} MB after {calls} calls; {idle - after:.0f} MB more with "
+        f"{IDLE_SESSIONS} sessions that have called and are idle."
+    ]
+
+
+def _once(request: bytes, port: int) -> None:
+    head, _, body = request.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    del headers["Host"], headers["Content-Length"]
+    with urlopen(Request(f"http://127.0.0.1:{port}/mcp", data=body, headers=headers), timeout=30) as response:
+        json.load(response)
+
+
+def _http(ports: dict[str, int | None]) -> int:
+    return next(port for port in ports.values() if port is not None)
+
+
+def _plain(port: int) -> bytes:
+    body, headers = tool_call("echo", MODERN)
+    return post_request(port, "/mcp", body, headers)
+
+
+def _row(title: str, concurrency: int, figures: Figures) -> str:
+    done = figures.answered
+    cpu = "" if figures.cpu_ms is None else f"{figures.cpu_ms:.2f}"
+    return (
+        f"| {title} | {concurrency} | {done.per_s:.0f} | {done.percentile_ms(50):.2f} | {done.percentile_ms(99):.2f} "
+        f"| {cpu} |"
+    )
+
+
+def report(
+    *, calls: int = CALLS, memory_calls: int = MEMORY_CALLS, only: str | None = None, postgres: bool = False
+) -> list[str]:
+    """Everything measured, as lines of docs/performance.md."""
+    with ExitStack() as stack:
+        ports: dict[str, int | None] = {}
+        for upstream in UPSTREAMS:
+            if only in (None, upstream.slug):
+                started = None
+                if upstream.counterpart is not None:
+                    started = stack.enter_context(counterpart(upstream.counterpart))
+                ports[upstream.slug] = started
+        extra = {"OPENAI_API_KEY": "bench", **_LIMITS}
+        if postgres:
+            extra["DRAGOMAN_DATABASE_URL"] = stack.enter_context(migrated_database())
+            extra["DRAGOMAN_SECRET_KEY"] = "the key of a benchmark"
+        direct = dict(ports)
+        if _no_http(ports):
+            direct["plain"] = stack.enter_context(counterpart("mcp"))
+        relay = stack.enter_context(relayed(_http(direct)))
+        service = stack.enter_context(running_service(extra))
+        prepared(service, ports)
+        lines = table(service, relay, {**ports, **direct}, calls)
+        lines += ["", *memory(service, ports, memory_calls)] if memory_calls else []
+        return lines
+
+
+def _no_http(ports: dict[str, int | None]) -> bool:
+    return all(port is None for port in ports.values())
+
+
+def main() -> int:
+    """Measure as told, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway")
+    parser.add_argument("--calls", type=int, default=CALLS)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--only", choices=[upstream.slug for upstream in UPSTREAMS])
+    parser.add_argument("--postgres", action="store_true")
+    given = parser.parse_args()
+    memory_calls = 0 if given.no_memory else LONG_CALLS if given.long else MEMORY_CALLS
+    lines = report(calls=given.calls, memory_calls=memory_calls, only=given.only, postgres=given.postgres)
+    sys.stdout.write("\n".join([*lines, ""]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
