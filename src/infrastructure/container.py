@@ -111,6 +111,7 @@ from application.runs.record_reply import RecordReply
 from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
+from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.schedules.create_schedule import CreateSchedule
@@ -663,9 +664,10 @@ class Container(containers.DeclarativeContainer):
         DecideApproval, approvals=approvals, resume_run=resume_run, of_session=decide_gateway_approval
     )
     list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=approvals)
-    cancel_run: providers.Provider[CancelRun] = providers.Singleton(
-        CancelRun, runs=runs, queue=run_queue, connections=announced_connections, trace_ended=trace_ended, clock=clock
+    stop_run: providers.Provider[StopRun] = providers.Singleton(
+        StopRun, runs=runs, queue=run_queue, connections=announced_connections, trace_ended=trace_ended, clock=clock
     )
+    cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=runs, stop_run=stop_run)
     cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
         CancelRuns,
         unfinished=providers.Singleton(SqlUnfinishedRuns, database=database),
@@ -1069,7 +1071,7 @@ class Container(containers.DeclarativeContainer):
         AgentStep,
         start_run=start_run,
         runs=runs,
-        queue=run_queue,
+        stop_run=stop_run,
         wakeups=wakeups,
         expressions=expressions,
         clock=clock,
@@ -1090,7 +1092,12 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     workflow_drivers: providers.Provider[WorkflowDrivers] = providers.Singleton(
-        WorkflowDrivers, advance=advance_workflow.provided.execute, journal=workflow_runs, queue=run_queue, clock=clock
+        WorkflowDrivers,
+        advance=advance_workflow.provided.execute,
+        journal=workflow_runs,
+        queue=run_queue,
+        wakeups=wakeups,
+        clock=clock,
     )
     start_workflow_run: providers.Provider[StartWorkflowRun] = providers.Singleton(
         StartWorkflowRun,
@@ -1102,10 +1109,16 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     resume_workflow_run: providers.Provider[ResumeWorkflowRun] = providers.Singleton(
-        ResumeWorkflowRun, runs=workflow_runs, schemas=schemas, queue=run_queue, clock=clock, ids=ids
+        ResumeWorkflowRun,
+        runs=workflow_runs,
+        resume_run=resume_run,
+        schemas=schemas,
+        queue=run_queue,
+        clock=clock,
+        ids=ids,
     )
     stop_workflow_run: providers.Provider[StopWorkflowRun] = providers.Singleton(
-        StopWorkflowRun, runs=workflow_runs, clock=clock, ids=ids
+        StopWorkflowRun, runs=workflow_runs, queue=run_queue, clock=clock, ids=ids
     )
     get_workflow_run: providers.Provider[GetWorkflowRun] = providers.Singleton(GetWorkflowRun, runs=workflow_runs)
     list_workflow_runs: providers.Provider[ListWorkflowRuns] = providers.Singleton(ListWorkflowRuns, runs=workflow_runs)

@@ -26,15 +26,8 @@ from application.workflows.ports import (
 from application.workflows.workflow_audit import ended_entry
 from domain.ids import RunId, WorkerId, WorkflowRunId
 from domain.workflows.compiler import compile_workflow
-from domain.workflows.execution import (
-    NODE_TIMEOUT,
-    Decision,
-    NodeError,
-    NodeRun,
-    NodeStatus,
-    Standing,
-    decide,
-)
+from domain.workflows.decision import Decision, Standing, decide
+from domain.workflows.execution import NODE_TIMEOUT, NodeError, NodeRun, NodeStatus
 from domain.workflows.graph import NodeKind
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
@@ -139,6 +132,11 @@ class AdvanceWorkflow:
         await self._agents.cancel(run.organization_id, run_id, actor=run.cancel_requested_by or "system")
 
     @property
+    def agents(self) -> AgentExecutor:
+        """Who knows how the runs of agents stand."""
+        return self._agents
+
+    @property
     def clock(self) -> Clock:
         """The time."""
         return self._clock
@@ -154,6 +152,7 @@ class _Drive:
         self._run = claimed.run
         self._nodes = dict(claimed.run.nodes)
         self._tasks: dict[str, asyncio.Task[NodeOutcome]] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
         self._writing = asyncio.Lock()
         self._lost = asyncio.Event()
 
@@ -166,13 +165,13 @@ class _Drive:
                 detail = "This version of Dragoman does not take the workflow any more."
                 await self._end(WorkflowRunStatus.FAILED, error=NodeError(code="workflow_invalid", detail=detail))
                 return
-            self._take_up(plan)
+            await self._take_up(plan)
             while await self._step(plan):
                 pass
         finally:
             renewing.cancel()
             await self._stop_tasks(tuple(self._tasks))
-            await asyncio.wait((renewing,))
+            await asyncio.wait((renewing, *self._end_watches(tuple(self._watches))))
 
     async def hand_back(self) -> None:
         """Give the run to another worker; it goes on where this one stopped."""
@@ -187,12 +186,16 @@ class _Drive:
         except Exception:
             logger.exception("a workflow run could not be handed back", extra={"workflow_run_id": self._run.id})
 
-    def _take_up(self, plan: Plan) -> None:
-        """What a former worker had begun."""
+    async def _take_up(self, plan: Plan) -> None:
+        """What a former worker had begun, and the runs of agents that have gone on since."""
         now = self._house.clock.now()
-        for node_id, node in self._nodes.items():
+        for node_id, node in tuple(self._nodes.items()):
             if node.status is NodeStatus.RUNNING:
                 self._nodes[node_id] = node.interrupted(plan.by_id[node_id], at=now)
+            elif node.waits_for_run is not None and await self._house.agents.has_moved_on(
+                self._run.organization_id, node.waits_for_run, since_seq=node.run_seq or 0
+            ):
+                self._nodes[node_id] = node.resumed()
 
     async def _step(self, plan: Plan) -> bool:
         """Decide, store what is decided, act on it, and wait for something to happen. False when there is no more."""
@@ -200,7 +203,7 @@ class _Drive:
             await self._end(WorkflowRunStatus.CANCELLED)
             return False
         decision = decide(plan, self._nodes, now=self._house.clock.now())
-        given_up = [node.node_id for node in decision.changed if node.node_id in self._tasks]
+        given_up = [node.node_id for node in decision.changed if node.node_id in self._tasks or node.run_id is not None]
         self._nodes |= {node.node_id: node for node in (*decision.start, *decision.changed)}
         if decision.standing in (Standing.COMPLETED, Standing.FAILED):
             await self._finish(decision)
@@ -210,10 +213,12 @@ class _Drive:
             return False
         await self._give_up(given_up)
         await self._store(self._run)
-        for started in decision.start:
-            self._begin(plan.by_id[started.node_id], started)
+        for node_id, node in self._nodes.items():
+            if node.status is NodeStatus.RUNNING and node_id not in self._tasks:
+                self._begin(plan.by_id[node_id], node)
+        self._watch()
         await self._wait(decision)
-        self._collect(plan)
+        await self._collect(plan)
         return True
 
     async def _finish(self, decision: Decision) -> None:
@@ -231,7 +236,8 @@ class _Drive:
         failed_node: str | None = None,
     ) -> None:
         """Agents' runs first: if this is interrupted, whoever takes the run up does it again."""
-        await self._give_up(list(self._tasks))
+        begun = [node_id for node_id, node in self._run.nodes.items() if node.run_id and not node.status.is_final]
+        await self._give_up(list(dict.fromkeys((*self._tasks, *begun))))
         now = self._house.clock.now()
         output = None if decision is None else decision.output
         ended = replace(self._run, nodes=self._nodes).ended(
@@ -258,6 +264,26 @@ class _Drive:
             if not task.cancelled():
                 task.exception()  # of a node that is given up: nobody asks for it
 
+    def _watch(self) -> None:
+        """Hear of agents' runs that go on."""
+        waiting = {
+            node_id: run_id for node_id, node in self._nodes.items() if (run_id := node.waits_for_run) is not None
+        }
+        self._end_watches(tuple(self._watches.keys() - waiting.keys()))
+        for node_id in waiting.keys() - self._watches.keys():
+            self._watches[node_id] = asyncio.create_task(
+                self._house.agents.moved_on(
+                    self._run.organization_id, waiting[node_id], since_seq=self._nodes[node_id].run_seq or 0
+                ),
+                name=f"run of node {node_id} of {self._run.id}",
+            )
+
+    def _end_watches(self, node_ids: tuple[str, ...]) -> list[asyncio.Task[None]]:
+        ended = [self._watches.pop(node_id) for node_id in node_ids]
+        for watch in ended:
+            watch.cancel()
+        return ended
+
     def _begin(self, node: PlannedNode, run: NodeRun) -> None:
         context = NodeContext(
             organization_id=self._run.organization_id,
@@ -283,7 +309,8 @@ class _Drive:
         bell = asyncio.create_task(self._control.wait(wait_s))
         lost = asyncio.create_task(self._lost.wait())
         try:
-            await asyncio.wait((bell, lost, *self._tasks.values()), return_when=asyncio.FIRST_COMPLETED)
+            happening = (bell, lost, *self._tasks.values(), *self._watches.values())
+            await asyncio.wait(happening, return_when=asyncio.FIRST_COMPLETED)
             if self._lost.is_set():
                 raise WorkflowLeaseLost
             if bell.done():
@@ -294,16 +321,21 @@ class _Drive:
             lost.cancel()
             await asyncio.wait((bell, lost))
 
-    def _collect(self, plan: Plan) -> None:
+    async def _collect(self, plan: Plan) -> None:
         now = self._house.clock.now()
+        for node_id in [node_id for node_id, watch in self._watches.items() if watch.done()]:
+            self._watches.pop(node_id).result()
+            self._nodes[node_id] = self._nodes[node_id].resumed()
         for node_id in [node_id for node_id, task in self._tasks.items() if task.done()]:
             outcome, run = self._tasks.pop(node_id).result(), self._nodes[node_id]
             match outcome:
                 case Succeeded(output=output, handle=handle):
                     self._nodes[node_id] = run.succeeded(output, at=now, handle=handle)
-                case AwaitsAnswer(asked=asked, due_at=due_at):
-                    self._nodes[node_id] = run.waiting(due_at=due_at, asked=asked)
+                case AwaitsAnswer(asked=asked, due_at=due_at, run_seq=run_seq):
+                    self._nodes[node_id] = run.waiting(due_at=due_at, asked=asked, run_seq=run_seq)
                 case error:
+                    if run.run_id is not None:  # of an agent that took too long
+                        await self._house.cancel_agent(self._run, run.run_id)
                     self._nodes[node_id] = run.attempt_failed(error, plan.by_id[node_id], at=now)
 
     async def _store(self, run: WorkflowRun) -> None:

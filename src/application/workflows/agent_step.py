@@ -1,18 +1,22 @@
 """An agent as a step: a run on a thread of its own, started once however often the node is taken up, and awaited."""
 
 import asyncio
+from datetime import timedelta
 
-from application.runs.ports import RunQueue, RunStore, Wakeups, status_topic
+from application.runs.ports import RunStore, Wakeups, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
+from application.runs.stop_run import StopRun
 from application.system.ports import Clock
-from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
+from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from application.workflows.ports import Expressions
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId, RunId, derived_id
+from domain.json_value import JsonValue
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import TextContent
+from domain.threads.message_json import tool_use_to_json
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import AgentConfig
 from domain.workflows.plan import PlannedNode
@@ -25,40 +29,57 @@ _TRY_AGAIN = frozenset({ErrorKind.UNAVAILABLE, ErrorKind.LIMIT})
 
 class AgentStep:
     """Rules: the run sees exactly the tools that are wired to the node, nothing if none is, and its agent's policies and
-    limits hold; only a completed run is a success; a node that is given up cancels its run."""
+    limits hold; only a completed run is a success; one that waits for somebody lets its node wait, for as long again as
+    the node may take; a node that is given up cancels its run."""
 
     def __init__(
         self,
         *,
         start_run: StartRun,
         runs: RunStore,
-        queue: RunQueue,
+        stop_run: StopRun,
         wakeups: Wakeups,
         expressions: Expressions,
         clock: Clock,
     ) -> None:
         self._start_run = start_run
         self._runs = runs
-        self._queue = queue
+        self._stop_run = stop_run
         self._wakeups = wakeups
         self._expressions = expressions
         self._clock = clock
 
-    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
         """Execute once. Raises NodeFailed."""
         if not isinstance(node.config, AgentConfig):
             raise ValueError(f"{node.kind} is no agent")
         run_id = run.run_id or await self._begun(node, node.config, run, context)
         ended = await self._awaited(context.organization_id, run_id)
+        if ended.status is RunStatus.REQUIRES_ACTION:
+            timeout_s = node.settings.timeout_s
+            due_at = None if timeout_s is None else self._clock.now() + timedelta(seconds=timeout_s)
+            calls: list[JsonValue] = [tool_use_to_json(use) for use in ended.pending]
+            return AwaitsAnswer(asked={"calls": calls}, due_at=due_at, run_seq=ended.last_seq)
         if ended.status is not RunStatus.COMPLETED:
             raise _failure(ended)
         return Succeeded(output={"text": ended.output, "run_id": ended.id, "thread_id": ended.thread_id})
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
         """Stop the run of a node that is given up."""
-        outcome = await self._runs.request_cancel(organization_id, run_id, actor=actor, at=self._clock.now())
-        if outcome is not None and outcome.promoted is not None:
-            await self._queue.submit(outcome.promoted)
+        run = await self._runs.get(organization_id, run_id)
+        if run is not None and not run.status.is_terminal:
+            await self._stop_run.execute(run, actor=actor)
+
+    async def has_moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> bool:
+        """Whether it does not wait for the same any more."""
+        run = await self._runs.get(organization_id, run_id)
+        return run is None or run.status is not RunStatus.REQUIRES_ACTION or run.last_seq != since_seq
+
+    async def moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> None:
+        """Wait for that."""
+        async with self._wakeups.subscribe(events_topic(run_id)) as bell:
+            while not await self.has_moved_on(organization_id, run_id, since_seq=since_seq):
+                await bell.wait(REREAD_S)
 
     async def _begun(self, node: PlannedNode, config: AgentConfig, run: NodeRun, context: NodeContext) -> RunId:
         """Start the run and note it, both or neither: whoever gives the node up can cancel it then."""
@@ -100,7 +121,7 @@ class AgentStep:
                 run = await self._runs.get(organization_id, run_id)
                 if run is None:
                     raise NodeFailed("run_not_found", f"The run {run_id} of the agent is gone.")
-                if run.status.is_terminal:
+                if run.status.is_terminal or run.status is RunStatus.REQUIRES_ACTION:
                     return run
                 await bell.wait(REREAD_S)
 

@@ -23,10 +23,11 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitsAnswer:
-    """A person is asked, until `due_at`."""
+    """A person is asked, until `due_at`; or the agent's run waits for somebody since its event `run_seq`."""
 
     asked: JsonValue
     due_at: datetime | None
+    run_seq: int | None = None
 
 
 class NodeFailed(Exception):
@@ -94,6 +95,15 @@ class NodeExecutor(Protocol):
 
 class AgentExecutor(NodeExecutor, Protocol):
     """Executes nodes that are runs of agents."""
+
+    async def has_moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> bool:
+        """Whether the run that waited for somebody when its newest event had this number does not wait, or for something
+        else."""
+        ...
+
+    async def moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> None:
+        """Wait for that."""
+        ...
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
         """Stop the run of a node that is given up."""

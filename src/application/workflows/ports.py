@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from application.runs.ports import IdempotencyKey
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
+from domain.runs.run import Run, RunStatus
 from domain.workflows.graph import Workflow, WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
@@ -79,8 +81,19 @@ class WorkflowRunStore(Protocol):
     """Workflow runs as the API sees them. Every change stores the events that tell of it (`events_between`) with it, and
     wakes their followers after the commit."""
 
-    async def start(self, run: WorkflowRun, audit: AuditEvent) -> WorkflowRun:
-        """Store a QUEUED run. Raises NOT_FOUND if its workflow is not in use."""
+    async def start(
+        self, run: WorkflowRun, audit: AuditEvent, *, idempotency: IdempotencyKey | None = None
+    ) -> WorkflowRun:
+        """Store a QUEUED run. With a key that named a run within the 24 h before, that run as it stands, and nothing is
+        stored. Raises NOT_FOUND if its workflow is not in use, INVALID `idempotency_key_reused` for the same key with
+        another body."""
+        ...
+
+    async def started_before(
+        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+    ) -> WorkflowRun | None:
+        """The run that the key named within 24 h before `at`, as it stands, or None; changes nothing. Raises INVALID
+        `idempotency_key_reused`. What counts in the end is `start`, which looks again."""
         ...
 
     async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
@@ -170,6 +183,18 @@ class WorkflowJournal(Protocol):
         """Runs to submit again: those whose lease has lapsed, which are put back to QUEUED by this call (fencing their
         former worker), queued ones, and waiting ones whose `wake_at` has come."""
         ...
+
+
+WORKFLOWS_TOPIC = "workflows"
+"""Woken when the run of a workflow's agent has gone on, so that a workflow run which waited for it may."""
+
+
+def may_let_workflow_go_on(run: Run) -> bool:
+    """Whether a workflow run may have waited for what happened to this run. A ring too many does no harm, and the sweep hears
+    of the rest."""
+    waited = run.status in (RunStatus.REQUIRES_ACTION, RunStatus.CANCELLED)
+    resumed = run.status is RunStatus.QUEUED and run.attempt > 0
+    return (waited or resumed) and "workflow_run_id" in run.metadata
 
 
 def workflow_events_topic(run_id: WorkflowRunId) -> str:

@@ -1,45 +1,60 @@
-"""ResumeWorkflowRun: answer the nodes of a workflow run that wait for a person."""
+"""ResumeWorkflowRun: answer the nodes of a workflow run that wait for a person, or what the run of an agent waits for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from application.approvals.check_decisions import CallDecision
 from application.audit.entries import audit_entry
 from application.runs.ports import RunQueue
+from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.system.ports import Clock, IdSource
 from application.tools.ports import SchemaValidator
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
 from domain.audit.event import AuditAction
-from domain.errors import Violation, invalid
+from domain.errors import ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.ids import RunId, WorkflowRunId
 from domain.json_value import JsonValue
-from domain.workflows.run import WorkflowRun
+from domain.workflows.run import NOT_WAITING, WorkflowRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentNodeAnswer:
+    """What the agent's run of a node waits for: results of displayed tools, answers to servers, decisions about calls."""
+
+    node_id: str
+    tool_results: tuple[ClientToolResult, ...] = ()
+    approvals: tuple[CallDecision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeWorkflowRunCommand:
-    """Answers by node id."""
+    """Answers by node id, or what one agent's run waits for."""
 
     principal: Principal
     run_id: WorkflowRunId
-    answers: Mapping[str, JsonValue]
+    answers: Mapping[str, JsonValue] = field(default_factory=dict)
+    agent: AgentNodeAnswer | None = None
 
 
 class ResumeWorkflowRun:
     """Rules: a runner answers in the runs it started, an operator in any; each answer fits the schema that its node asked
-    for; all are taken or none. Nodes that are not answered go on waiting. Audited `workflow.run_resumed`."""
+    for; all are taken or none. Nodes that are not answered go on waiting. What an agent's run waits for is given as to the
+    run itself (`ResumeRun`), of one node at a time. Audited `workflow.run_resumed`."""
 
     def __init__(
         self,
         *,
         runs: WorkflowRunStore,
+        resume_run: ResumeRun,
         schemas: SchemaValidator,
         queue: RunQueue,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._runs = runs
+        self._resume_run = resume_run
         self._schemas = schemas
         self._queue = queue
         self._clock = clock
@@ -47,12 +62,46 @@ class ResumeWorkflowRun:
 
     async def execute(self, command: ResumeWorkflowRunCommand) -> WorkflowRun:
         """The run, QUEUED. Raises NOT_FOUND, FORBIDDEN, CONFLICT `workflow_run_not_waiting`, `node_not_waiting`, INVALID
-        `answers_invalid`."""
+        `answers_invalid`, and of an agent's run what `ResumeRun` raises."""
         principal = command.principal
         run = await require_own_or_operator(self._runs, principal, command.run_id)
-        self._check(run, command.answers)
+        self._check(run, command)
+        if command.agent is not None:
+            return await self._resume_agent(principal, run, command.agent)
+        answered = await self._answer(principal, run, command.answers)
+        await self._queue.submit(RunId(run.id))
+        return answered
+
+    async def _resume_agent(self, principal: Principal, run: WorkflowRun, given: AgentNodeAnswer) -> WorkflowRun:
+        node = run.nodes.get(given.node_id)
+        waits_for = None if node is None else node.waits_for_run
+        if run.status.is_terminal or waits_for is None:
+            raise conflict("node_not_waiting", f"The node {given.node_id!r} does not wait for calls of an agent.")
+        await self._resume_run.execute(
+            ResumeRunCommand(
+                principal=principal, run_id=waits_for, tool_results=given.tool_results, approvals=given.approvals
+            )
+        )
+        try:
+            resumed = await self._answer(principal, run, {}, node_ids=(given.node_id,))
+        except ServiceError as error:
+            if error.code != NOT_WAITING:
+                raise
+            # A worker has heard of the agent's run already.
+            return await require_own_or_operator(self._runs, principal, run.id)
+        await self._queue.submit(RunId(run.id))
+        return resumed
+
+    async def _answer(
+        self,
+        principal: Principal,
+        run: WorkflowRun,
+        answers: Mapping[str, JsonValue],
+        *,
+        node_ids: tuple[str, ...] = (),
+    ) -> WorkflowRun:
         now = self._clock.now()
-        answered_nodes: list[JsonValue] = [*sorted(command.answers)]
+        answered_nodes: list[JsonValue] = [*sorted(answers), *node_ids]
         audit = audit_entry(
             principal,
             AuditAction.WORKFLOW_RUN_RESUMED,
@@ -61,14 +110,15 @@ class ResumeWorkflowRun:
             at=now,
             details={"nodes": answered_nodes},
         )
-        answered = await self._runs.answer(principal.organization_id, run.id, command.answers, at=now, audit=audit)
-        await self._queue.submit(RunId(run.id))
-        return answered
+        return await self._runs.answer(principal.organization_id, run.id, answers, at=now, audit=audit)
 
-    def _check(self, run: WorkflowRun, answers: Mapping[str, JsonValue]) -> None:
+    def _check(self, run: WorkflowRun, command: ResumeWorkflowRunCommand) -> None:
         wrong = []
-        if not answers:
+        answers = command.answers
+        if not answers and command.agent is None:
             wrong.append(Violation(path="answers", message="must not be empty"))
+        if answers and command.agent is not None:
+            wrong.append(Violation(path="node_id", message="must not be given together with answers"))
         for index, (node_id, answer) in enumerate(answers.items()):
             node = run.nodes.get(node_id)
             asked = None if node is None else node.asked

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
-from application.runs.ports import RunQueue
+from application.runs.ports import IdempotencyKey, RunQueue
 from application.system.ports import Clock, IdSource
 from application.tools.ports import SchemaValidator
 from application.workflows.ports import WorkflowRunStore, WorkflowStore
@@ -22,11 +22,20 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartWorkflowRunCommand:
-    """`workflow` is an id or a name; `input` becomes what the entrypoint puts out."""
+    """`workflow` is an id or a name; `input` becomes what the entrypoint puts out. `idempotency` is the client's key."""
 
     principal: Principal
     workflow: str
     input: JsonValue = None
+    idempotency: IdempotencyKey | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedWorkflowRun:
+    """The run, and whether it is new: one that an idempotency key named before is not."""
+
+    run: WorkflowRun
+    created: bool
 
 
 class StartWorkflowRun:
@@ -51,18 +60,22 @@ class StartWorkflowRun:
         self._clock = clock
         self._ids = ids
 
-    async def execute(self, command: StartWorkflowRunCommand) -> WorkflowRun:
+    async def execute(self, command: StartWorkflowRunCommand) -> StartedWorkflowRun:
         """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`, INVALID
-        `workflow_input_invalid`."""
+        `workflow_input_invalid`, `idempotency_key_reused`."""
         principal = command.principal
         principal.require(Role.RUNNER)
+        now = self._clock.now()
+        if command.idempotency is not None:
+            earlier = await self._runs.started_before(principal.organization_id, command.idempotency, at=now)
+            if earlier is not None:
+                return StartedWorkflowRun(run=earlier, created=False)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
         plan = compile_workflow(workflow.definition).plan
         if plan is None:
             raise _not_runnable("This version of Dragoman does not take the workflow any more; save it anew.")
         _require_runnable(plan)
         self._check_input(plan, command.input)
-        now = self._clock.now()
         run = WorkflowRun(
             id=WorkflowRunId(self._ids.new("wfr")),
             organization_id=principal.organization_id,
@@ -75,9 +88,11 @@ class StartWorkflowRun:
         )
         details: dict[str, JsonValue] = {"workflow_id": workflow.id, "version": workflow.version}
         audit = audit_entry(principal, AuditAction.WORKFLOW_RUN_STARTED, run.id, ids=self._ids, at=now, details=details)
-        stored = await self._runs.start(run, audit)
+        stored = await self._runs.start(run, audit, idempotency=command.idempotency)
+        if stored.id != run.id:
+            return StartedWorkflowRun(run=stored, created=False)
         await self._queue.submit(RunId(run.id))
-        return stored
+        return StartedWorkflowRun(run=stored, created=True)
 
     def _check_input(self, plan: Plan, given: JsonValue) -> None:
         config = plan.entrypoint.config

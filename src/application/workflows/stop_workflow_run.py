@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
+from application.runs.ports import RunQueue
 from application.system.ports import Clock, IdSource
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.ids import WorkflowRunId
-from domain.workflows.run import WorkflowRun
+from domain.ids import RunId, WorkflowRunId
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +24,11 @@ class StopWorkflowRunCommand:
 
 class StopWorkflowRun:
     """Rules: a runner stops the runs it started, an operator any; stopping an ended run changes nothing; the runs of its
-    agents are cancelled with it. Audited `workflow.run_stopped`."""
+    agents are cancelled with it, by the worker that has the run or takes it up for that. Audited `workflow.run_stopped`."""
 
-    def __init__(self, *, runs: WorkflowRunStore, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, *, runs: WorkflowRunStore, queue: RunQueue, clock: Clock, ids: IdSource) -> None:
         self._runs = runs
+        self._queue = queue
         self._clock = clock
         self._ids = ids
 
@@ -41,4 +43,6 @@ class StopWorkflowRun:
         )
         if stopped is None:
             raise not_found("workflow run", command.run_id)
+        if stopped.status is WorkflowRunStatus.QUEUED:
+            await self._queue.submit(RunId(stopped.id))
         return stopped

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from application.runs.ports import RunQueue
+from application.runs.ports import RunQueue, Wakeups
 from application.system.ports import Clock
-from application.workflows.ports import WorkflowJournal
+from application.workflows.ports import WORKFLOWS_TOPIC, WorkflowJournal
 from domain.ids import RunId, WorkflowRunId
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,10 @@ class WorkflowDrivers:
     """Rules: one driver for a run at a time; a ring for one that is being advanced is heard once that is over; a fault of
     one touches no other; the sweep trusts leases, not the queue."""
 
-    def __init__(self, *, advance: Advance, journal: WorkflowJournal, queue: RunQueue, clock: Clock) -> None:
+    def __init__(
+        self, *, advance: Advance, journal: WorkflowJournal, queue: RunQueue, wakeups: Wakeups, clock: Clock
+    ) -> None:
+        self._wakeups = wakeups
         self._advance = advance
         self._journal = journal
         self._queue = queue
@@ -61,13 +64,14 @@ class WorkflowDrivers:
         return len(found)
 
     async def keep(self) -> None:
-        """Sweep until cancelled."""
-        while True:
-            await asyncio.sleep(SWEEP_EVERY_S)
-            try:
-                await self.recover()
-            except Exception:
-                logger.exception("sweep for workflow runs failed")
+        """Sweep until cancelled, and whenever a run has gone on that a workflow run may have waited for."""
+        async with self._wakeups.subscribe(WORKFLOWS_TOPIC) as bell:
+            while True:
+                await bell.wait(SWEEP_EVERY_S)
+                try:
+                    await self.recover()
+                except Exception:
+                    logger.exception("sweep for workflow runs failed")
 
     async def _drive(self, run_id: WorkflowRunId) -> None:
         try:

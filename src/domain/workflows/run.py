@@ -11,6 +11,8 @@ from domain.ids import ApiKeyId, OrganizationId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
 
+NOT_WAITING = "workflow_run_not_waiting"
+
 
 class WorkflowRunStatus(StrEnum):
     """Where a workflow run stands; values are part of the public contract."""
@@ -28,6 +30,7 @@ class WorkflowRunStatus(StrEnum):
         return self in _TERMINAL
 
 
+_GOES_ON = frozenset({WorkflowRunStatus.QUEUED, WorkflowRunStatus.IN_PROGRESS})
 _TERMINAL = frozenset({WorkflowRunStatus.COMPLETED, WorkflowRunStatus.FAILED, WorkflowRunStatus.CANCELLED})
 
 
@@ -39,6 +42,7 @@ class WorkflowEventType(StrEnum):
     NODE_STARTED = "node.started"
     NODE_RETRYING = "node.retrying"
     NODE_WAITING = "node.waiting"
+    NODE_RESUMED = "node.resumed"
     NODE_READY = "node.ready"
     NODE_SUCCEEDED = "node.succeeded"
     NODE_FAILED = "node.failed"
@@ -100,7 +104,7 @@ class WorkflowRun:
 
     @property
     def waiting_nodes(self) -> tuple[NodeRun, ...]:
-        """Those that wait for a person."""
+        """Those that wait for a person, or whose agent's run waits for somebody."""
         return tuple(node for node in self.nodes.values() if node.status is NodeStatus.WAITING)
 
     def claimed(self, *, at: datetime) -> "WorkflowRun":
@@ -121,21 +125,35 @@ class WorkflowRun:
         return replace(self, status=WorkflowRunStatus.QUEUED, epoch=self.epoch + 1)
 
     def suspended(self, *, wake_at: datetime | None) -> "WorkflowRun":
-        """Nothing goes on until a person answers, or until `wake_at`."""
+        """Nothing goes on until a person answers, an agent's run goes on, or `wake_at` has come."""
         self._require(WorkflowRunStatus.IN_PROGRESS)
         return replace(self, status=WorkflowRunStatus.REQUIRES_ACTION, wake_at=wake_at)
 
     def answered(self, answers: Mapping[str, JsonValue], *, at: datetime) -> "WorkflowRun":
         """With what a person said to waiting nodes. Raises CONFLICT `workflow_run_not_waiting`, `node_not_waiting`."""
         if self.status is not WorkflowRunStatus.REQUIRES_ACTION:
-            raise conflict("workflow_run_not_waiting", f"The workflow run {self.id} is {self.status}.")
+            raise conflict(NOT_WAITING, f"The workflow run {self.id} is {self.status}.")
         nodes = dict(self.nodes)
         for node_id, answer in answers.items():
             node = nodes.get(node_id)
             if node is None or node.status is not NodeStatus.WAITING:
                 raise conflict("node_not_waiting", f"The node {node_id!r} does not wait for an answer.")
+            if node.run_id is not None:
+                raise conflict(
+                    "node_not_waiting", f"The node {node_id!r} waits for calls of its agent's run, not for an answer."
+                )
             nodes[node_id] = node.succeeded(answer, at=at)
         return replace(self, status=WorkflowRunStatus.QUEUED, nodes=nodes, wake_at=None)
+
+    def asked_to_stop(self, actor: str, *, at: datetime) -> "WorkflowRun":
+        """Cancelled, if nothing has to be done for that; else marked: its worker stops it, or, if it has none but its agents
+        have runs, the next one to take it up."""
+        asked = replace(self, cancel_requested_by=actor)
+        if self.status is WorkflowRunStatus.IN_PROGRESS:
+            return asked
+        if any(node.run_id is not None and not node.status.is_final for node in self.nodes.values()):
+            return replace(asked, status=WorkflowRunStatus.QUEUED, wake_at=None)
+        return asked.ended(WorkflowRunStatus.CANCELLED, at=at)
 
     def ended(
         self,
@@ -190,8 +208,9 @@ def events_between(before: WorkflowRun | None, after: WorkflowRun, *, at: dateti
 def _beginning(before: WorkflowRun | None, after: WorkflowRun, at: datetime) -> Iterator[NewWorkflowEvent]:
     if before is None:
         yield NewWorkflowEvent(type=WorkflowEventType.QUEUED, at=at)
-    elif before.status is WorkflowRunStatus.REQUIRES_ACTION and after.status is WorkflowRunStatus.QUEUED:
-        yield NewWorkflowEvent(type=WorkflowEventType.RESUMED, at=at)
+    elif before.status is WorkflowRunStatus.REQUIRES_ACTION and after.status in _GOES_ON:
+        if after.cancel_requested_by is None:
+            yield NewWorkflowEvent(type=WorkflowEventType.RESUMED, at=at)
     elif before.attempt == 0 and after.attempt == 1:
         yield NewWorkflowEvent(type=WorkflowEventType.STARTED, at=at)
 
@@ -207,9 +226,11 @@ def _node_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWork
             kind = WorkflowEventType.NODE_RETRYING
             data |= {"attempt": after.attempt, "error": error_json(after.error)}
         case NodeStatus.RUNNING:
-            kind, data = WorkflowEventType.NODE_STARTED, data | {"attempt": after.attempt}
+            waited = before is not None and before.status is NodeStatus.WAITING
+            kind = WorkflowEventType.NODE_RESUMED if waited else WorkflowEventType.NODE_STARTED
+            data |= {"attempt": after.attempt}
         case NodeStatus.WAITING:
-            kind, data = WorkflowEventType.NODE_WAITING, data | {"asked": after.asked}
+            kind, data = WorkflowEventType.NODE_WAITING, data | {"run_id": after.run_id, "asked": after.asked}
         case NodeStatus.READY:
             kind = WorkflowEventType.NODE_READY
         case NodeStatus.SUCCEEDED:
@@ -232,7 +253,9 @@ def _end(before: WorkflowRun | None, after: WorkflowRun, at: datetime) -> Iterat
         return
     match after.status:
         case WorkflowRunStatus.REQUIRES_ACTION:
-            pending: list[JsonValue] = [{"node_id": node.node_id, "asked": node.asked} for node in after.waiting_nodes]
+            pending: list[JsonValue] = [
+                {"node_id": node.node_id, "run_id": node.run_id, "asked": node.asked} for node in after.waiting_nodes
+            ]
             yield NewWorkflowEvent(type=WorkflowEventType.REQUIRES_ACTION, at=at, data={"pending": pending})
         case WorkflowRunStatus.COMPLETED:
             yield NewWorkflowEvent(type=WorkflowEventType.COMPLETED, at=at)

@@ -18,6 +18,7 @@ from application.runs.ports import (
 )
 from application.webhooks.announcing import Announcement, announced
 from application.webhooks.ports import WEBHOOKS_TOPIC
+from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
@@ -271,6 +272,8 @@ def wake_followers(wakeups: Wakeups, run: Run) -> None:
         wakeups.wake(status_topic(run.id))
         if run.webhook is not None:
             wakeups.wake(WEBHOOKS_TOPIC)
+    if may_let_workflow_go_on(run):
+        wakeups.wake(WORKFLOWS_TOPIC)
 
 
 def settled(call: ToolCall, settlement: Settlement) -> ToolCall:

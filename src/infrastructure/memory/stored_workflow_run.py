@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from application.runs.ports import IdempotencyKey
 from domain.workflows.run import WorkflowEvent, WorkflowRun
 
 
@@ -13,3 +14,4 @@ class StoredWorkflowRun:
     run: WorkflowRun
     events: list[WorkflowEvent] = field(default_factory=list)
     lease_until: datetime | None = None
+    key: IdempotencyKey | None = None

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from application.runs.ports import Wakeups
+from application.runs.idempotency import idempotency_key_reused
+from application.runs.ports import KEY_LIFETIME, IdempotencyKey, Wakeups
 from application.system.pages import Page, PageRequest
 from application.workflows.ports import (
     ClaimedWorkflowRun,
@@ -18,6 +19,8 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
 from domain.json_value import JsonValue
+from domain.runs.run import RunStatus
+from domain.workflows.execution import NodeRun
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus, events_between
 from infrastructure.memory.paging import by_time, newest_first
@@ -32,13 +35,33 @@ class InMemoryWorkflowRunStore:
         self._state = state
         self._wakeups = wakeups
 
-    async def start(self, run: WorkflowRun, audit: AuditEvent) -> WorkflowRun:
-        """Store a QUEUED run."""
+    async def start(
+        self, run: WorkflowRun, audit: AuditEvent, *, idempotency: IdempotencyKey | None = None
+    ) -> WorkflowRun:
+        """Store a QUEUED run, or give the one that the key named."""
+        if idempotency is not None:
+            earlier = await self.started_before(run.organization_id, idempotency, at=run.created_at)
+            if earlier is not None:
+                return earlier
         if run.workflow_id not in {workflow.id for workflow in self._state.workflows_in_use(run.organization_id)}:
             raise not_found("workflow", run.workflow_id)
         stored = self._state.workflow_runs[run.id] = StoredWorkflowRun(run)
+        stored.key = idempotency
         self._state.record(audit)
         return self._write(stored, None, run, at=run.created_at)
+
+    async def started_before(
+        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+    ) -> WorkflowRun | None:
+        """The run that the key named before, as it stands."""
+        for stored in self._state.workflow_runs.values():
+            of_key = stored.key is not None and stored.key.key == key.key
+            lives = stored.run.created_at > at - KEY_LIFETIME
+            if of_key and lives and stored.run.organization_id == organization_id:
+                if stored.key != key:
+                    raise idempotency_key_reused()
+                return stored.run
+        return None
 
     async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
         """The run with its nodes, or None."""
@@ -72,16 +95,14 @@ class InMemoryWorkflowRunStore:
     async def request_cancel(
         self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
     ) -> WorkflowRun | None:
-        """Cancel a queued or waiting run, or mark one in progress."""
+        """Cancel a queued or waiting run that has nothing under way, or mark it."""
         stored = self._of(organization_id, run_id)
         if stored is None:
             return None
         run = stored.run
         if run.status.is_terminal or run.cancel_requested_by is not None:
             return run
-        asked = replace(run, cancel_requested_by=actor)
-        if run.status is not WorkflowRunStatus.IN_PROGRESS:
-            asked = asked.ended(WorkflowRunStatus.CANCELLED, at=at)
+        asked = run.asked_to_stop(actor, at=at)
         self._state.record(audit)
         self._wakeups.wake(workflow_control_topic(run_id))
         return self._write(stored, run, asked, at=at)
@@ -108,7 +129,7 @@ class InMemoryWorkflowRunStore:
     ) -> ClaimedWorkflowRun | None:
         """Take a run that is queued, or whose `wake_at` has come."""
         stored = self._state.workflow_runs.get(run_id)
-        if stored is None or not _is_claimable(stored.run, at):
+        if stored is None or not self._is_claimable(stored.run, at):
             return None
         run = self._write(stored, stored.run, stored.run.claimed(at=at), at=at)
         stored.lease_until = at + timedelta(seconds=lease_s)
@@ -142,7 +163,7 @@ class InMemoryWorkflowRunStore:
             if stored.run.status is WorkflowRunStatus.IN_PROGRESS and lapsed:
                 stored.run = stored.run.handed_back()
         found = sorted(
-            (stored.run for stored in self._state.workflow_runs.values() if _is_claimable(stored.run, at)),
+            (stored.run for stored in self._state.workflow_runs.values() if self._is_claimable(stored.run, at)),
             key=lambda run: (run.created_at, run.id),
         )
         return tuple(run.id for run in found[:limit])
@@ -169,12 +190,19 @@ class InMemoryWorkflowRunStore:
             return None
         return stored
 
+    def _is_claimable(self, run: WorkflowRun, at: datetime) -> bool:
+        if run.status is WorkflowRunStatus.REQUIRES_ACTION:
+            is_due = run.wake_at is not None and run.wake_at <= at
+            return is_due or any(self._has_moved_on(node) for node in run.nodes.values())
+        return run.status is WorkflowRunStatus.QUEUED
+
+    def _has_moved_on(self, node: NodeRun) -> bool:
+        if node.waits_for_run is None:
+            return False
+        stored = self._state.runs.get(node.waits_for_run)
+        waits = stored is not None and stored.run.status is RunStatus.REQUIRES_ACTION
+        return stored is None or not waits or stored.run.last_seq != node.run_seq
+
     def _definition(self, run: WorkflowRun) -> WorkflowDefinition:
         versions = self._state.workflows[run.workflow_id]
         return next(workflow.definition for workflow in versions if workflow.version == run.workflow_version)
-
-
-def _is_claimable(run: WorkflowRun, at: datetime) -> bool:
-    if run.status is WorkflowRunStatus.REQUIRES_ACTION:
-        return run.wake_at is not None and run.wake_at <= at
-    return run.status is WorkflowRunStatus.QUEUED

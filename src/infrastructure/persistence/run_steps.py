@@ -9,6 +9,7 @@ from sqlalchemy import BindParameter, Connection, Update, bindparam, select, upd
 from application.runs.closing import step_instead_of_waiting
 from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups, events_topic, status_topic
 from application.webhooks.ports import WEBHOOKS_TOPIC
+from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
@@ -191,6 +192,8 @@ def follow_up(wakeups: Wakeups, changed: Run) -> None:
         wakeups.wake(status_topic(changed.id))
         if changed.webhook is not None:
             wakeups.wake(WEBHOOKS_TOPIC)
+    if may_let_workflow_go_on(changed):
+        wakeups.wake(WORKFLOWS_TOPIC)
 
 
 def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:

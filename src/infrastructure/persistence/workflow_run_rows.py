@@ -8,6 +8,8 @@ from typing import Any, cast
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.dialects import postgresql
 
+from application.runs.idempotency import idempotency_key_reused
+from application.runs.ports import KEY_LIFETIME, IdempotencyKey
 from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
@@ -26,16 +28,66 @@ _nodes_of = select(workflow_node_run.c.state).where(workflow_node_run.c.workflow
 # SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
 _new_node = postgresql.insert(workflow_node_run)
 _put_node = _new_node.on_conflict_do_update(
-    index_elements=["workflow_run_id", "node_id"], set_={"state": _new_node.excluded.state}
+    index_elements=["workflow_run_id", "node_id"],
+    set_={name: _new_node.excluded[name] for name in ("state", "waits_for", "waits_seq")},
 )
-_insert = workflow_run.insert()
+# Waits for another transaction that is using the same key, then stores nothing.
+_insert = (
+    postgresql.insert(workflow_run)
+    .on_conflict_do_nothing(
+        index_elements=["organization_id", "idempotency_key"],
+        index_where=workflow_run.c.idempotency_key.is_not(None),
+    )
+    .returning(workflow_run.c.id)
+)
+_of_organization = workflow_run.c.organization_id == bindparam("of_organization")
+_take_off_keys = (
+    update(workflow_run)
+    .where(
+        _of_organization,
+        workflow_run.c.idempotency_key == bindparam("of_key"),
+        workflow_run.c.created_at <= bindparam("expired"),
+    )
+    .values(idempotency_key=None, body_digest=None)
+)
+_of_key = select(workflow_run).where(
+    _of_organization,
+    workflow_run.c.idempotency_key == bindparam("of_key"),
+    workflow_run.c.created_at > bindparam("expired"),
+)
 _insert_event = workflow_event.insert()
 _change = update(workflow_run).where(workflow_run.c.id == bindparam("of_run"))
 
 
-def insert_run(connection: Connection, run: WorkflowRun, *, at: datetime) -> WorkflowRun:
-    """Store a new run with its first events; returns it with its `last_seq`."""
-    connection.execute(
+def earlier_run(connection: Connection, run: WorkflowRun, key: IdempotencyKey | None) -> WorkflowRun | None:
+    """The run that the key of a new one named within its lifetime; one of before has the key no more. Raises INVALID
+    `idempotency_key_reused`."""
+    if key is None:
+        return None
+    expired = run.created_at - KEY_LIFETIME
+    connection.execute(_take_off_keys, {"of_organization": run.organization_id, "of_key": key.key, "expired": expired})
+    return run_of_key(connection, run.organization_id, key, at=run.created_at)
+
+
+def run_of_key(
+    connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+) -> WorkflowRun | None:
+    """The same of no particular run; changes nothing."""
+    wanted = {"of_organization": organization_id, "of_key": key.key, "expired": at - KEY_LIFETIME}
+    row = connection.execute(_of_key, wanted).first()
+    if row is None:
+        return None
+    if row.body_digest != key.body_digest:
+        raise idempotency_key_reused()
+    return run_of(connection, row)
+
+
+def insert_run(
+    connection: Connection, run: WorkflowRun, *, at: datetime, idempotency: IdempotencyKey | None = None
+) -> WorkflowRun:
+    """Store a new run with its first events; returns it with its `last_seq`. If another transaction was faster with the key,
+    the run of that."""
+    inserted = connection.execute(
         _insert,
         {
             "id": run.id,
@@ -45,9 +97,16 @@ def insert_run(connection: Connection, run: WorkflowRun, *, at: datetime) -> Wor
             "input": run.input,
             "requested_by": run.requested_by,
             "created_at": run.created_at,
+            "idempotency_key": None if idempotency is None else idempotency.key,
+            "body_digest": None if idempotency is None else idempotency.body_digest,
             **_changing(run),
         },
     )
+    if inserted.first() is None and idempotency is not None:
+        faster = run_of_key(connection, run.organization_id, idempotency, at=at)
+        if faster is None:
+            raise LookupError(f"workflow run {run.id} was not stored, and no other has its key")
+        return faster
     return _write_parts(connection, None, run, at=at)
 
 
@@ -107,6 +166,8 @@ def _write_parts(
                     "node_id": node.node_id,
                     "organization_id": after.organization_id,
                     "state": _node_json(node),
+                    "waits_for": node.waits_for_run,
+                    "waits_seq": node.run_seq,
                 }
                 for node in changed
             ],
@@ -160,6 +221,7 @@ def _node_json(node: NodeRun) -> JsonObject:
         "error": _error_json(node.error),
         "run_id": node.run_id,
         "asked": node.asked,
+        "run_seq": node.run_seq,
         "due_at": _stamp(node.due_at),
         "started_at": _stamp(node.started_at),
         "finished_at": _stamp(node.finished_at),
@@ -177,6 +239,7 @@ def _node_of(state: Mapping[str, Any]) -> NodeRun:
         error=_error_of(state["error"]),
         run_id=None if run_id is None else RunId(run_id),
         asked=state["asked"],
+        run_seq=state.get("run_seq"),
         due_at=_moment(state["due_at"]),
         started_at=_moment(state["started_at"]),
         finished_at=_moment(state["finished_at"]),

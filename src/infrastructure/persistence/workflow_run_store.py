@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, or_, select, update
 
-from application.runs.ports import Wakeups
+from application.runs.ports import IdempotencyKey, Wakeups
 from application.system.pages import Page, PageRequest
 from application.workflows.ports import (
     ClaimedWorkflowRun,
@@ -20,14 +20,29 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
 from domain.json_value import JsonValue
+from domain.runs.run import RunStatus
 from domain.workflows.definition_json import definition_from_json
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import newest_first
-from infrastructure.persistence.tables import workflow, workflow_event, workflow_run, workflow_version
-from infrastructure.persistence.workflow_run_rows import event_of, insert_run, run_of, write_change
+from infrastructure.persistence.tables import run as agent_run
+from infrastructure.persistence.tables import (
+    workflow,
+    workflow_event,
+    workflow_node_run,
+    workflow_run,
+    workflow_version,
+)
+from infrastructure.persistence.workflow_run_rows import (
+    earlier_run,
+    event_of,
+    insert_run,
+    run_of,
+    run_of_key,
+    write_change,
+)
 
 _RUN = workflow_run.c
 _this = _RUN.id == bindparam("of_run")
@@ -60,6 +75,25 @@ _renew = (
     .where(_this, _RUN.epoch == bindparam("of_epoch"), _in_progress)
     .values(lease_expires_at=bindparam("until"))
 )
+# The agent's run is gone, does not wait any more, or waits for something else.
+_has_moved_on = (
+    select(workflow_node_run.c.workflow_run_id)
+    .outerjoin(agent_run, agent_run.c.id == workflow_node_run.c.waits_for)
+    .where(
+        workflow_node_run.c.waits_for.is_not(None),
+        or_(
+            agent_run.c.id.is_(None),
+            agent_run.c.status != RunStatus.REQUIRES_ACTION.value,
+            agent_run.c.last_seq != workflow_node_run.c.waits_seq,
+        ),
+    )
+)
+_this_has_moved_on = _has_moved_on.where(workflow_node_run.c.workflow_run_id == bindparam("of_run")).limit(1)
+_moved_on = (
+    select(_RUN.id)
+    .where(_RUN.status == WorkflowRunStatus.REQUIRES_ACTION.value, _RUN.id.in_(_has_moved_on))
+    .limit(bindparam("limit"))
+)
 _is_lapsed = (_RUN.finished_at.is_(None), _in_progress, _RUN.lease_expires_at <= bindparam("lapsed_at"))
 _lapsed = select(_RUN.id).where(*_is_lapsed).limit(1)
 _put_back = (
@@ -82,18 +116,32 @@ class SqlWorkflowRunStore:
         self._database = database
         self._wakeups = wakeups
 
-    async def start(self, run: WorkflowRun, audit: AuditEvent) -> WorkflowRun:
-        """Store a QUEUED run."""
+    async def start(
+        self, run: WorkflowRun, audit: AuditEvent, *, idempotency: IdempotencyKey | None = None
+    ) -> WorkflowRun:
+        """Store a QUEUED run, or give the one that the key named."""
 
         def unit(connection: Connection) -> WorkflowRun:
+            earlier = earlier_run(connection, run, idempotency)
+            if earlier is not None:
+                return earlier
             wanted = {"of_workflow": run.workflow_id, "of_organization": run.organization_id}
             if connection.execute(_in_use, wanted).first() is None:
                 raise not_found("workflow", run.workflow_id)
-            stored = insert_run(connection, run, at=run.created_at)
-            record(connection, audit)
+            stored = insert_run(connection, run, at=run.created_at, idempotency=idempotency)
+            if stored.id == run.id:
+                record(connection, audit)
             return stored
 
         return await self._database.write(unit, scope=run.organization_id, after_commit=self._told)
+
+    async def started_before(
+        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+    ) -> WorkflowRun | None:
+        """The run that the key named before, as it stands."""
+        return await self._database.read(
+            lambda connection: run_of_key(connection, organization_id, key, at=at), scope=organization_id
+        )
 
     async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
         """The run with its nodes, or None."""
@@ -145,7 +193,7 @@ class SqlWorkflowRunStore:
     async def request_cancel(
         self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
     ) -> WorkflowRun | None:
-        """Cancel a queued or waiting run, or mark one in progress."""
+        """Cancel a queued or waiting run that has nothing under way, or mark it."""
 
         def unit(connection: Connection) -> WorkflowRun | None:
             row = connection.execute(_lock, _of(organization_id, run_id)).first()
@@ -154,9 +202,7 @@ class SqlWorkflowRunStore:
             run = run_of(connection, row)
             if run.status.is_terminal or run.cancel_requested_by is not None:
                 return run
-            asked = replace(run, cancel_requested_by=actor)
-            if run.status is not WorkflowRunStatus.IN_PROGRESS:
-                asked = asked.ended(WorkflowRunStatus.CANCELLED, at=at)
+            asked = run.asked_to_stop(actor, at=at)
             record(connection, audit)
             return write_change(connection, run, asked, at=at)
 
@@ -200,8 +246,7 @@ class SqlWorkflowRunStore:
             if row is None:
                 return None
             run = run_of(connection, row)
-            is_due = run.status is WorkflowRunStatus.REQUIRES_ACTION and run.wake_at is not None and run.wake_at <= at
-            if run.status is not WorkflowRunStatus.QUEUED and not is_due:
+            if run.status is not WorkflowRunStatus.QUEUED and not _goes_on(connection, run, at):
                 return None
             until = at + timedelta(seconds=lease_s)
             stored = write_change(
@@ -250,8 +295,11 @@ class SqlWorkflowRunStore:
             await self._database.write(lambda connection: connection.execute(_put_back, lapsed).rowcount, scope=SYSTEM)
 
         def unit(connection: Connection) -> tuple[WorkflowRunId, ...]:
-            found = connection.execute(_claimable, {"moment": at, "limit": limit})
-            return tuple(WorkflowRunId(run_id) for run_id in found.scalars())
+            found = [
+                *connection.execute(_claimable, {"moment": at, "limit": limit}).scalars(),
+                *connection.execute(_moved_on, {"limit": limit}).scalars(),
+            ]
+            return tuple(WorkflowRunId(run_id) for run_id in dict.fromkeys(found))
 
         return await self._database.read(unit, scope=SYSTEM)
 
@@ -262,6 +310,15 @@ class SqlWorkflowRunStore:
 
 def _of(organization_id: OrganizationId, run_id: WorkflowRunId) -> dict[str, str]:
     return {"of_organization": organization_id, "of_run": run_id}
+
+
+def _goes_on(connection: Connection, waiting: WorkflowRun, at: datetime) -> bool:
+    """Whether a run that waited has something to do: its time has come, or an agent's run has gone on."""
+    if waiting.status is not WorkflowRunStatus.REQUIRES_ACTION:
+        return False
+    if waiting.wake_at is not None and waiting.wake_at <= at:
+        return True
+    return connection.execute(_this_has_moved_on, {"of_run": waiting.id}).first() is not None
 
 
 def _definition_of(connection: Connection, run: WorkflowRun) -> WorkflowDefinition:

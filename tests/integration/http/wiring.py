@@ -76,6 +76,7 @@ from application.runs.ports import RunQueue
 from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
+from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.schedules.create_schedule import CreateSchedule
@@ -204,7 +205,8 @@ def use_cases(
         secrets=stores.secrets,
     )
     trace_ended = TraceEndedRun(runs=runs, agents=agents, tracer=RecordingTracer())
-    cancel_run = CancelRun(runs=runs, queue=queue, connections=connections, trace_ended=trace_ended, clock=clock)
+    stop_run = StopRun(runs=runs, queue=queue, connections=connections, trace_ended=trace_ended, clock=clock)
+    cancel_run = CancelRun(runs=runs, stop_run=stop_run)
     register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=clock, ids=ids)
     installer = InMemoryMcpInstaller(clock=clock, ids=ids)
     installs = ServerInstalls(
@@ -502,9 +504,14 @@ def use_cases(
             ids=ids,
         ),
         resume_workflow_run=ResumeWorkflowRun(
-            runs=stores.workflow_runs, schemas=JsonSchemaValidator(), queue=queue, clock=clock, ids=ids
+            resume_run=resume_run,
+            runs=stores.workflow_runs,
+            schemas=JsonSchemaValidator(),
+            queue=queue,
+            clock=clock,
+            ids=ids,
         ),
-        stop_workflow_run=StopWorkflowRun(runs=stores.workflow_runs, clock=clock, ids=ids),
+        stop_workflow_run=StopWorkflowRun(runs=stores.workflow_runs, queue=queue, clock=clock, ids=ids),
         get_workflow_run=GetWorkflowRun(runs=stores.workflow_runs),
         list_workflow_runs=ListWorkflowRuns(runs=stores.workflow_runs),
         watch_workflow_run=WatchWorkflowRun(

@@ -9,16 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.json_value import JsonValue
+from domain.workflows.decision import Decision, Standing, decide
 from domain.workflows.execution import (
     OUTCOME_UNKNOWN,
     TOOL_UNAVAILABLE,
     TOOLS_NOT_READY,
-    Decision,
     NodeError,
     NodeRun,
     NodeStatus,
-    Standing,
-    decide,
 )
 from domain.workflows.graph import NodeDefinition, NodeMode
 from domain.workflows.plan import Plan

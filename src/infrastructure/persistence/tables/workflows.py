@@ -40,6 +40,7 @@ workflow_version = Table(
 )
 
 # `attempt` counts workers; `epoch` is the fence; a run in progress has a lease, a waiting one perhaps a time to wake.
+# An idempotency key is taken off after its time.
 workflow_run = Table(
     "workflow_run",
     metadata,
@@ -63,8 +64,18 @@ workflow_run = Table(
     Column("created_at", Moment, nullable=False),
     Column("started_at", Moment),
     Column("finished_at", Moment),
+    Column("idempotency_key", PlainText),
+    Column("body_digest", PlainText),
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "workflow_id"),
+    Index(
+        "uq_workflow_run_idempotency_key",
+        "organization_id",
+        "idempotency_key",
+        unique=True,
+        sqlite_where=text("idempotency_key IS NOT NULL"),
+        postgresql_where=text("idempotency_key IS NOT NULL"),
+    ),
     Index(
         "ix_workflow_run_unfinished",
         "created_at",
@@ -74,6 +85,7 @@ workflow_run = Table(
     ),
 )
 
+# A node `waits_for` the run of an agent that waited for somebody when its newest event was number `waits_seq`.
 workflow_node_run = Table(
     "workflow_node_run",
     metadata,
@@ -81,6 +93,14 @@ workflow_node_run = Table(
     Column("node_id", PlainText, primary_key=True),
     Column("organization_id", PlainText, nullable=False),
     Column("state", JsonText, nullable=False),
+    Column("waits_for", PlainText),
+    Column("waits_seq", Integer),
+    Index(
+        "ix_workflow_node_run_waits_for",
+        "waits_for",
+        sqlite_where=text("waits_for IS NOT NULL"),
+        postgresql_where=text("waits_for IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 

@@ -5,6 +5,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, JSONBody
 
+from application.runs.ports import IdempotencyKey
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.workflows.ports import WorkflowRunFilter
 from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
@@ -18,6 +19,8 @@ from interfaces.http.paging import PageCursor, PageLimit, page_view
 from interfaces.http.paths import WorkflowPath, WorkflowRunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.schemas import digest_of
+from interfaces.http.runs.starting import IdempotencyHeader
 from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
 from interfaces.http.workflow_runs.schemas import ResumeWorkflowRunBody, StartWorkflowRunBody
@@ -35,16 +38,24 @@ TAGS = ["Workflow runs"]
     responses=documented(403, 404, 409, 413),
 )
 async def start_workflow_run(
+    *,
     request: ApiRequest,
     workflow: WorkflowPath,
     data: JSONBody[StartWorkflowRunBody],
     start_workflow_run: NamedDependency[StartWorkflowRun],
+    idempotency_key: IdempotencyHeader = None,
 ) -> Response[WorkflowRunView]:
     """Needs the role runner. Executed in the background, at the workflow's newest version."""
-    run = await start_workflow_run.execute(
-        StartWorkflowRunCommand(principal=request.principal, workflow=workflow, input=data.to_input())
+    key = None
+    if idempotency_key is not None:
+        key = IdempotencyKey(key=idempotency_key, body_digest=digest_of(workflow, await request.json()))
+    started = await start_workflow_run.execute(
+        StartWorkflowRunCommand(principal=request.principal, workflow=workflow, input=data.to_input(), idempotency=key)
     )
-    return Response(workflow_run_view(run), status_code=202, headers={"Location": f"/v1/workflow-runs/{run.id}"})
+    headers = {"Location": f"/v1/workflow-runs/{started.run.id}"}
+    if not started.created:
+        headers["Idempotent-Replayed"] = "true"
+    return Response(workflow_run_view(started.run), status_code=202, headers=headers)
 
 
 @get("/workflow-runs", tags=TAGS, summary="List workflow runs", responses=documented())
@@ -115,7 +126,8 @@ async def stream_workflow_run(
 async def cancel_workflow_run(
     request: ApiRequest, workflow_run: WorkflowRunPath, stop_workflow_run: NamedDependency[StopWorkflowRun]
 ) -> WorkflowRunView:
-    """Needs the role runner for one's own runs, operator for others. The runs of its agents are cancelled too."""
+    """Needs the role runner for one's own runs, operator for others. The runs of its agents are cancelled too: while they
+    are, the answer has `queued` or `in_progress`."""
     command = StopWorkflowRunCommand(principal=request.principal, run_id=WorkflowRunId(workflow_run))
     return workflow_run_view(await stop_workflow_run.execute(command))
 
@@ -133,9 +145,13 @@ async def resume_workflow_run(
     data: JSONBody[ResumeWorkflowRunBody],
     resume_workflow_run: NamedDependency[ResumeWorkflowRun],
 ) -> WorkflowRunView:
-    """Needs the role runner for one's own runs, operator for others. Answers nodes that wait for a person."""
+    """Needs the role runner for one's own runs, operator for others. Answers nodes that wait for a person, or gives an
+    agent's run what it waits for."""
     command = ResumeWorkflowRunCommand(
-        principal=request.principal, run_id=WorkflowRunId(workflow_run), answers=data.to_answers()
+        principal=request.principal,
+        run_id=WorkflowRunId(workflow_run),
+        answers=data.to_answers(),
+        agent=data.to_agent(),
     )
     return workflow_run_view(await resume_workflow_run.execute(command))
 

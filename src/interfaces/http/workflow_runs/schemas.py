@@ -4,9 +4,11 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
+from application.workflows.resume_workflow_run import AgentNodeAnswer
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
 from interfaces.http.bodies import Body, Name
+from interfaces.http.runs.schemas import CallDecisionBody, ResumeRunBody, ToolResultBody
 
 
 class StartWorkflowRunBody(Body):
@@ -32,11 +34,31 @@ Answers = Annotated[tuple[AnswerBody, ...], Field(strict=False, max_length=1_000
 
 
 class ResumeWorkflowRunBody(Body):
-    """Answers to nodes that wait."""
+    """Answers to nodes that wait for a person; or, of one node, what its agent's run waits for, as at `/runs/{id}/resume`."""
 
-    examples: ClassVar[tuple[JsonObject, ...]] = ({"answers": [{"node_id": "review", "answer": True}]},)
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"answers": [{"node_id": "review", "answer": True}]},
+        {"node_id": "writer", "approvals": [{"tool_call_id": "call_…", "decision": "approve"}]},
+    )
 
-    answers: Answers
+    answers: Answers = ()
+    node_id: Name | None = Field(default=None, description="The node whose agent's run waits.")
+    tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=1_000)
+    approvals: list[CallDecisionBody] = Field(
+        default_factory=list, max_length=1_000, description="Needs the role operator."
+    )
+
+    def to_agent(self) -> AgentNodeAnswer | None:
+        """What is for an agent's run. Raises INVALID `body_invalid` if it is not said which."""
+        given = ResumeRunBody(tool_results=self.tool_results, approvals=self.approvals)
+        if self.node_id is not None:
+            return AgentNodeAnswer(
+                node_id=self.node_id, tool_results=given.to_results(), approvals=given.to_decisions()
+            )
+        if self.tool_results or self.approvals:
+            fault = Violation(path="node_id", message="must name the node whose agent's run waits")
+            raise invalid("body_invalid", "The request body is not valid.", fault)
+        return None
 
     def to_answers(self) -> dict[str, JsonValue]:
         """By node id. Raises INVALID `body_invalid` for a node that is answered twice."""

@@ -33,9 +33,11 @@ class NodeRunView(TypedDict):
 
 
 class PendingView(TypedDict):
-    """A node that waits for a person."""
+    """A node that waits: for a person, who is asked `{prompt, schema}`, or because its agent's run `run_id` waits for
+    `{calls}`, which are as in the run's `pending`."""
 
     node_id: str
+    run_id: str | None
     asked: object
 
 
@@ -76,7 +78,9 @@ def workflow_run_view(run: WorkflowRun) -> WorkflowRunView:
         "output": run.output,
         "error": _error_view(run.error),
         "failed_node": run.failed_node,
-        "pending": [{"node_id": node.node_id, "asked": node.asked} for node in run.waiting_nodes],
+        "pending": [
+            {"node_id": node.node_id, "run_id": node.run_id, "asked": node.asked} for node in run.waiting_nodes
+        ],
         "nodes": [_node_view(node) for node in run.nodes.values()],
         "attempt": run.attempt,
         "created_at": timestamp(run.created_at),

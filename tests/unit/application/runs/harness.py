@@ -27,6 +27,7 @@ from application.runs.record_reply import RecordReply
 from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
+from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.tools.check_tool_call import CheckToolCall
@@ -334,13 +335,14 @@ class RunHarness(RunRecords):
         return await self.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
 
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
-        use_case = CancelRun(
+        stop_run = StopRun(
             runs=self.runs,
             queue=self.queue,
             connections=self.connections,
             trace_ended=self.trace_ended,
             clock=self.clock,
         )
+        use_case = CancelRun(runs=self.runs, stop_run=stop_run)
         return await use_case.execute(CancelRunCommand(principal=principal, run_id=run_id))
 
     async def recover(self, *, sole_owner: bool = True) -> int:

@@ -40,7 +40,9 @@ class Advancing:
 
 
 def drivers(advancing: Advancing, queue: Rung, house: WorkflowHouse) -> WorkflowDrivers:
-    return WorkflowDrivers(advance=advancing, journal=house.journal, queue=queue, clock=house.clock)
+    return WorkflowDrivers(
+        advance=advancing, journal=house.journal, queue=queue, wakeups=house.wakeups, clock=house.clock
+    )
 
 
 async def next_of(advancing: Advancing) -> WorkflowRunId:

@@ -29,7 +29,7 @@ RUN = WorkflowRunId("wfr_1")
 STARTED = an_audit_event(900, action=AuditAction.WORKFLOW_RUN_STARTED, resource=RUN)
 
 
-Said: TypeAlias = "JsonValue | NodeFailed"
+Said: TypeAlias = "JsonValue | NodeFailed | AwaitsAnswer"
 """What a node comes to."""
 
 
@@ -84,6 +84,8 @@ class Told:
     begun: dict[str, asyncio.Event] = field(default_factory=dict)
     cancelled: list[RunId] = field(default_factory=list)
     runs: dict[str, RunId] = field(default_factory=dict)
+    seqs: dict[RunId, int] = field(default_factory=dict)
+    moving: asyncio.Event = field(default_factory=asyncio.Event)
 
     def hold(self, node_id: str) -> None:
         self.held[node_id] = asyncio.Event()
@@ -100,10 +102,25 @@ class Told:
         outcome = left.pop(0) if len(left) > 1 else left[0] if left else f"{node.id}!"
         if isinstance(outcome, NodeFailed):
             raise outcome
+        if isinstance(outcome, AwaitsAnswer):
+            return outcome
         return Succeeded(output=outcome)
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
         self.cancelled.append(run_id)
+
+    def move_on(self, run_id: RunId, seq: int) -> None:
+        """The run of an agent does not wait for the same any more."""
+        self.seqs[run_id] = seq
+        self.moving.set()
+
+    async def has_moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> bool:
+        return self.seqs.get(run_id, since_seq) != since_seq
+
+    async def moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> None:
+        while not await self.has_moved_on(organization_id, run_id, since_seq=since_seq):
+            self.moving.clear()
+            await self.moving.wait()
 
 
 class WorkflowHouse:

@@ -1,0 +1,268 @@
+"""What is to be done in a workflow run: it follows from what is stored of its nodes, and from nothing else.
+
+Nothing here remembers anything: after a crash the same rows give the same decisions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.json_value import JsonObject, JsonValue
+from domain.workflows.execution import (
+    NODE_TIMEOUT,
+    TOOL_UNAVAILABLE,
+    TOOLS_NOT_READY,
+    UPSTREAM_FAILED,
+    NodeError,
+    NodeRun,
+    NodeStatus,
+)
+from domain.workflows.graph import AgentConfig, JoinStrategy, NodeKind, NodeMode
+from domain.workflows.plan import Incoming, Plan, PlannedNode
+
+MAX_PARALLEL = 16
+"""Nodes of a run that are executed at the same time. Those that wait for others to work (agents, people) do not count."""
+
+
+class Standing(StrEnum):
+    """Where the whole stands."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is to be done now. `start` are nodes to execute; `changed` are others whose state is settled by this.
+    `wake_at` is when to decide again even if nothing happens. `error` names the node that failed the run."""
+
+    start: tuple[NodeRun, ...] = ()
+    changed: tuple[NodeRun, ...] = ()
+    standing: Standing = Standing.RUNNING
+    wake_at: datetime | None = None
+    output: JsonValue = None
+    error: NodeError | None = None
+    failed_node: str | None = None
+
+
+def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decision:
+    """What follows from the nodes as they are stored; absent ones are pending."""
+    nodes = {node.id: stored.get(node.id) or NodeRun(node_id=node.id) for node in plan.nodes}
+    advance = _Advance(plan, nodes, now)
+    advance.settle()
+    before = {node.id: stored.get(node.id) or NodeRun(node_id=node.id) for node in plan.nodes}
+    changed = {node_id: run for node_id, run in nodes.items() if run != before[node_id]}
+    start = tuple(run for node_id, run in changed.items() if node_id in advance.started)
+    rest = tuple(run for node_id, run in changed.items() if node_id not in advance.started)
+    failed = _failed_sink(plan, nodes)
+    if failed is not None:
+        origin = nodes[_origin_of_failure(plan, nodes, failed)]
+        return Decision(changed=rest, standing=Standing.FAILED, error=origin.error, failed_node=origin.node_id)
+    if _is_complete(plan, nodes):
+        return Decision(changed=rest, standing=Standing.COMPLETED, output=_output(plan, nodes))
+    # What is due already waits for others to make room.
+    due = [run.due_at for run in nodes.values() if run.due_at is not None and run.due_at > now]
+    busy = any(run.status is NodeStatus.RUNNING for run in nodes.values())
+    own_time = any(run.due_at is not None and run.status is NodeStatus.PENDING for run in nodes.values())
+    waiting = any(run.status is NodeStatus.WAITING for run in nodes.values()) and not busy and not own_time
+    return Decision(
+        start=start,
+        changed=rest,
+        standing=Standing.WAITING if waiting else Standing.RUNNING,
+        wake_at=min(due, default=None),
+    )
+
+
+class _Way(StrEnum):
+    """What is known of an edge."""
+
+    OPEN = "open"
+    TAKEN = "taken"
+    NOT_TAKEN = "not_taken"
+    FAILED = "failed"
+
+
+class _Verdict(StrEnum):
+    """What a join says."""
+
+    WAIT = "wait"
+    GO = "go"
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+class _Advance:
+    """Settles what can be settled, node by node, each after what comes before it. A node that begins may cancel others
+    behind it, which can settle more: so again, until nothing changes."""
+
+    def __init__(self, plan: Plan, nodes: dict[str, NodeRun], now: datetime) -> None:
+        self._plan = plan
+        self._nodes = nodes
+        self._now = now
+        self.started: set[str] = set()
+        running = [node for node in plan.nodes if nodes[node.id].status is NodeStatus.RUNNING]
+        self._working = sum(_works(node) for node in running)
+
+    def settle(self) -> None:
+        before = None
+        while before != self._nodes:
+            before = dict(self._nodes)
+            for node in self._plan.nodes:
+                self._settle_node(node)
+        if _failed_sink(self._plan, self._nodes) is not None or _is_complete(self._plan, self._nodes):
+            self._abandon()
+
+    def _settle_node(self, node: PlannedNode) -> None:
+        run = self._nodes[node.id]
+        if run.status is NodeStatus.WAITING and self._is_due(run):
+            detail = "Nobody answered in time."
+            self._nodes[node.id] = run.failed(NodeError(code=NODE_TIMEOUT, detail=detail), at=self._now)
+        if run.status is not NodeStatus.PENDING:
+            return
+        if run.attempt > 0:
+            if self._is_due(run):
+                self._start(node, run)
+            return
+        match _verdict(node, self._nodes):
+            case _Verdict.WAIT:
+                return
+            case _Verdict.SKIP:
+                self._nodes[node.id] = run.skipped(None, at=self._now)
+            case _Verdict.FAIL:
+                error = NodeError(code=UPSTREAM_FAILED, detail="A node before this one failed.")
+                self._nodes[node.id] = run.skipped(error, at=self._now)
+            case _Verdict.GO:
+                self._go(node, run)
+
+    def _go(self, node: PlannedNode, run: NodeRun) -> None:
+        tools = [self._nodes[tool] for tool in node.connected_tool_node_ids]
+        lost = [tool.node_id for tool in tools if tool.status.is_final and tool.status is not NodeStatus.READY]
+        if lost:
+            detail = f"These tools of the node are not to be had: {', '.join(lost)}."
+            self._nodes[node.id] = run.failed(NodeError(code=TOOL_UNAVAILABLE, detail=detail), at=self._now)
+            return
+        awaited = [tool.node_id for tool in tools if tool.status is not NodeStatus.READY]
+        if not awaited:
+            self._start(node, run)
+        elif run.due_at is None:
+            patience = node.config.tools_timeout_s if isinstance(node.config, AgentConfig) else 0.0
+            self._nodes[node.id] = replace(run, due_at=self._now + timedelta(seconds=patience))
+        elif self._is_due(run):
+            detail = f"These tools of the node were not ready in time: {', '.join(awaited)}."
+            self._nodes[node.id] = run.failed(NodeError(code=TOOLS_NOT_READY, detail=detail), at=self._now)
+
+    def _start(self, node: PlannedNode, run: NodeRun) -> None:
+        if not self._has_room(node):
+            return
+        self._nodes[node.id] = run.started(at=self._now)
+        self._working += _works(node)
+        self.started.add(node.id)
+        if node.join is JoinStrategy.FIRST:
+            self._cancel(_needed_only_by(self._plan, self._nodes, node))
+
+    def _has_room(self, node: PlannedNode) -> bool:
+        """Whether one more may be executed; one that has to wait for that is pending, and nothing else of it changes."""
+        return not _works(node) or self._working < MAX_PARALLEL
+
+    def _abandon(self) -> None:
+        """The run ends: what is not finished is not finished any more."""
+        self._cancel([node_id for node_id, run in self._nodes.items() if not run.status.is_final])
+
+    def _cancel(self, node_ids: list[str]) -> None:
+        for node_id in node_ids:
+            run, node = self._nodes[node_id], self._plan.by_id[node_id]
+            self._working -= run.status is NodeStatus.RUNNING and _works(node)
+            self._nodes[node_id] = run.cancelled(at=self._now, node=node)
+            self.started.discard(node_id)
+
+    def _is_due(self, run: NodeRun) -> bool:
+        return run.due_at is not None and run.due_at <= self._now
+
+
+def _works(node: PlannedNode) -> bool:
+    """Whether the worker itself has something to do while the node is executed."""
+    return node.kind not in (NodeKind.AGENT, NodeKind.HUMAN_INPUT)
+
+
+def _verdict(node: PlannedNode, nodes: Mapping[str, NodeRun]) -> _Verdict:
+    if not node.incoming:
+        return _Verdict.GO
+    ways = {_way(edge, nodes) for edge in node.incoming}
+    if node.join is JoinStrategy.ALL:
+        if _Way.FAILED in ways:
+            return _Verdict.FAIL
+        if _Way.OPEN in ways:
+            return _Verdict.WAIT
+        return _Verdict.GO if _Way.TAKEN in ways else _Verdict.SKIP
+    if _Way.TAKEN in ways:
+        return _Verdict.GO
+    if _Way.OPEN in ways:
+        return _Verdict.WAIT
+    return _Verdict.FAIL if _Way.FAILED in ways else _Verdict.SKIP
+
+
+def _way(edge: Incoming, nodes: Mapping[str, NodeRun]) -> _Way:
+    source = nodes[edge.source]
+    match source.status:
+        case NodeStatus.SUCCEEDED:
+            return _Way.TAKEN if source.handle in (None, edge.handle) else _Way.NOT_TAKEN
+        case NodeStatus.FAILED:
+            return _Way.FAILED
+        case NodeStatus.SKIPPED:
+            return _Way.NOT_TAKEN if source.error is None else _Way.FAILED
+        case NodeStatus.CANCELLED:
+            return _Way.NOT_TAKEN
+        case _:
+            return _Way.OPEN
+
+
+def _needed_only_by(plan: Plan, nodes: Mapping[str, NodeRun], node: PlannedNode) -> list[str]:
+    """Unfinished nodes from which every way leads to `node`."""
+    found: dict[str, None] = {}
+    for other in reversed(plan.nodes):
+        if other.id not in node.upstream or nodes[other.id].status.is_final:
+            continue
+        if all(follower == node.id or follower in found for follower in plan.followers[other.id]):
+            found[other.id] = None
+    return list(found)
+
+
+def _failed_sink(plan: Plan, nodes: Mapping[str, NodeRun]) -> str | None:
+    """A failure travels along the edges until a join absorbs it; one that has come to an end of the graph is final."""
+    for node in plan.nodes:
+        run = nodes[node.id]
+        if node.is_sink and (run.status is NodeStatus.FAILED or (run.status is NodeStatus.SKIPPED and run.error)):
+            return node.id
+    return None
+
+
+def _is_complete(plan: Plan, nodes: Mapping[str, NodeRun]) -> bool:
+    """Tools are there for agents, and none is left."""
+    return all(nodes[node.id].status.is_final for node in plan.nodes if node.mode is NodeMode.NORMAL)
+
+
+def _origin_of_failure(plan: Plan, nodes: Mapping[str, NodeRun], node_id: str) -> str:
+    """The node whose own failure came to `node_id`."""
+    while nodes[node_id].status is not NodeStatus.FAILED:
+        sources = plan.by_id[node_id].predecessors
+        node_id = next(
+            source
+            for source in sources
+            if nodes[source].status is NodeStatus.FAILED
+            or (nodes[source].status is NodeStatus.SKIPPED and nodes[source].error is not None)
+        )
+    return node_id
+
+
+def _output(plan: Plan, nodes: Mapping[str, NodeRun]) -> JsonValue:
+    """What the ends of the graph put out: of one its output, of several those that were reached, by node id."""
+    sinks = [node.id for node in plan.nodes if node.is_sink]
+    if len(sinks) == 1:
+        return nodes[sinks[0]].output
+    reached: JsonObject = {
+        node_id: nodes[node_id].output for node_id in sinks if nodes[node_id].status is NodeStatus.SUCCEEDED
+    }
+    return reached
