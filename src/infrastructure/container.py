@@ -179,6 +179,7 @@ from application.workflows.workflow_drivers import WorkflowDrivers
 from domain.ids import WorkerId
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import mcp as mcp_assembly
+from infrastructure.assembly import metrics as metrics_assembly
 from infrastructure.assembly import models as models_assembly
 from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import storage as storage_assembly
@@ -186,7 +187,6 @@ from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.assembly import webhooks as webhooks_assembly
 from infrastructure.assembly import workflows as workflows_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue, OpenWakeups
-from infrastructure.assembly.tracing import ClosableTracer
 from infrastructure.assembly.workflows import HttpCallerWhenNeeded
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
@@ -208,6 +208,12 @@ from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.lazy_oauth import LazyOAuth
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.metrics.instruments import Instruments
+from infrastructure.metrics.metered_leases import MeteredRunLeases
+from infrastructure.metrics.metered_tracer import MeteredTracer
+from infrastructure.metrics.meters import PrometheusMeters
+from infrastructure.metrics.page import PrometheusPage
+from infrastructure.metrics.server_states import ServerStates
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.source_query import SourceQueryTool
@@ -260,6 +266,7 @@ from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 from infrastructure.system import RandomIds, SystemClock
+from infrastructure.tracing.closable import ClosableTracer
 
 
 def _egress_policy(settings: Settings) -> EgressPolicy:
@@ -292,7 +299,14 @@ class Container(containers.DeclarativeContainer):
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
     row_feed: providers.Provider[RowFeed] = providers.Singleton(storage_assembly.row_feed, settings)
     wakeups: providers.Provider[OpenWakeups] = providers.Singleton(storage_assembly.wakeups, settings, ids, row_feed)
-    tracer: providers.Provider[ClosableTracer] = providers.Singleton(tracing_assembly.tracer, settings, redactor)
+    instruments: providers.Provider[Instruments] = providers.Singleton(Instruments, version=app_version)
+    meters: providers.Provider[PrometheusMeters] = providers.Singleton(
+        PrometheusMeters, instruments=instruments, clock=clock
+    )
+    server_states: providers.Provider[ServerStates] = providers.Singleton(ServerStates, instruments)
+    tracer: providers.Provider[ClosableTracer] = providers.Singleton(
+        MeteredTracer, providers.Singleton(tracing_assembly.tracer, settings, redactor), instruments=instruments
+    )
 
     # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes; `edited_…` are for those who change rows or
     # show what was changed. ADR 0002, 0012 and 0015.
@@ -342,7 +356,9 @@ class Container(containers.DeclarativeContainer):
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(storage_assembly.run_store, settings, database, wakeups)
     leases: providers.Provider[RunLeases] = providers.Singleton(
-        SqlRunLeases, database=database, wakeups=wakeups, box=secret_box
+        MeteredRunLeases,
+        providers.Singleton(SqlRunLeases, database=database, wakeups=wakeups, box=secret_box),
+        instruments=instruments,
     )
     journal: providers.Provider[RunJournal] = providers.Singleton(SqlRunJournal, database=database, wakeups=wakeups)
 
@@ -404,6 +420,7 @@ class Container(containers.DeclarativeContainer):
         launches=server_launches,
         node=node_runtime,
         reporter=state_reporter,
+        states=server_states,
     )
     # For those who end what other processes may have open, too.
     announced_connections: providers.Provider[AnnouncedConnections] = providers.Singleton(
@@ -484,6 +501,9 @@ class Container(containers.DeclarativeContainer):
     worker_id: providers.Provider[WorkerId] = providers.Singleton(_worker_id, ids)
     active_runs: providers.Provider[ActiveRuns] = providers.Singleton(
         ActiveRuns, leases=leases, clock=clock, worker_id=worker_id, settings=LeaseSettings()
+    )
+    metrics_page: providers.Provider[PrometheusPage] = providers.Singleton(
+        metrics_assembly.page, instruments=instruments, database=database, active_runs=active_runs, clock=clock
     )
     check_tool_call: providers.Provider[CheckToolCall] = providers.Singleton(CheckToolCall, schemas=schemas)
     agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
@@ -683,7 +703,7 @@ class Container(containers.DeclarativeContainer):
         KeyStanding, identities=identities, cache=token_cache, clock=clock
     )
     watch_run: providers.Provider[WatchRun] = providers.Singleton(
-        WatchRun, runs=runs, keys=key_standing, wakeups=wakeups, clock=clock
+        WatchRun, runs=runs, keys=key_standing, wakeups=wakeups, clock=clock, meter=meters
     )
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)
     list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=runs)

@@ -138,6 +138,19 @@ class Settings(BaseSettings):
         examples=["0.0.0.0"],  # noqa: S104  # an example, for those who want it
     )
     port: int = Field(default=8321, ge=0, le=65535, description="a port from 0 to 65535", examples=["8321"])
+    metrics_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="a port from 0 to 65535, where `dragoman worker` answers /metrics and /health",
+        examples=["9321"],
+    )
+    metrics_token: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="a text of at least 16 characters, which /metrics then asks for as a bearer token",
+        examples=["a-long-random-text"],
+    )
     secret_key: Annotated[SecretStr, AfterValidator(_secret_keys)] | None = Field(
         default=None,
         description=f"a text of at least {_MIN_SECRET_KEY} characters; several, newest first, with commas between them",

@@ -18,6 +18,7 @@ from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, running
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.http.app import create_app
+from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,19 @@ class EmbeddedService:
 def build_app(container: Container) -> Litestar:
     """The application over the container's use cases; each field of the bundle is a provider of that name."""
     use_cases = UseCases(**{field.name: getattr(container, field.name)() for field in fields(UseCases)})
-    return create_app(use_cases, readiness=container.readiness(), version=container.app_version())
+    return create_app(
+        use_cases,
+        readiness=container.readiness(),
+        meter=container.meters(),
+        monitoring=monitoring(container),
+        version=container.app_version(),
+    )
+
+
+def monitoring(container: Container) -> Monitoring:
+    """What answers /metrics in this process."""
+    token = container.settings().metrics_token
+    return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
 
 
 @asynccontextmanager
@@ -70,10 +83,10 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
     configure_logs(container)
     for warning in unknown_variables():
         logger.warning(warning)
-    with _listening(settings) as listener:
+    with listening(settings.host, settings.port, change="Set DRAGOMAN_HOST and DRAGOMAN_PORT.") as listener:
         first_start = not container.home().admin_key_path.exists()
         async with running(container, worker=worker):
-            server = _Server(build_app(container))
+            server = HttpServer(build_app(container))
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
@@ -84,22 +97,22 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
 
 
 @contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
+    """A socket to answer on. Raises UNAVAILABLE `address_unusable`, which says what to `change`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as exc:
         raise ServiceError(
             "address_unusable",
             ErrorKind.UNAVAILABLE,
-            f"Cannot listen on {settings.host} port {settings.port}: {exc.strerror or 'the address is not usable'}. "
-            "Set DRAGOMAN_HOST and DRAGOMAN_PORT.",
+            f"Cannot listen on {host} port {port}: {exc.strerror or 'the address is not usable'}. {change}",
         ) from exc
     with listener:
         yield listener
 
 
-class _Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn inside our own lifecycle: our signals, our shutdown order."""
 
     def __init__(self, app: Litestar) -> None:

@@ -4,12 +4,16 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import uvloop
 
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, working
 from infrastructure.settings import Settings, unknown_variables
+from interfaces.http.app import create_monitoring_app
+from interfaces.service import HttpServer, listening, monitoring
 
 logger = logging.getLogger(__name__)
 
@@ -25,12 +29,31 @@ async def _work(settings: Settings) -> int:
     configure_logs(container)
     for warning in unknown_variables():
         logger.warning(warning)
-    async with working(container):
+    async with working(container), _monitored(container):
         sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
         sys.stdout.flush()
         await _told_to_stop()
         logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
     return 0
+
+
+@asynccontextmanager
+async def _monitored(container: Container) -> AsyncIterator[None]:
+    """Health and metrics on a port of their own, if the settings name one. Raises UNAVAILABLE `address_unusable`."""
+    settings = container.settings()
+    if settings.metrics_port is None:
+        yield
+        return
+    app = create_monitoring_app(readiness=container.readiness(), monitoring=monitoring(container))
+    with listening(settings.host, settings.metrics_port, change="Set DRAGOMAN_METRICS_PORT.") as listener:
+        server = HttpServer(app)
+        serving = asyncio.create_task(server.serve(sockets=[listener]), name="monitoring")
+        logger.info("metrics are at /metrics", extra={"port": listener.getsockname()[1]})
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            await serving
 
 
 async def _told_to_stop() -> None:

@@ -17,6 +17,7 @@ from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimer
 from infrastructure.persistence.audit_chain import SqlAuditChain
 from infrastructure.persistence.audit_log import SqlAuditLog
 from infrastructure.persistence.audit_seals import SqlAuditSeals
+from infrastructure.persistence.backlog import SqlBacklogReader
 from infrastructure.persistence.cached_stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
@@ -108,6 +109,7 @@ def sql_stores(database: Database) -> Stores:
         workflows=SqlWorkflowStore(database=database),
         workflow_runs=(workflow_runs := SqlWorkflowRunStore(database=database, wakeups=wakeups)),
         workflow_journal=workflow_runs,
+        backlog=SqlBacklogReader(database=database),
         wakeups=wakeups,
     )
 

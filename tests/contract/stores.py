@@ -10,9 +10,16 @@ import pytest
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
-from application.gateway.ports import GatewayApprovals, GatewayClientStore, GatewayLedger, GatewaySessionStore, LostCalls
+from application.gateway.ports import (
+    GatewayApprovals,
+    GatewayClientStore,
+    GatewayLedger,
+    GatewaySessionStore,
+    LostCalls,
+)
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
+from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
 from application.retention.ports import RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
@@ -31,6 +38,7 @@ from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from infrastructure.memory.audit import InMemoryAuditLog
 from infrastructure.memory.audit_chain import InMemoryAuditChain
+from infrastructure.memory.backlog import InMemoryBacklogReader
 from infrastructure.memory.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
 from infrastructure.memory.gateway_clients import InMemoryGatewayClientStore
@@ -95,6 +103,7 @@ class Stores:
     workflows: WorkflowStore
     workflow_runs: WorkflowRunStore
     workflow_journal: WorkflowJournal
+    backlog: BacklogReader
     wakeups: Wakeups
 
 
@@ -145,6 +154,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         workflows=InMemoryWorkflowStore(state),
         workflow_runs=(workflow_runs := InMemoryWorkflowRunStore(state, wakeups)),
         workflow_journal=workflow_runs,
+        backlog=InMemoryBacklogReader(state),
         wakeups=wakeups,
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.databases import PostgresDatabases
@@ -24,6 +25,7 @@ from tests.e2e.service import (
     results_by_tool,
 )
 from tests.e2e.streams import stream
+from tests.integration.mcp.parts import free_port
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -93,13 +95,14 @@ def test_one_process_serves_and_executes_and_finds_everything_again_after_a_rest
     assert verdict["data"]
 
 
-@pytest.mark.requirement("E2", "E4", "E6")
+@pytest.mark.requirement("E2", "E4", "E6", "G2")
 def test_workers_share_the_runs_and_one_that_is_killed_loses_none(processes: Cluster) -> None:
     gate = processes.folder / "gate"
     first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
     log = looking(first, gate)
     doomed = processes.work("worker-1", DRAGOMAN_WORKER_CONCURRENCY="2")
-    processes.work("worker-2", DRAGOMAN_WORKER_CONCURRENCY="2")
+    port = free_port()
+    processes.work("worker-2", DRAGOMAN_WORKER_CONCURRENCY="2", DRAGOMAN_METRICS_PORT=str(port))
     runs = [service.start_run("looker") for service in (first, second, first, second)]
     until(lambda: calls_in(log) == len(runs), what="four held calls")
     holders = processes.ask("SELECT worker_id, count(*) FROM run GROUP BY worker_id")
@@ -110,6 +113,10 @@ def test_workers_share_the_runs_and_one_that_is_killed_loses_none(processes: Clu
     assert sorted(attempts) == [1, 1, 2, 2]
     assert calls_in(log) == len(runs) + 2, "what was read in vain is read again, nothing else"
     assert processes.ask("SELECT count(*) FROM run WHERE worker_id IS NOT NULL AND status = 'in_progress'") == [(0,)]
+    assert httpx.get(f"http://127.0.0.1:{port}/health/ready").json() == {"status": "ready"}
+    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text.splitlines()
+    assert "dragoman_runs_recovered_total 2.0" in metrics
+    assert 'dragoman_runs_ended_total{status="completed"} 4.0' in metrics
 
 
 @pytest.mark.requirement("E4", "E7")

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from application.identity.key_standing import KeyStanding
+from application.metrics.ports import EventMeter
 from application.runs.ports import RunStore, Subscription, Wakeups, events_topic, status_topic
 from application.system.ports import Clock
 from domain.errors import ServiceError, is_storage_away, not_found
@@ -38,11 +39,12 @@ class WatchRun:
     """Rules: needs the role viewer, and a key that still counts whenever something is told; a watcher that leaves harms nothing; events come in order, each once, from any point;
     watching ends when the run has ended or waits for somebody, and goes on over a minute without a database."""
 
-    def __init__(self, *, runs: RunStore, keys: KeyStanding, wakeups: Wakeups, clock: Clock) -> None:
+    def __init__(self, *, runs: RunStore, keys: KeyStanding, wakeups: Wakeups, clock: Clock, meter: EventMeter) -> None:
         self._runs = runs
         self._keys = keys
         self._wakeups = wakeups
         self._clock = clock
+        self._meter = meter
 
     async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> Run:
         """The run once it has ended or waits, or as it is after `timeout_s`. Raises NOT_FOUND, UNAUTHENTICATED."""
@@ -62,7 +64,7 @@ class WatchRun:
     ) -> AsyncGenerator[RunEvent, None]:
         """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
         run = await self._get(principal, run_id)
-        seq = after_seq
+        seq, live = after_seq, False
 
         async def events_after(last: int) -> tuple[RunEvent, ...]:
             found = await self._runs.events(principal.organization_id, run_id, after_seq=last, limit=_PAGE)
@@ -74,6 +76,8 @@ class WatchRun:
             while True:
                 events = await self._read(bell, partial(events_after, seq))
                 for event in events:
+                    if live:
+                        self._meter.event_sent(at=event.at)
                     yield event
                     seq = event.seq
                 if len(events) == _PAGE:
@@ -87,6 +91,7 @@ class WatchRun:
                 elif _at_rest(run) and run.last_seq == seq:
                     return  # as it was found, with more written after it came to rest (results for some pending calls)
                 await bell.wait(REREAD_S)
+                live = True
 
     async def _read(self, bell: Subscription, read: Callable[[], Awaitable[T]]) -> T:
         """What `read` gives, once the database is there to be asked."""

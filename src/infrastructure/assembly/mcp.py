@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
@@ -29,6 +29,7 @@ from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.process_limits import parse_process_limits
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.metrics.server_states import ServerStates
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.server_reports import SqlServerReports
@@ -82,7 +83,13 @@ def connections(
     launches: InstalledLaunches,
     node: NodeRuntime,
     reporter: StateReporter | None,
+    states: ServerStates,
 ) -> SupervisedConnections:
+    def changed(server: McpServer, status: ServerStatus) -> None:
+        states.changed(server, status)
+        if reporter is not None:
+            reporter.changed(server, status)
+
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections import SdkMcpConnections
         from infrastructure.mcp.remote import RemoteClient
@@ -103,7 +110,7 @@ def connections(
             client_version=version("dragoman"),
             on_tools_changed=supervised.tools_changed,
             on_lost=supervised.lost,
-            on_status=None if reporter is None else reporter.changed,
+            on_status=changed,
             max_processes=settings.mcp_max_processes,
         )
 
@@ -116,7 +123,7 @@ def connections(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
     )
     supervised = SupervisedConnections(
-        guarded(owned, clock=clock, limits=limits),
+        guarded(owned, clock=clock, limits=limits, on_breaker=states.breaker_changed),
         owned=owned,
         relist=relist,
         clock=clock,

@@ -1,19 +1,9 @@
 """Builds the tracer that the settings ask for."""
 
-from typing import Protocol
-
-from application.tracing.ports import GatewayTracer, Tracer
 from infrastructure.redaction import Redactor
 from infrastructure.settings import Settings
+from infrastructure.tracing.closable import ClosableTracer
 from infrastructure.tracing.null import NullTracer
-
-
-class ClosableTracer(Tracer, GatewayTracer, Protocol):
-    """A tracer with an end."""
-
-    async def close(self) -> None:
-        """Send what is buffered, in bounded time. Never raises."""
-        ...
 
 
 def tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from application.mcp.ports import (
@@ -35,14 +36,25 @@ _OUTCOMES = {
 }
 _COVERED_STATES = frozenset({ServerState.CONNECTED, ServerState.CONNECTING, ServerState.DISCONNECTED})
 
+BreakerChanged = Callable[[McpServerId, BreakerState], None]
+"""Told of the state of a server's breaker, when that changes."""
+
 
 class CircuitBreakingConnections(WrappedConnections):
     """Calls go to the server until `settings` says that it fails; then one now and again, until it answers. Listings are
     never refused, and one that succeeds ends the pause."""
 
-    def __init__(self, connections: McpConnections, *, clock: Clock, settings: BreakerSettings | None = None) -> None:
+    def __init__(
+        self,
+        connections: McpConnections,
+        *,
+        clock: Clock,
+        settings: BreakerSettings | None = None,
+        on_change: BreakerChanged | None = None,
+    ) -> None:
         super().__init__(connections)
         self._clock = clock
+        self._on_change = on_change
         self._closed = CircuitBreaker(settings=settings or BreakerSettings())
         self._breakers: dict[McpServerId, CircuitBreaker] = {}
 
@@ -82,11 +94,13 @@ class CircuitBreakingConnections(WrappedConnections):
         """As the port says."""
         if (breaker := self._breakers.get(server_id)) is not None:
             self._breakers[server_id] = breaker.reset()
+            self._tell(server_id, BreakerState.CLOSED)
         self._connections.forgive(organization_id, server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """As the port says."""
         self._breakers.pop(server_id, None)
+        self._tell(server_id, BreakerState.CLOSED)
         await self._connections.forget(organization_id, server_id)
 
     def _admit(self, server: McpServer) -> int:
@@ -119,6 +133,11 @@ class CircuitBreakingConnections(WrappedConnections):
                     "openings": after.openings,
                 },
             )
+            self._tell(server.id, after.state)
+
+    def _tell(self, server_id: McpServerId, state: BreakerState) -> None:
+        if self._on_change is not None:
+            self._on_change(server_id, state)
 
 
 def _left_alone(breaker: CircuitBreaker) -> str:

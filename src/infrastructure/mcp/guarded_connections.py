@@ -12,7 +12,7 @@ from infrastructure.mcp.bounded_connections import (
     OrganizationBoundConnections,
     ServerBoundConnections,
 )
-from infrastructure.mcp.breaking_connections import CircuitBreakingConnections
+from infrastructure.mcp.breaking_connections import BreakerChanged, CircuitBreakingConnections
 from infrastructure.mcp.paced_connections import PacedConnections
 
 
@@ -27,11 +27,13 @@ class CallLimits:
     organization_rate: RateLimit | None = None
 
 
-def guarded(connections: McpConnections, *, clock: Clock, limits: CallLimits) -> McpConnections:
+def guarded(
+    connections: McpConnections, *, clock: Clock, limits: CallLimits, on_breaker: BreakerChanged | None = None
+) -> McpConnections:
     """`connections` behind their limits, outermost first: a place at the server; its breaker, so that calls that waited
     for that place do not run into a server found broken meanwhile; its rate and the organization's; a place of the organization, last, so that
-    a server which makes calls wait takes none from the others."""
+    a server which makes calls wait takes none from the others. `on_breaker` is told when a breaker changes."""
     connections = OrganizationBoundConnections(connections, max_calls=limits.calls_per_organization)
     connections = PacedConnections(connections, clock=clock, every_organization=limits.organization_rate)
-    connections = CircuitBreakingConnections(connections, clock=clock, settings=limits.breaker)
+    connections = CircuitBreakingConnections(connections, clock=clock, settings=limits.breaker, on_change=on_breaker)
     return ServerBoundConnections(connections, max_waiting=limits.waiting_per_server)

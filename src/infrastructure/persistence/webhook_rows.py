@@ -3,18 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, bindparam, select
 
 from application.webhooks.announcing import announced
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import Run
-from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import OPEN_STATES, DeliveryState, WebhookDelivery
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import webhook_delivery
 
 select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name != "body"))
 """Without bodies, which may be long."""
+# Written out, so that the partial index over open ones is taken.
+is_open = webhook_delivery.c.state.in_(
+    bindparam("open_states", [state.value for state in OPEN_STATES], expanding=True, literal_execute=True)
+)
 
 _insert = webhook_delivery.insert()
 

@@ -12,27 +12,23 @@ from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
-from domain.webhooks.delivery import OPEN_STATES, DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import DeliveryState, WebhookDelivery
 from domain.webhooks.webhook import Webhook
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.tables import run_request, webhook_delivery
-from infrastructure.persistence.webhook_rows import delivery_of, select_deliveries, state_row
+from infrastructure.persistence.webhook_rows import delivery_of, is_open, select_deliveries, state_row
 
 _table = webhook_delivery.c
-# Written out, so that the partial index over open ones is taken.
-_is_open = _table.state.in_(
-    bindparam("open_states", [state.value for state in OPEN_STATES], expanding=True, literal_execute=True)
-)
 _lane = (_table.organization_id + " " + _table.receiver).cast(Text)
 _next_due = select(func.min(_table.next_attempt_at)).where(
-    _is_open, _lane.not_in(bindparam("full_lanes", expanding=True))
+    is_open, _lane.not_in(bindparam("full_lanes", expanding=True))
 )
 # Those that another process is taking at this moment are passed over.
 _due = (
     select_deliveries.where(
-        _is_open, _table.next_attempt_at <= bindparam("moment"), _lane.not_in(bindparam("full_lanes", expanding=True))
+        is_open, _table.next_attempt_at <= bindparam("moment"), _lane.not_in(bindparam("full_lanes", expanding=True))
     )
     .order_by(_table.next_attempt_at, _table.id)
     .limit(bindparam("at_most"))
@@ -56,7 +52,7 @@ _as_seen = (
 _change_seen = _change.where(*_as_seen)
 _release = (
     update(webhook_delivery)
-    .where(_is_open, _table.state == DeliveryState.DELIVERING.value)
+    .where(is_open, _table.state == DeliveryState.DELIVERING.value)
     .values(next_attempt_at=bindparam("moment"))
 )
 _contents = (

@@ -5,6 +5,7 @@ from dataclasses import fields
 from litestar import Litestar, Router
 from litestar.di import Provide
 
+from application.metrics.ports import RequestMeter
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.contents import GatewayContents
 from interfaces.gateway.endpoint import GatewayEndpoint
@@ -20,6 +21,7 @@ from interfaces.http.bodies import BodyDecoding
 from interfaces.http.gateway_sessions.routes import gateway_sessions_routes
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
+from interfaces.http.metrics import Monitoring, metrics_router
 from interfaces.http.model_providers.routes import model_providers_routes
 from interfaces.http.oauth.routes import oauth_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
@@ -46,11 +48,17 @@ HEARTBEAT_S = 15.0
 
 
 def create_app(
-    use_cases: UseCases, *, readiness: Readiness, version: str, heartbeat_s: float = HEARTBEAT_S
+    use_cases: UseCases,
+    *,
+    readiness: Readiness,
+    meter: RequestMeter,
+    monitoring: Monitoring,
+    version: str,
+    heartbeat_s: float = HEARTBEAT_S,
 ) -> Litestar:
     """The application. It owns nothing: what the use cases stand on is started and stopped by others.
 
-    `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment.
+    `monitoring` answers /metrics, `meter` hears of requests; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment.
     """
     waits = RunWaits(
         start_run=use_cases.start_run, watch_run=use_cases.watch_run, get_run_messages=use_cases.get_run_messages
@@ -97,9 +105,10 @@ def create_app(
         security=[{SECURITY_SCHEME: []}],
     )
     app = Litestar(
-        route_handlers=[v1, front_door, health_router(), oauth_router()],
+        route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router()],
         dependencies={
             "readiness": _provided(ReadinessProbe(readiness)),
+            "monitoring": _provided(monitoring),
             "finish_mcp_authorization": _provided(use_cases.finish_mcp_authorization),
             "describe_oauth_client": _provided(use_cases.describe_oauth_client),
         },
@@ -121,8 +130,20 @@ def create_app(
     address = use_cases.public_address
     clients = LegacyClients(handshakes=use_cases.client_handshakes)
     gateway = GatewayEndpoint(access=use_cases.gateway_access, methods=methods, clients=clients, address=address)
-    app.asgi_handler = with_access_log(with_gateway(app.asgi_handler, gateway, address))
+    app.asgi_handler = with_access_log(with_gateway(app.asgi_handler, gateway, address), meter)
     return app
+
+
+def create_monitoring_app(*, readiness: Readiness, monitoring: Monitoring) -> Litestar:
+    """The application of a process that serves nothing else: health and metrics."""
+    return Litestar(
+        route_handlers=[health_router(), metrics_router()],
+        dependencies={"readiness": _provided(ReadinessProbe(readiness)), "monitoring": _provided(monitoring)},
+        request_class=ApiRequest,
+        exception_handlers=exception_handlers(),
+        openapi_config=None,
+        logging_config=None,
+    )
 
 
 class _Instance(Provide):

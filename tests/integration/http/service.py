@@ -25,8 +25,10 @@ from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
+from infrastructure.metrics.instruments import Instruments
 from infrastructure.secrets import SecretBox
 from interfaces.http.app import create_app
+from interfaces.http.metrics import Monitoring
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     ORG,
@@ -41,6 +43,7 @@ from tests.contract.run_steps import answer_step, asking_step, claim, finish_ste
 from tests.contract.stores import Stores
 from tests.integration.http.tables import InMemoryTables, Tables
 from tests.integration.http.wiring import BOX_KEY, NO_HOLD, use_cases
+from tests.metering import a_meter, a_page
 
 MODEL = "scripted:demo.yaml"
 COLOUR = InputRound(
@@ -190,7 +193,14 @@ class Service:
 class House:
     """An app over some tables. Building one is what costs time, so tests share it, each with fresh tables."""
 
-    def __init__(self, tables: Tables | None = None, *, heartbeat_s: float = 15.0, holds: Holds = NO_HOLD) -> None:
+    def __init__(
+        self,
+        tables: Tables | None = None,
+        *,
+        heartbeat_s: float = 15.0,
+        holds: Holds = NO_HOLD,
+        metrics_token: str | None = None,
+    ) -> None:
         self._tables = tables or InMemoryTables()
         stores = self._tables.stores
         self._worker = ObedientWorker(stores)
@@ -200,7 +210,15 @@ class House:
             stores, self._worker, self._connections, models=(MODEL,), vault=self._vault, holds=holds
         )
         self._readiness = ReadyUnless()
-        self._app = create_app(self._use_cases, readiness=self._readiness, version="1.2.3", heartbeat_s=heartbeat_s)
+        instruments = Instruments(version="1.2.3")
+        self._app = create_app(
+            self._use_cases,
+            readiness=self._readiness,
+            meter=a_meter(instruments=instruments),
+            monitoring=Monitoring(page=a_page(stores, instruments), token=metrics_token),
+            version="1.2.3",
+            heartbeat_s=heartbeat_s,
+        )
 
     @asynccontextmanager
     async def service(self) -> AsyncIterator[Service]:

@@ -145,6 +145,7 @@ from infrastructure.secrets import SecretBox
 from infrastructure.tracing.null import NullTracer
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
+from tests.metering import a_meter
 from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
@@ -441,6 +442,7 @@ def use_cases(
             keys=KeyStanding(identities=stores.identity, cache=tokens, clock=clock),
             wakeups=stores.wakeups,
             clock=clock,
+            meter=a_meter(clock),
         ),
         get_run=GetRun(runs=runs),
         list_runs=ListRuns(runs=runs),

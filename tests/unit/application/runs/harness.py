@@ -79,6 +79,7 @@ from tests.builders import (
     an_organization,
     numbered,
 )
+from tests.metering import a_meter
 from tests.unit.application.runs.doubles import (
     AllModels,
     FlatPrices,
@@ -227,7 +228,9 @@ class RunHarness(RunRecords):
         self.standing = KeyStanding(
             identities=InMemoryIdentityStore(self.state), cache=TokenCache(capacity=0), clock=self.clock
         )
-        self.watch = WatchRun(runs=self.runs, keys=self.standing, wakeups=self.wakeups, clock=self.clock)
+        self.watch = WatchRun(
+            runs=self.runs, keys=self.standing, wakeups=self.wakeups, clock=self.clock, meter=a_meter()
+        )
         self.agent = agent or an_agent(
             tools=tuple(native_tools) + tuple(tool.type for tool in DISPLAYABLE_TOOLS),
             mcp_servers=tuple(servers or ()),

@@ -19,6 +19,7 @@ from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from infrastructure.memory.surroundings import FixedClock
 from tests.builders import OTHER_ORG, an_agent
+from tests.metering import a_meter
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent
 
@@ -190,7 +191,7 @@ async def test_watchers_go_on_while_the_database_is_away_and_miss_nothing() -> N
     house = RunHarness([says("Done.")])
     run_id = await house.play()
     runs = RunsNowAndThen(house)
-    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=house.clock)
+    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=house.clock, meter=a_meter())
     async with asyncio.timeout(5):
         followed = [event.type.value async for event in watch.follow(ADMIN, run_id)]
         assert followed == house.types(run_id)
@@ -209,7 +210,7 @@ async def test_a_watcher_is_told_when_the_database_stays_away() -> None:
             self.advance(AWAY_PATIENCE_S)
             return super().monotonic()
 
-    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=Impatient())
+    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=Impatient(), meter=a_meter())
     runs.asked = 1
     with pytest.raises(ServiceError, match="Away"):
         await watch.wait(ADMIN, run_id)

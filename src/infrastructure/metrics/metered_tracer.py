@@ -1,0 +1,109 @@
+"""Counts what tracing is told of, on its way there."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from domain.agents.agent import Agent
+from domain.gateway.session import GatewaySession
+from domain.ids import RunId, ToolCallId
+from domain.runs.run import Run
+from domain.tools.result import ToolOutcome
+from infrastructure.metrics.instruments import Instruments
+from infrastructure.tracing.closable import ClosableTracer
+
+MAX_TURNS_UNDER_WAY = 4096
+"""Of how many runs the turn in hand is known; of those that are handed to another process nobody hears the end."""
+_UNKNOWN_TOOL = "unknown"
+_OUTCOMES = {
+    ToolOutcome.SUCCEEDED: "ok",
+    ToolOutcome.FAILED: "error",
+    ToolOutcome.UNKNOWN: "error",
+    ToolOutcome.BLOCKED: "blocked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    attempt: int
+    began_at: datetime
+
+
+class MeteredTracer:
+    """The ports `Tracer` and `GatewayTracer`, before an adapter of them. It always listens: monitoring has no switch."""
+
+    def __init__(self, tracer: ClosableTracer, *, instruments: Instruments) -> None:
+        self._tracer = tracer
+        self._instruments = instruments
+        self._turns: OrderedDict[RunId, _Turn] = OrderedDict()
+
+    @property
+    def enabled(self) -> bool:
+        """Somebody listens always."""
+        return True
+
+    def generation(self, record: GenerationRecord) -> None:
+        """A model call is over."""
+        instruments, reply = self._instruments, record.reply
+        model = instruments.model_label(record.request.model if reply is None else reply.model)
+        took_s = (record.finished_at - record.started_at).total_seconds()
+        instruments.model_call.labels(model, "ok" if record.error_code is None else "error").observe(took_s)
+        if reply is not None:
+            usage = reply.usage
+            instruments.tokens.labels(model, "input").inc(usage.input_tokens)
+            instruments.tokens.labels(model, "output").inc(usage.output_tokens)
+            instruments.tokens.labels(model, "cached").inc(usage.cached_tokens)
+            if usage.cost_usd is not None:
+                instruments.cost.labels(model).inc(float(usage.cost_usd))
+        self._turn_over(record.run, record.started_at)
+        self._turns[record.run.id] = _Turn(record.run.attempt, record.started_at)
+        if len(self._turns) > MAX_TURNS_UNDER_WAY:
+            self._turns.popitem(last=False)
+        self._tracer.generation(record)
+
+    def tool_call(self, record: ToolCallRecord) -> None:
+        """A tool call is over."""
+        call = record.call
+        outcome = "error" if call.result is None else _OUTCOMES[call.result.outcome]
+        took_s = (record.finished_at - record.started_at).total_seconds()
+        kind = _UNKNOWN_TOOL if call.type is None else call.type.value
+        self._instruments.tool_call.labels(kind, outcome).observe(took_s)
+        self._tracer.tool_call(record)
+
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
+        """The run has ended."""
+        instruments = self._instruments
+        instruments.runs_ended.labels(run.status.value).inc()
+        if run.started_at is not None:
+            instruments.run_active.observe(run.active_s)
+            instruments.run_start_delay.observe((run.started_at - run.created_at).total_seconds())
+        if run.finished_at is not None:
+            self._turn_over(run, run.finished_at)
+        self._tracer.run_finished(run, agent)
+
+    def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
+        """Tracing's own."""
+        return self._tracer.trace_context(run, call_id)
+
+    def gateway_call(self, record: GatewayCallRecord) -> None:
+        """A call of a gateway session is over."""
+        settlement = record.settlement
+        self._instruments.gateway_call.labels(settlement.call.type.value, _OUTCOMES[settlement.result.outcome]).observe(
+            settlement.duration_ms / 1000
+        )
+        self._tracer.gateway_call(record)
+
+    def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
+        """Tracing's own."""
+        return self._tracer.gateway_context(session, call_id)
+
+    async def close(self) -> None:
+        """End tracing."""
+        await self._tracer.close()
+
+    def _turn_over(self, run: Run, at: datetime) -> None:
+        """Between turns of one attempt nobody waits for people: then the run is taken up anew."""
+        turn = self._turns.pop(run.id, None)
+        if turn is not None and turn.attempt == run.attempt:
+            self._instruments.turn.observe((at - turn.began_at).total_seconds())

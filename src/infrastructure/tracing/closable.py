@@ -1,0 +1,13 @@
+"""What every adapter of tracing is: both ports, and an end."""
+
+from typing import Protocol
+
+from application.tracing.ports import GatewayTracer, Tracer
+
+
+class ClosableTracer(Tracer, GatewayTracer, Protocol):
+    """A tracer with an end."""
+
+    async def close(self) -> None:
+        """Send what is buffered, in bounded time. Never raises."""
+        ...

@@ -1,0 +1,54 @@
+"""`/metrics`: the figures of this process, and the backlog of all, as Prometheus reads them."""
+
+import hmac
+from typing import Annotated
+
+from litestar import MediaType, Response, Router, get
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import HeaderParameter
+
+from application.metrics.ports import MetricsPage
+from domain.errors import ErrorKind, ServiceError
+from interfaces.http.problems import described_problems
+
+_PAGE = ResponseSpec(
+    data_container=str,
+    description="Metrics in Prometheus' text format. No label names an organization, an agent, or a server.",
+    media_type=MediaType.TEXT,
+    generate_examples=False,
+)
+
+
+class Monitoring:
+    """The page, and the token that it is shown for; None shows it to whoever asks."""
+
+    def __init__(self, *, page: MetricsPage, token: str | None) -> None:
+        self._page = page
+        self._token = token
+
+    async def shown(self, authorization: str | None) -> Response[bytes]:
+        """The page. Raises UNAUTHENTICATED `metrics_token_required`."""
+        if self._token is not None:
+            scheme, _, given = (authorization or "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token.encode()):
+                raise ServiceError(
+                    "metrics_token_required",
+                    ErrorKind.UNAUTHENTICATED,
+                    "Send the token in DRAGOMAN_METRICS_TOKEN as a bearer token.",
+                )
+        return Response(await self._page.render(), media_type=self._page.media_type)
+
+
+@get("/metrics", summary="Read the metrics", responses={200: _PAGE, **described_problems(401)})
+async def read_metrics(
+    monitoring: NamedDependency[Monitoring],
+    authorization: Annotated[str | None, HeaderParameter(name="Authorization")] = None,
+) -> Response[bytes]:
+    """Counters and histograms are of this process since its start; what is stored and not over is the same from each."""
+    return await monitoring.shown(authorization)
+
+
+def metrics_router() -> Router:
+    """The route of metrics."""
+    return Router("/", route_handlers=[read_metrics], tags=["health"])

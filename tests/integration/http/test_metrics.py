@@ -1,0 +1,46 @@
+"""`/metrics`, over HTTP."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.builders import ORG
+from tests.integration.http.service import MODEL, Act, House, Service
+
+
+def samples(page: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """The page as a scraper understands it."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+    }
+
+
+@pytest.mark.requirement("G2")
+async def test_the_page_shows_requests_and_what_is_not_over_and_names_no_organization(service: Service) -> None:
+    service.worker.act = Act.REST
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    run = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()
+    answer = await service.call("GET", "/metrics", token=None)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    found = samples(answer.text)
+    assert found["dragoman_database_up", ()] == 1
+    assert found["dragoman_runs", (("status", "queued"),)] == 1
+    created = (("method", "POST"), ("path", "/v1/runs"), ("status", "202"))
+    assert found["dragoman_http_requests_total", created] == 1
+    assert found["dragoman_build_info", (("version", "1.2.3"),)] == 1
+    assert ORG not in answer.text
+    assert run["id"] not in answer.text
+
+
+@pytest.mark.requirement("G2")
+async def test_with_a_token_set_nobody_reads_the_page_without_it() -> None:
+    async with House(metrics_token="a-token-for-monitoring").service() as service:
+        for token in (None, "a-token-for-somebody-else"):
+            refused = await service.call("GET", "/metrics", token=token)
+            assert refused.status_code == 401
+            assert refused.headers["content-type"] == "application/problem+json"
+            assert refused.json()["code"] == "metrics_token_required"
+        shown = await service.call("GET", "/metrics", token="a-token-for-monitoring")
+        assert shown.status_code == 200
