@@ -34,7 +34,7 @@ def local(home: Path) -> McpInstaller:
     return LocalMcpInstaller(
         directories=directories,
         npm=NpmPackages(node=node),
-        python=PythonPackages(python=Path(sys.executable), uv=None),
+        python=PythonPackages(python=Path(sys.executable), has_pip=True, uv=None),
         launches=launches,
         environment={},
         home=home,

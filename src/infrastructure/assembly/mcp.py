@@ -5,6 +5,7 @@ import shutil
 import socket
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
@@ -162,7 +163,11 @@ def mcp_installer(
     return LocalMcpInstaller(
         directories=directories,
         npm=NpmPackages(node=node),
-        python=PythonPackages(python=Path(sys.executable), uv=shutil.which("uv", path=environment.get("PATH"))),
+        python=PythonPackages(
+            python=Path(sys.executable),
+            has_pip=find_spec("pip") is not None,
+            uv=shutil.which("uv", path=environment.get("PATH")),
+        ),
         launches=launches,
         environment=environment,
         home=home.path,

@@ -34,10 +34,12 @@ _NONE_AT_ALL = re.compile(r"\(from versions: (none)?\)")
 
 class PythonPackages:
     """From the index that pip (or uv) is set up for, or a local file. `python` makes the environments, `uv` is used if it
-    is there; where it fails, pip tries again, since each has an index of its own set up."""
+    is there; where it fails, pip tries again, since each has an index of its own set up. `has_pip` says whether that Python
+    has a pip, which then fills the environments; else each gets its own, for many seconds and 25 MB."""
 
-    def __init__(self, *, python: Path, uv: str | None) -> None:
+    def __init__(self, *, python: Path, has_pip: bool, uv: str | None) -> None:
         self._python = python
+        self._has_pip = has_pip
         self._uv = uv
 
     async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
@@ -55,24 +57,27 @@ class PythonPackages:
         return await self._described(target, package.name or first, hashes, job)
 
     async def _make_environment(self, target: Path, job: InstallJob) -> None:
-        pip = ["--without-pip"] if self._uv else []
-        ended = await job.run(str(self._python), "-I", "-m", "venv", *pip, ENVIRONMENT, cwd=target)
+        ended = await job.run(str(self._python), "-I", "-m", "venv", "--without-pip", ENVIRONMENT, cwd=target)
         if ended.status:
-            raise McpInstallFailure(
-                McpInstallFailureKind.RUNTIME_MISSING,
-                "No Python environment can be made: Python's modules venv and ensurepip are needed "
-                "(on Debian: apt-get install python3-venv).",
-            )
+            raise _no_environment()
+
+    async def _pip(self, target: Path, job: InstallJob) -> tuple[str, ...]:
+        """The command that installs into the environment."""
+        if self._has_pip:
+            return str(self._python), "-I", "-m", "pip", "--python", PYTHON
+        ended = await job.run(PYTHON, "-I", "-m", "ensurepip", "--default-pip", cwd=target)
+        if ended.status:
+            raise _no_environment()
+        return PYTHON, "-I", "-m", "pip"
 
     async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob) -> ArchiveHashes:
         if self._uv is not None:
             if await self._fill_by_uv(self._uv, target, requirements, job):
                 return locked_hashes((target / _LOCK).read_text(encoding="utf-8"))
             job.note("uv failed; pip tries again")
-            await job.run(PYTHON, "-I", "-m", "ensurepip", "--default-pip", cwd=target)
+        pip = await self._pip(target, job)
         options = ("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--compile")
-        pip = (PYTHON, "-I", "-m", "pip", "install", *options, "--report", _REPORT)
-        ended = await job.run(*pip, "--", *requirements, cwd=target)
+        ended = await job.run(*pip, "install", *options, "--report", _REPORT, "--", *requirements, cwd=target)
         if ended.status:
             raise _failure(ended, requirements)
         return reported_hashes(json.loads((target / _REPORT).read_text(encoding="utf-8")))
@@ -107,6 +112,14 @@ class PythonPackages:
             packages=packages,
             hashes={name: hashes[canonical_name(name)] for name in packages if canonical_name(name) in hashes},
         )
+
+
+def _no_environment() -> McpInstallFailure:
+    return McpInstallFailure(
+        McpInstallFailureKind.RUNTIME_MISSING,
+        "No Python environment can be made: Python's modules venv and ensurepip are needed "
+        "(on Debian: apt-get install python3-venv).",
+    )
 
 
 def _failure(ended: Ended, requirements: tuple[str, ...]) -> McpInstallFailure:

@@ -75,8 +75,8 @@ def test_exact_versions_and_hashes_are_recorded_and_bytecode_is_compiled(
     assert server.installation is not None
     manifest = workshop.directories.manifest(server.installation.location)
     assert manifest is not None
-    assert manifest.packages["tiny_server"] == "1.2.3"
-    assert manifest.hashes["tiny_server"] == [f"sha256:{sha256}"]
+    assert manifest.packages == {"tiny_server": "1.2.3"}
+    assert manifest.hashes == {"tiny_server": [f"sha256:{sha256}"]}
     compiled = workshop.directories.path(server.installation.location).glob("venv/**/tiny_server.*.pyc")
     assert len(list(compiled)) == 1
 
@@ -122,6 +122,18 @@ async def test_a_package_without_the_command_asked_for_is_not_installed(workshop
     failure = await workshop.failure_of(python(str(wheel(tmp_path)), command="three"))
     assert failure.kind is McpInstallFailureKind.COMMAND_MISSING
     assert "tiny-server" in failure.detail
+
+
+@pytest.mark.requirement("B1")
+async def test_where_dragoman_s_own_python_has_no_pip_the_environment_gets_one(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path / "home", has_pip=False)
+    server = await workshop.install(python(str(wheel(tmp_path))))
+    assert server.installation is not None
+    manifest = workshop.directories.manifest(server.installation.location)
+    assert manifest is not None
+    assert manifest.packages.keys() > {"pip", "tiny_server"}
+    # pip is no package of the server's, and came with the interpreter.
+    assert manifest.hashes.keys() == {"tiny_server"}
 
 
 @needs_npm

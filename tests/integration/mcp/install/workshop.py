@@ -31,6 +31,7 @@ class Workshop:
     home: Path
     environment: Mapping[str, str] = field(default_factory=installer_environment)
     packaged_node: Path | None = None
+    has_pip: bool = True
     uv: str | None = None
     deadline_s: float = 240.0
     copy_limits: CopyLimits | None = None
@@ -51,7 +52,7 @@ class Workshop:
         self.installer = LocalMcpInstaller(
             directories=self.directories,
             npm=NpmPackages(node=self.node),
-            python=PythonPackages(python=Path(sys.executable), uv=self.uv),
+            python=PythonPackages(python=Path(sys.executable), has_pip=self.has_pip, uv=self.uv),
             launches=self.launches,
             environment=self.environment,
             home=self.home,
