@@ -98,6 +98,7 @@ from application.retention.sweep import SweepHouse
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.agent_loop import AgentLoop
 from application.runs.ask_model import AskModel
+from application.runs.call_agent import CallAgent
 from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
@@ -144,6 +145,7 @@ from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.threads.ports import ThreadStore
 from application.threads.release_thread import ReleaseThread
+from application.tools.agent_tools import AgentTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
@@ -488,7 +490,12 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
     )
 
-    known_tools: providers.Provider[KnownTools] = providers.Singleton(KnownTools, catalog=tool_catalog, servers=servers)
+    agent_tools: providers.Provider[AgentTools] = providers.Singleton(
+        AgentTools, agents=agents, organizations=organizations
+    )
+    known_tools: providers.Provider[KnownTools] = providers.Singleton(
+        KnownTools, catalog=tool_catalog, servers=servers, agent_tools=agent_tools
+    )
     explain_tool: providers.Provider[ExplainTool] = providers.Singleton(
         ExplainTool, catalog=tool_catalog, known_tools=known_tools, agents=agents, organizations=organizations
     )
@@ -554,7 +561,12 @@ class Container(containers.DeclarativeContainer):
         SqlGatewaySessionStore, database=database
     )
     gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
-        GatewayToolbox, agents=agents, runs=runs, organizations=organizations, catalog=tool_catalog
+        GatewayToolbox,
+        agents=agents,
+        runs=runs,
+        organizations=organizations,
+        catalog=tool_catalog,
+        agent_tools=agent_tools,
     )
     gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
         SqlGatewayApprovals, database=database
@@ -743,6 +755,7 @@ class Container(containers.DeclarativeContainer):
         prices=prices,
         native_tools=tool_catalog,
         servers=servers,
+        agents=edited_agents,
         policies=policy_checks,
     )
     create_agent: providers.Provider[CreateAgent] = providers.Singleton(
@@ -983,11 +996,16 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
         holds=Holds(),
     )
+    call_agent: providers.Provider[CallAgent] = providers.Singleton(
+        CallAgent, start_run=start_run, cancel_run=cancel_run, runs=runs, wakeups=wakeups, clock=clock
+    )
     call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
         CallGatewayTool,
         toolbox=gateway_toolbox,
         check=check_tool_call,
-        execute_tool=execute_tool,
+        execute_tool=providers.Singleton(
+            ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, agents=call_agent
+        ),
         clearing=clear_gateway_call,
         ledger=gateway_ledger,
         access=gateway_access,

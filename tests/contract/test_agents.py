@@ -54,6 +54,7 @@ async def test_an_agent_with_every_field_set_is_read_back_as_it_was(stores: Stor
         enabled=False,
         created_at=after(1.000001),
     )
+    agent = replace(agent, config=replace(agent.config, description="Finds things.", agents=("clerk", "writer")))
     await stores.agents.add(agent, created())
     assert await stores.agents.get(ORG, AGENT) == agent
     assert await stores.agents.find(ORG, "Ada's – agent") == agent

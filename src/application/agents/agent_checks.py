@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 from application.agents.agent_settings import AgentSettings
-from application.agents.ports import ModelDirectory, NativeToolDirectory
+from application.agents.ports import AgentStore, ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
@@ -18,7 +18,7 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 class AgentChecks:
     """Turns settings into an AgentConfig, reporting everything that is wrong at once, with nearest matches for typos.
 
-    Models must be reachable by ModelDirectory, tools be available here, servers be registered in the organization;
+    Models must be reachable by ModelDirectory, tools be available here, servers be registered in the organization, as agents must;
     a cost limit needs models with a price.
     """
 
@@ -29,12 +29,14 @@ class AgentChecks:
         prices: PriceTable,
         native_tools: NativeToolDirectory,
         servers: McpServerStore,
+        agents: AgentStore,
         policies: PolicyChecks,
     ) -> None:
         self._models = models
         self._prices = prices
         self._native_tools = native_tools
         self._servers = servers
+        self._agents = agents
         self._policies = policies
 
     async def config_of(self, organization_id: OrganizationId, settings: AgentSettings) -> AgentConfig:
@@ -56,6 +58,8 @@ class AgentChecks:
                 daily_budget_usd=settings.daily_budget_usd,
                 canary_tokens=settings.canary_tokens,
                 enabled=settings.enabled,
+                description=settings.description,
+                agents=settings.agents,
             )
         except ServiceError as error:
             wrong += error.violations
@@ -69,6 +73,7 @@ class AgentChecks:
         wrong += self._policies.violations(settings.tool_policies)
         wrong += self._tool_violations(settings)
         wrong += await self._server_violations(organization_id, settings)
+        wrong += await self._agent_violations(organization_id, settings)
         if config is None or wrong:
             raise invalid("agent_invalid", "The agent is not valid.", *wrong)
         return config
@@ -112,6 +117,21 @@ class AgentChecks:
         return [
             Violation(path=f"mcp_servers.{index}", message=f"there is no MCP server {slug!r}{_nearest(slug, slugs)}")
             for index, slug in missing
+        ]
+
+    async def _agent_violations(self, organization_id: OrganizationId, settings: AgentSettings) -> list[Violation]:
+        missing = [
+            (index, name)
+            for index, name in enumerate(settings.agents)
+            if name != settings.name and await self._agents.find(organization_id, name) is None
+        ]
+        if not missing:
+            return []
+        known = await self._agents.page(organization_id, PageRequest(limit=MAX_PAGE_SIZE))
+        names = [agent.config.name for agent in known.items]
+        return [
+            Violation(path=f"agents.{index}", message=f"there is no agent {name!r}{_nearest(name, names)}")
+            for index, name in missing
         ]
 
 

@@ -26,6 +26,8 @@ class AgentSettings:
     daily_budget_usd: Decimal | None = None
     canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True
+    description: str = ""
+    agents: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, config: AgentConfig) -> "AgentSettings":
@@ -43,6 +45,8 @@ class AgentSettings:
             daily_budget_usd=config.daily_budget_usd,
             canary_tokens=config.canary_tokens,
             enabled=config.enabled,
+            description=config.description,
+            agents=config.agents,
         )
 
     def changed(self, changes: "AgentChanges", limits: "LimitChanges") -> "AgentSettings":
@@ -76,3 +80,5 @@ class AgentChanges(TypedDict, total=False):
     tool_policies: ToolPolicies
     daily_budget_usd: Decimal | None
     enabled: bool
+    description: str
+    agents: tuple[str, ...]

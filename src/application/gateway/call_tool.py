@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import assert_never, cast
 
+from application.gateway.agent_caller import agent_caller
 from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewayLedger
@@ -44,7 +45,8 @@ SETTLE_WITHIN_S = 60.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGatewayToolCommand:
     """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that
-    it is given while its call waits for an approval; any other is told to make the same call again."""
+    it is given while its call waits for an approval; any other is told to make the same call again. With the same `retry_key`
+    it means the same call of an agent."""
 
     session: GatewaySession
     name: str
@@ -53,6 +55,7 @@ class CallGatewayToolCommand:
     on_progress: ProgressCallback | None = None
     resumable: bool = False
     request_state: str | None = None
+    retry_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +222,7 @@ class CallGatewayTool:
             max_result_bytes=policy.max_result_bytes,
             holds_canary=toolbox.guard.watch_of(call.id),
             on_reply=replies.append,
+            caller=agent_caller(session, command.meta, retry_key=command.retry_key),
         )
         deadline = asyncio.timeout(timeout_s + ABANDON_AFTER_S)
         try:

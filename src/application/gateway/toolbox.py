@@ -10,6 +10,7 @@ from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
 from application.runs.canary_guard import CanaryGuard
 from application.runs.ports import RunStore
+from application.tools.agent_tools import AgentTools
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
@@ -47,8 +48,10 @@ class Toolbox:
 
     def timeout_s(self, name: str) -> float:
         """How long a call of the tool, by its model-facing name, may take."""
-        policy = self.toolset.policy_of(name)
-        return self.tool_timeout_s if policy.timeout_s is None else min(self.tool_timeout_s, policy.timeout_s)
+        policy, tool = self.toolset.policy_of(name), self.toolset.find(name)
+        # An agent has limits of its own, and what they allow takes longer than a tool may.
+        allowed_s = self.tool_timeout_s if tool is None or tool.agent is None else tool.agent.timeout_s
+        return allowed_s if policy.timeout_s is None else min(allowed_s, policy.timeout_s)
 
     @cached_property
     def tools(self) -> tuple[tuple[str, Tool], ...]:
@@ -76,12 +79,19 @@ class GatewayToolbox:
     agent has no tools any more."""
 
     def __init__(
-        self, *, agents: AgentStore, runs: RunStore, organizations: OrganizationStore, catalog: ToolCatalog
+        self,
+        *,
+        agents: AgentStore,
+        runs: RunStore,
+        organizations: OrganizationStore,
+        catalog: ToolCatalog,
+        agent_tools: AgentTools,
     ) -> None:
         self._agents = agents
         self._runs = runs
         self._organizations = organizations
         self._catalog = catalog
+        self._agent_tools = agent_tools
         self._allowlists: OrderedDict[GatewaySessionId, Allowlist] = OrderedDict()
         self._kept: OrderedDict[GatewaySessionId, Toolbox] = OrderedDict()
 
@@ -92,8 +102,10 @@ class GatewayToolbox:
             raise _closed("agent_not_found", "The agent of this session was deleted.")
         if not agent.config.enabled:
             raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
+        # Runs do not call agents, so that a run's session does not either.
+        agents = () if session.run_id is not None else await self._agent_tools.of(session.organization_id, agent.config)
         toolset = await self._catalog.toolset(
-            agent.config, scope_of(session), run_allowlist=await self._run_allowlist(session)
+            agent.config, scope_of(session), run_allowlist=await self._run_allowlist(session), agents=agents
         )
         organization = await self._organizations.get(session.organization_id)
         kept = self._kept.get(session.id)

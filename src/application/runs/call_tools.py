@@ -14,6 +14,7 @@ from application.runs.sealed_input import sealed, unsealed
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
+from application.tools.agent_calls import DEPTH_META
 from application.tools.check_tool_call import gone_tool
 from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
 from application.tools.ports import Box, InputAwaited
@@ -23,9 +24,10 @@ from domain.errors import ServiceError
 from domain.ids import ToolCallId
 from domain.policy.decision import standing_decision
 from domain.runs.audit_trail import tool_call_audit
+from domain.runs.called_by import CalledBy
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
-from domain.runs.run import RunStatus
+from domain.runs.run import Run, RunStatus
 from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 
@@ -141,7 +143,7 @@ class CallTools:
             tool=tool,
             arguments=call.params,
             timeout_s=timeout_s,
-            meta={IDEMPOTENCY_META: call.id, **self._tracer.trace_context(session.run, call.id)},
+            meta={IDEMPOTENCY_META: call.id, **_depth(session.run), **self._tracer.trace_context(session.run, call.id)},
             on_progress=lambda progress: self._progress(session, call.id, progress),
             input=given,
             max_results=policy.max_results,
@@ -196,3 +198,9 @@ class CallTools:
                 data={"tool_call_id": call_id, **session.guard.progress(call_id, progress_data(progress))},
             )
         )
+
+
+def _depth(run: Run) -> dict[str, str]:
+    """How many agents have called each other up to this run, for a server that may lead back here."""
+    called_by = CalledBy.of(run.metadata)
+    return {} if called_by is None else {DEPTH_META: str(called_by.depth)}

@@ -1,4 +1,4 @@
-"""Executes one checked tool call, native or MCP, within its deadline; the outcome is always a value."""
+"""Executes one checked tool call, of a native or MCP tool or of an agent, within its deadline; the outcome is always a value."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from application.mcp.ports import ConnectionScope, McpProgress, McpReply, ProgressCallback
 from application.tools import failure_text
+from application.tools.agent_calls import AgentCall, AgentCaller, AgentCalls, as_mcp_reply
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
 from application.tools.result_limits import limited_text, limited_value
@@ -29,8 +30,8 @@ IDEMPOTENCY_META = "dragoman/idempotency-key"
 class ExecuteToolCommand:
     """A call that passed `CheckToolCall`, of a run or of a gateway session. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
     server asked for before, with the answers. `max_results` and `max_result_bytes` are how much of its result policy lets
-    through. `holds_canary` is for native tools: see `NativeToolContext`. `on_reply` is given what an MCP server answered, if
-    all of it may be passed on."""
+    through. `holds_canary` is for native tools: see `NativeToolContext`. `on_reply` is given what an MCP server or an agent
+    answered, if all of it may be passed on. `caller` is for calls of agents, which nobody else can make."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -47,16 +48,24 @@ class ExecuteToolCommand:
     run_id: RunId | None = None
     gateway_session_id: GatewaySessionId | None = None
     on_reply: Callable[[McpReply], None] | None = None
+    caller: AgentCaller | None = None
 
 
 class ExecuteTool:
-    """Rules: MCP tools go to `ExecuteMcpTool`, native ones by kind; a timeout, a failure or a fault of ours is text for the
+    """Rules: MCP tools go to `ExecuteMcpTool`, agents, where they may be called, to `agents`, native ones by kind; a timeout, a failure or a fault of ours is text for the
     model; text is cleaned of control characters and cut at 64 KiB, or where policy says, with a notice; so is a
     result with more entries than policy allows."""
 
-    def __init__(self, *, native_tools: Mapping[ToolType, NativeTool], execute_mcp_tool: ExecuteMcpTool) -> None:
+    def __init__(
+        self,
+        *,
+        native_tools: Mapping[ToolType, NativeTool],
+        execute_mcp_tool: ExecuteMcpTool,
+        agents: AgentCalls | None = None,
+    ) -> None:
         self._native_tools = native_tools
         self._execute_mcp_tool = execute_mcp_tool
+        self._agents = agents
 
     async def execute(self, command: ExecuteToolCommand) -> ToolResult:
         """The outcome. Raises InputAwaited, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
@@ -80,12 +89,31 @@ class ExecuteTool:
                     on_reply=command.on_reply,
                 )
             )
+        elif command.tool.type is ToolType.AGENT:
+            result = await self._call_agent(command)
         else:
             result = await self._run_native(command)
         if result.is_error:
             return result
         limit_bytes = TEXT_LIMIT_BYTES if command.max_result_bytes is None else command.max_result_bytes
         return ToolResult.succeeded(cut(cleaned(result.text), limit_bytes), result.images)
+
+    async def _call_agent(self, command: ExecuteToolCommand) -> ToolResult:
+        if self._agents is None or command.tool.agent is None or command.caller is None:
+            return failure_text.unknown_tool(command.tool.name)
+        reply = await self._agents.call(
+            AgentCall(
+                caller=command.caller,
+                agent=command.tool.agent,
+                tool_call_id=command.tool_call_id,
+                arguments=command.arguments,
+                timeout_s=command.timeout_s,
+                on_progress=command.on_progress,
+            )
+        )
+        if command.on_reply is not None and reply.run is not None:
+            command.on_reply(as_mcp_reply(reply))
+        return reply.result
 
     async def _run_native(self, command: ExecuteToolCommand) -> ToolResult:
         context = NativeToolContext(

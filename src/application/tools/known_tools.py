@@ -4,11 +4,13 @@ from dataclasses import replace
 
 from application.mcp.ports import McpServerStore
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.tools.agent_tools import AgentTools
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
 from domain.agents.agent import AgentConfig
 from domain.ids import OrganizationId
 from domain.policy.rules import NO_POLICIES
+from domain.tools.tool import Tool
 
 _WITH_EVERYTHING = AgentConfig(name="everything", model="none:none")
 
@@ -16,17 +18,17 @@ _WITH_EVERYTHING = AgentConfig(name="everything", model="none:none")
 class KnownTools:
     """No server is asked, and none is started."""
 
-    def __init__(self, *, catalog: ToolCatalog, servers: McpServerStore) -> None:
+    def __init__(self, *, catalog: ToolCatalog, servers: McpServerStore, agent_tools: AgentTools) -> None:
         self._catalog = catalog
         self._servers = servers
+        self._agent_tools = agent_tools
 
     async def of_agent(self, organization_id: OrganizationId, config: AgentConfig) -> Toolset:
-        """What the agent lists, whatever allowlists and policies say of it."""
-        unrestricted = replace(config, tool_allowlist=None, tool_policies=NO_POLICIES)
-        return await self._catalog.listed_toolset(unrestricted, organization_id, restricted=False)
+        """What the agent lists, whatever allowlists and policies say of it; agents too, which clients of the gateway have."""
+        return await self._unrestricted(organization_id, config, await self._agent_tools.of(organization_id, config))
 
     async def of_organization(self, organization_id: OrganizationId) -> Toolset:
-        """Native tools, and those of all servers."""
+        """Native tools, all agents, and the tools of all servers."""
         slugs: list[str] = []
         request = PageRequest(limit=MAX_PAGE_SIZE)
         while True:
@@ -36,4 +38,12 @@ class KnownTools:
                 break
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
         config = replace(_WITH_EVERYTHING, tools=self._catalog.native_types, mcp_servers=tuple(slugs))
-        return await self.of_agent(organization_id, config)
+        return await self._unrestricted(
+            organization_id, config, await self._agent_tools.of_organization(organization_id)
+        )
+
+    async def _unrestricted(
+        self, organization_id: OrganizationId, config: AgentConfig, agents: tuple[Tool, ...]
+    ) -> Toolset:
+        unrestricted = replace(config, tool_allowlist=None, tool_policies=NO_POLICIES)
+        return await self._catalog.listed_toolset(unrestricted, organization_id, restricted=False, agents=agents)

@@ -102,8 +102,16 @@ class ToolCatalog:
         """The description of a native kind on offer. Raises KeyError for one that is not."""
         return self._native[kind]
 
-    async def toolset(self, config: AgentConfig, scope: ConnectionScope, *, run_allowlist: Allowlist = None) -> Toolset:
-        """The tools of `config` that all allowlists and policies allow. Asks servers that were never listed."""
+    async def toolset(
+        self,
+        config: AgentConfig,
+        scope: ConnectionScope,
+        *,
+        run_allowlist: Allowlist = None,
+        agents: tuple[Tool, ...] = (),
+    ) -> Toolset:
+        """The tools of `config`, and `agents` besides, that all allowlists and policies allow. Asks servers that were never
+        listed."""
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
@@ -112,14 +120,21 @@ class ToolCatalog:
                 _warn(server, scope, failure)
                 raise
 
-        return await self._toolset(config, scope.organization_id, run_allowlist, catalog_of)
+        return await self._toolset(config, scope.organization_id, run_allowlist, catalog_of, agents=agents)
 
     async def listed_toolset(
-        self, config: AgentConfig, organization_id: OrganizationId, *, restricted: bool = True
+        self,
+        config: AgentConfig,
+        organization_id: OrganizationId,
+        *,
+        restricted: bool = True,
+        agents: tuple[Tool, ...] = (),
     ) -> Toolset:
         """The same for somebody who only looks: what servers have listed before. No server is asked or started. Not
         `restricted`, the organization's allowlist and policies are left aside."""
-        return await self._toolset(config, organization_id, None, self._catalogs.stored, restricted=restricted)
+        return await self._toolset(
+            config, organization_id, None, self._catalogs.stored, restricted=restricted, agents=agents
+        )
 
     async def _toolset(
         self,
@@ -129,6 +144,7 @@ class ToolCatalog:
         catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
         *,
         restricted: bool = True,
+        agents: tuple[Tool, ...],
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
         async with asyncio.TaskGroup() as group:
@@ -138,7 +154,8 @@ class ToolCatalog:
         rules = NO_POLICIES if organization is None else organization.tool_policies
         allowlist = None if organization is None else organization.tool_allowlist
         narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, config.tool_policies)
-        key = (organization_id, config.tools, narrowed, *slugs)
+        called = tuple((tool.name, tool.description, tool.agent) for tool in agents)
+        key = (organization_id, config.tools, called, narrowed, *slugs)
         kept = self._toolsets.get(key)
         if kept is None or not all(map(_is_same, kept.servers, found)):
             layers = PolicyLayers(
@@ -148,11 +165,13 @@ class ToolCatalog:
                 agent_allowlist=config.tool_allowlist,
                 run_allowlist=run_allowlist,
             )
-            kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, found))
+            kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, agents, found))
         _keep(self._toolsets, key, kept, MAX_TOOLSETS)
         return kept.toolset
 
-    def _assembled(self, config: AgentConfig, layers: PolicyLayers, found: tuple[ServerOverview, ...]) -> Toolset:
+    def _assembled(
+        self, config: AgentConfig, layers: PolicyLayers, agents: tuple[Tool, ...], found: tuple[ServerOverview, ...]
+    ) -> Toolset:
         denied: dict[str, Tool] = {}
 
         def permitted(tool: Tool) -> Tool | None:
@@ -167,7 +186,7 @@ class ToolCatalog:
             return replace(tool, repeatable=policy.idempotent)
 
         native = [self._native[kind] for kind in NATIVE_TYPES if kind in config.tools and kind in self._native]
-        tools = {tool.name: tool for tool in map(permitted, native) if tool is not None}
+        tools = {tool.name: tool for tool in map(permitted, (*native, *agents)) if tool is not None}
         problems: list[str] = []
         overviews: list[ServerOverview] = []
         for overview in found:

@@ -18,7 +18,8 @@ class AgentConfig:
 
     `model` and `fallback_models` are `PROVIDER:NAME`. `tools` are native kinds and `mcp_servers` slugs; absent means
     none. `tool_allowlist` holds model-facing names or globs: None leaves it to the organization's, an empty one allows nothing.
-    `tool_policies` only tighten the organization's. `daily_budget_usd` is what its runs may cost on a UTC day
+    `tool_policies` only tighten the organization's. `agents` are names of agents that clients of the gateway may start with this
+    one's toolbox; `description` is what they are told of this one. `daily_budget_usd` is what its runs may cost on a UTC day
     together.
     """
 
@@ -34,6 +35,8 @@ class AgentConfig:
     daily_budget_usd: Decimal | None = None
     canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True
+    description: str = ""
+    agents: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = []
@@ -55,7 +58,7 @@ class AgentConfig:
                 )
         if self.daily_budget_usd is not None and self.daily_budget_usd < 0:
             wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
-        for path, entries in (("tools", self.tools), ("mcp_servers", self.mcp_servers)):
+        for path, entries in (("tools", self.tools), ("mcp_servers", self.mcp_servers), ("agents", self.agents)):
             if len(set(entries)) != len(entries):
                 wrong.append(Violation(path=path, message="names an entry twice"))
         wrong += [

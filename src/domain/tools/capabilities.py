@@ -13,6 +13,7 @@ class ToolType(StrEnum):
     INTERNET_SEARCH = "internet_search"
     SOURCE_QUERY = "source_query"
     MCP_TOOL = "mcp_tool"
+    AGENT = "agent"
 
 
 class ToolCapability(StrEnum):
@@ -23,7 +24,7 @@ class ToolCapability(StrEnum):
 
 
 DISPLAYABLE_TYPES = frozenset({ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT})
-NATIVE_TYPES = tuple(kind for kind in ToolType if kind is not ToolType.MCP_TOOL)
+NATIVE_TYPES = tuple(kind for kind in ToolType if kind not in (ToolType.MCP_TOOL, ToolType.AGENT))
 
 
 def capability_of(tool_type: ToolType) -> ToolCapability:

@@ -1,4 +1,4 @@
-"""Names of tools as models see them: `mcp__<server>__<tool>`, at most 64 characters of `[A-Za-z0-9_-]`.
+"""Names of tools as models see them: `mcp__<server>__<tool>` and `agent__<agent>`, at most 64 characters of `[A-Za-z0-9_-]`.
 
 Model providers cap tool names at 64 characters; MCP allows 1–128 of `[A-Za-z0-9_.-]` (MCP 2025-11-25, server/tools).
 """
@@ -29,7 +29,15 @@ def model_facing_name(server_slug: str, tool_name: str) -> str:
     Deterministic. Where a character is replaced or the name is cut, eight hex digits of the original's SHA-256 make
     distinct tools keep distinct names; the registry maps the name back.
     """
-    plain = f"mcp__{server_slug}__{tool_name}"
+    return _fitting(f"mcp__{server_slug}__{tool_name}")
+
+
+def agent_tool_name(agent_name: str) -> str:
+    """The name under which an agent is called as a tool; made to fit as those of MCP tools are."""
+    return _fitting(f"agent__{agent_name}")
+
+
+def _fitting(plain: str) -> str:
     cleaned = _ILLEGAL_CHARACTER.sub("_", plain)
     if cleaned == plain and len(plain) <= MAX_NAME_LENGTH:
         return plain

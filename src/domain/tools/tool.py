@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from domain.ids import McpServerId
+from domain.ids import AgentId, McpServerId
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
@@ -22,6 +22,15 @@ class McpBinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentBinding:
+    """Which agent a call starts a run of, and for how many seconds its answer is waited for at most."""
+
+    agent_id: AgentId
+    name: str
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """One tool of a run.
 
@@ -34,6 +43,7 @@ class Tool:
     description: str
     parameters: JsonObject
     mcp: McpBinding | None = None
+    agent: AgentBinding | None = None
     repeatable: bool = False
 
     @property

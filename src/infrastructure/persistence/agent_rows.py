@@ -88,6 +88,8 @@ def _config_to_json(config: AgentConfig) -> JsonObject:
         "limits": limits_to_json(config.limits),
         "daily_budget_usd": None if config.daily_budget_usd is None else str(config.daily_budget_usd),
         "enabled": config.enabled,
+        "description": config.description,
+        "agents": list(config.agents),
     }
 
 
@@ -108,4 +110,7 @@ def _config_from_json(stored: JsonValue, canary_tokens: tuple[CanaryToken, ...])
         daily_budget_usd=None if (budget := config.get("daily_budget_usd")) is None else Decimal(budget),
         canary_tokens=canary_tokens,
         enabled=config["enabled"],
+        # Nor did agents always have a description, and agents of their own.
+        description=config.get("description", ""),
+        agents=tuple(config.get("agents", ())),
     )

@@ -20,6 +20,8 @@ _UNSET: Mapping[str, JsonValue] = {
     "daily_budget_usd": None,
     "tool_policies": {},
     "canary_tokens": [],
+    "description": "",
+    "agents": [],
     "enabled": True,
 }
 """What a file that does not name a field means."""

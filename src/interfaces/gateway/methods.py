@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from application.gateway.call_tool import CallGatewayTool, CallGatewayToolCommand
 from application.gateway.list_tools import ListGatewayTools, ListGatewayToolsCommand
 from application.mcp.ports import McpProgress
+from application.tools.agent_calls import DEPTH_META
+from application.tools.execute_tool import IDEMPOTENCY_META
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.gateway.contents import CONTENT_CAPABILITIES, LISTS, READS, GatewayContents
 from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, Envelope, negotiated
 from interfaces.gateway.messages import (
@@ -27,7 +29,8 @@ TTL_MS = 5_000
 
 _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
 _SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
-_TRACE_META = ("traceparent", "tracestate")
+_PASSED_META = ("traceparent", "tracestate", DEPTH_META)
+_MAX_RETRY_KEY = 256
 Tell = Callable[[dict[str, object]], Awaitable[None]]
 """Sends a notification that belongs to the request in hand."""
 
@@ -148,10 +151,11 @@ class GatewayMethods:
                 session=exchange.session,
                 name=name,
                 arguments=arguments or {},
-                meta={key: value for key in _TRACE_META if isinstance(value := meta.get(key), str)},
+                meta={key: value for key in _PASSED_META if isinstance(value := meta.get(key), str)},
                 on_progress=None if tell is None or token is None else on_progress,
                 resumable=exchange.envelope.is_modern,
                 request_state=_request_state(exchange),
+                retry_key=_retry_key(meta),
             )
         )
         if answer.waiting is not None and exchange.envelope.is_modern:
@@ -165,6 +169,12 @@ def _request_state(exchange: Exchange) -> str | None:
     if state is not None and not isinstance(state, str):
         raise RpcError(INVALID_PARAMS, "params.requestState must be a string.")
     return state if exchange.envelope.is_modern else None
+
+
+def _retry_key(meta: Mapping[str, JsonValue]) -> str | None:
+    """What a client names a call by that it may have to make again, as Dragoman itself does for servers."""
+    key = meta.get(IDEMPOTENCY_META)
+    return key if isinstance(key, str) and 0 < len(key) <= _MAX_RETRY_KEY else None
 
 
 def rpc_error(error: ServiceError) -> RpcError:

@@ -15,6 +15,7 @@ ON_POSTGRES = {
     "test_approvals",
     "test_attacks_on_organizations",
     "test_audit",
+    "test_gateway_agents",
     "test_gateway_approvals",
     "test_model_providers",
     "test_organization",

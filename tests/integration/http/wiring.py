@@ -70,6 +70,7 @@ from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.policy.policy_checks import PolicyChecks
 from application.policy.review_tool_policies import ReviewToolPolicies
+from application.runs.call_agent import CallAgent
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.ports import RunQueue
@@ -102,6 +103,7 @@ from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.threads.release_thread import ReleaseThread
+from application.tools.agent_tools import AgentTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
@@ -193,9 +195,15 @@ def use_cases(
         organizations=stores.organizations,
     )
     policies = PolicyChecks(schemas=JsonSchemaValidator())
-    known_tools = KnownTools(catalog=catalog, servers=stores.servers)
+    agent_tools = AgentTools(agents=stores.agents, organizations=stores.organizations)
+    known_tools = KnownTools(catalog=catalog, servers=stores.servers, agent_tools=agent_tools)
     checks = AgentChecks(
-        models=known_models, prices=prices, native_tools=catalog, servers=stores.servers, policies=policies
+        models=known_models,
+        prices=prices,
+        native_tools=catalog,
+        servers=stores.servers,
+        agents=stores.agents,
+        policies=policies,
     )
     agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
     workflow_checks = WorkflowChecks(
@@ -259,7 +267,22 @@ def use_cases(
         clock=FixedClock(),
         is_told=lambda: True,
     )
-    toolbox = GatewayToolbox(agents=agents, runs=runs, organizations=stores.organizations, catalog=catalog)
+    start_run = StartRun(
+        runs=runs,
+        agents=agents,
+        organizations=stores.organizations,
+        models=known_models,
+        prices=prices,
+        queue=queue,
+        connections=connections,
+        trace_ended=trace_ended,
+        webhooks=WebhookCheck(outbound=EgressPolicy(), secrets=stores.secrets),
+        clock=clock,
+        ids=ids,
+    )
+    toolbox = GatewayToolbox(
+        agents=agents, runs=runs, organizations=stores.organizations, catalog=catalog, agent_tools=agent_tools
+    )
     clearing = ClearGatewayCall(
         asking=stores.gateway_approvals,
         approvals=stores.approvals,
@@ -303,7 +326,18 @@ def use_cases(
         call_gateway_tool=CallGatewayTool(
             toolbox=toolbox,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
-            execute_tool=ExecuteTool(native_tools={}, execute_mcp_tool=execute_mcp_tool),
+            execute_tool=ExecuteTool(
+                native_tools={},
+                execute_mcp_tool=execute_mcp_tool,
+                agents=CallAgent(
+                    start_run=start_run,
+                    cancel_run=cancel_run,
+                    runs=runs,
+                    wakeups=stores.wakeups,
+                    clock=clock,
+                    hold_s=holds.last_s,
+                ),
+            ),
             clearing=clearing,
             ledger=stores.gateway_ledger,
             access=access,
@@ -404,19 +438,7 @@ def use_cases(
         read_source=ReadSource(sources=stores.sources),
         delete_source=DeleteSource(sources=stores.sources, clock=clock, ids=ids),
         release_thread=ReleaseThread(threads=threads, queue=queue, clock=clock, ids=ids),
-        start_run=StartRun(
-            runs=runs,
-            agents=agents,
-            organizations=stores.organizations,
-            models=known_models,
-            prices=prices,
-            queue=queue,
-            connections=connections,
-            trace_ended=trace_ended,
-            webhooks=WebhookCheck(outbound=EgressPolicy(), secrets=stores.secrets),
-            clock=clock,
-            ids=ids,
-        ),
+        start_run=start_run,
         create_schedule=CreateSchedule(schedules=schedules, checks=schedule_checks, times=times, clock=clock, ids=ids),
         list_schedules=ListSchedules(schedules=schedules),
         get_schedule=GetSchedule(schedules=schedules),

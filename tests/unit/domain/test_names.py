@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.tools.names import is_legal_mcp_name, is_legal_slug, model_facing_name
+from domain.tools.names import agent_tool_name, is_legal_mcp_name, is_legal_slug, model_facing_name
 
 SLUGS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,31}", fullmatch=True)
 TOOL_NAMES = st.from_regex(r"[A-Za-z0-9_.\-]{1,128}", fullmatch=True)
@@ -110,3 +110,11 @@ def test_which_tool_names_of_servers_may_be_registered(name: str, legal: bool) -
 )
 def test_which_slugs_are_legal(slug: str, legal: bool) -> None:
     assert is_legal_slug(slug) is legal
+
+
+@pytest.mark.requirement("F5")
+def test_agents_keep_their_names_as_tools_and_distinct_ones_stay_distinct() -> None:
+    assert agent_tool_name("researcher") == "agent__researcher"
+    odd = [agent_tool_name(name) for name in ("my agent", "my_agent", "my.agent", "a" * 80, "a" * 81, "\u00e9")]
+    assert len(set(odd)) == len(odd)
+    assert all(re.fullmatch(r"agent__[A-Za-z0-9_-]{1,57}", name) for name in odd)

@@ -19,8 +19,9 @@ def test_the_kinds_of_tool_are_a_closed_list() -> None:
         "internet_search",
         "source_query",
         "mcp_tool",
+        "agent",
     }
-    assert set(NATIVE_TYPES) == set(ToolType) - {ToolType.MCP_TOOL}
+    assert set(NATIVE_TYPES) == set(ToolType) - {ToolType.MCP_TOOL, ToolType.AGENT}
 
 
 @pytest.mark.requirement("A3", "D5")

@@ -14,6 +14,9 @@ from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 _MAX_INSTRUCTIONS = 500_000
 _DAY_S = 86_400
+_MAX_DESCRIPTION = 2_000
+_AGENTS = "Agents by name, which clients of the gateway may start with this agent's toolbox as `agent__NAME`."
+_DESCRIPTION = "What those are told of this agent who may start it through the gateway."
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
 _BUDGET = "What runs of the agent may cost together on a UTC day. Needs models with a known price."
 _POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
@@ -94,6 +97,8 @@ class CreateAgentBody(Body):
     daily_budget_usd: DailyBudget = Field(default=None, description=_BUDGET)
     canary_tokens: CanaryTokens = Field(default=(), description=_CANARIES, repr=False)
     enabled: bool = True
+    description: str = Field(default="", max_length=_MAX_DESCRIPTION, description=_DESCRIPTION)
+    agents: Strings = Field(default=(), description=_AGENTS)
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         """The tokens as they were given."""
@@ -113,6 +118,8 @@ class CreateAgentBody(Body):
             limits=self.limits.to_settings(),
             daily_budget_usd=self.daily_budget_usd,
             enabled=self.enabled,
+            description=self.description,
+            agents=self.agents,
         )
 
 
@@ -136,6 +143,8 @@ class UpdateAgentBody(Patch):
         default=None, description=_CANARIES + " Replaces all of them.", repr=False
     )
     enabled: bool | None = None
+    description: str | None = Field(default=None, max_length=_MAX_DESCRIPTION, description=_DESCRIPTION)
+    agents: Strings | None = Field(default=None, description=_AGENTS)
 
     def to_canaries(self) -> tuple[GivenCanary, ...] | None:
         """The tokens as they were given; None leaves the agent's."""

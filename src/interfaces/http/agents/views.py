@@ -44,6 +44,8 @@ class AgentView(TypedDict):
     daily_budget_usd: float | None
     canary_tokens: list[CanaryView]
     enabled: bool
+    description: str
+    agents: list[str]
     version: int
     created_at: str
     updated_at: str
@@ -93,6 +95,8 @@ def agent_view(agent: Agent) -> AgentView:
         "daily_budget_usd": None if config.daily_budget_usd is None else float(config.daily_budget_usd),
         "canary_tokens": [{"id": token.id, "per_run": token.per_run} for token in config.canary_tokens],
         "enabled": config.enabled,
+        "description": config.description,
+        "agents": list(config.agents),
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

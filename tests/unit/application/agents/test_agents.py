@@ -76,6 +76,7 @@ class Agents:
             prices=self.prices,
             native_tools=SomeNativeTools(),
             servers=InMemoryMcpServerStore(self.state),
+            agents=store,
             policies=PolicyChecks(schemas=JsonSchemaValidator()),
         )
         clock, ids = StepClock(), SequentialIds()
@@ -300,3 +301,16 @@ async def test_a_cost_limit_is_refused_with_a_model_that_has_no_price() -> None:
     faults = await agents.faults_of(limited)
     assert faults == {"limits.max_cost_usd": f"cannot be enforced for model {OTHER_MODEL}: it has no price"}
     await agents.make(replace(limited, limits=LimitSettings()))
+
+
+@pytest.mark.requirement("F5")
+async def test_an_agent_may_list_itself_and_others_of_its_organization(agents: Agents) -> None:
+    faults = await agents.faults_of(replace(SETTINGS, agents=("guide", "guied")))
+    assert set(faults) == {"agents.1"}
+    await agents.make()
+    front = await agents.make(replace(SETTINGS, name="front", agents=("guide", "front"), mcp_servers=()))
+    assert front.config.agents == ("guide", "front")
+    stranger = CreateAgentCommand(principal=a_stranger(), settings=replace(SETTINGS, agents=("front",), mcp_servers=()))
+    with pytest.raises(ServiceError) as refused:
+        await agents.create.execute(stranger)
+    assert [violation.path for violation in refused.value.violations] == ["agents.0"]

@@ -1,0 +1,16 @@
+"""Who a gateway session is to the agents that it calls."""
+
+from collections.abc import Mapping
+
+from application.tools.agent_calls import DEPTH_META, AgentCaller
+from domain.gateway.session import GatewaySession
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+
+
+def agent_caller(session: GatewaySession, meta: Mapping[str, str], *, retry_key: str | None) -> AgentCaller:
+    """Whoever opened the session, as a runner. `meta` came with the call: of a run whose agent was called, it says how deep."""
+    told = meta.get(DEPTH_META, "")
+    depth = int(told) if told.isascii() and told.isdigit() and len(told) < 3 else 0
+    opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
+    return AgentCaller(principal=opener, gateway_session_id=session.id, depth=depth, retry_key=retry_key)
