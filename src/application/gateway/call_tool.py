@@ -10,8 +10,10 @@ from typing import assert_never, cast
 from application.gateway.agent_caller import agent_caller
 from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.guarded_logs import guarded_logs
 from application.gateway.ports import GatewayLedger
 from application.gateway.toolbox import GatewayToolbox, Toolbox
+from application.mcp.log_messages import LogTap
 from application.mcp.ports import McpProgress, McpReply, ProgressCallback
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.system.ports import Clock, IdSource
@@ -53,6 +55,7 @@ class CallGatewayToolCommand:
     arguments: JsonObject
     meta: Mapping[str, str] = field(default_factory=dict)
     on_progress: ProgressCallback | None = None
+    logs: LogTap | None = None
     resumable: bool = False
     request_state: str | None = None
     retry_key: str | None = None
@@ -222,6 +225,7 @@ class CallGatewayTool:
             max_result_bytes=policy.max_result_bytes,
             holds_canary=toolbox.guard.watch_of(call.id),
             on_reply=replies.append,
+            logs=None if command.logs is None else guarded_logs(toolbox.guard, call.id, command.logs),
             caller=agent_caller(session, command.meta, retry_key=command.retry_key),
         )
         deadline = asyncio.timeout(timeout_s + ABANDON_AFTER_S)

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from application.mcp.log_messages import LogTap
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId
@@ -203,7 +204,8 @@ class McpCall:
     """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.
     `meta` goes into the request's `_meta` (idempotency key, trace context). `definition` is the tool as the caller knows
     it: a server that lists it otherwise on the connection used is not called. `accepts_input` says that somebody can be
-    asked; a call that asked before goes again with the answers (`input_responses`) and the `request_state` it gave."""
+    asked; a call that asked before goes again with the answers (`input_responses`) and the `request_state` it gave. `logs`
+    says who wants to hear what the server logs about it."""
 
     tool_name: str
     arguments: JsonObject
@@ -214,6 +216,7 @@ class McpCall:
     accepts_input: bool = False
     input_responses: Mapping[str, JsonObject] | None = None
     request_state: str | None = None
+    logs: LogTap | None = field(default=None, compare=False, repr=False)
 
 
 class ServerState(StrEnum):

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from application.mcp.log_messages import LogTap
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
@@ -42,7 +43,8 @@ class ExecuteMcpToolCommand:
     """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
     server (trace context, idempotency key), and so does `input`, the answers to what it asked before;
     `known` are answers to use if it asks the same once more; `max_results` is how many of its results policy lets through.
-    `on_reply` is given the server's whole answer, unless policy leaves something out of it."""
+    `on_reply` is given the server's whole answer, unless policy leaves something out of it; `logs` is who hears what it logs
+    meanwhile."""
 
     tool: Tool
     tool_call_id: ToolCallId
@@ -55,6 +57,7 @@ class ExecuteMcpToolCommand:
     known: InputRound | None = None
     max_results: int | None = None
     on_reply: Callable[[McpReply], None] | None = None
+    logs: LogTap | None = None
 
 
 class ExecuteMcpTool:
@@ -257,6 +260,7 @@ def _mcp_call(command: ExecuteMcpToolCommand, binding: McpBinding, server: McpSe
         accepts_input=server.config.elicitation is ElicitationPolicy.ASK,
         input_responses=None if command.input is None else command.input.answers or None,
         request_state=None if command.input is None else command.input.request_state,
+        logs=command.logs,
     )
 
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from application.mcp.log_messages import LogTap
 from application.mcp.ports import ConnectionScope, McpProgress, McpReply, ProgressCallback
 from application.tools import failure_text
 from application.tools.agent_calls import AgentCall, AgentCaller, AgentCalls, as_mcp_reply
@@ -48,6 +49,7 @@ class ExecuteToolCommand:
     run_id: RunId | None = None
     gateway_session_id: GatewaySessionId | None = None
     on_reply: Callable[[McpReply], None] | None = None
+    logs: LogTap | None = None
     caller: AgentCaller | None = None
 
 
@@ -87,6 +89,7 @@ class ExecuteTool:
                     input=command.input,
                     max_results=command.max_results,
                     on_reply=command.on_reply,
+                    logs=command.logs,
                 )
             )
         elif command.tool.type is ToolType.AGENT:

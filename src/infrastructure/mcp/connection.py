@@ -63,7 +63,7 @@ class ConnectionEvents(Protocol):
 class McpConnection:
     """A connection from its beginning, which the constructor is, to its end.
 
-    `asks` says that questions of the server are taken in the middle of calls. `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
+    `asks` says that questions of the server are taken in the middle of calls, `is_private` that one run or session uses it. `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
     is pinged every `keep_alive_s`, if given and of a version that has pings, so that a dead peer is noticed.
     """
 
@@ -77,6 +77,7 @@ class McpConnection:
         connect_timeout_s: float,
         idle_timeout_s: float,
         asks: bool = False,
+        is_private: bool = False,
         keep_alive_s: float | None = None,
         on_tools_changed: Callable[[], None] | None = None,
     ) -> None:
@@ -87,6 +88,7 @@ class McpConnection:
         self._connect_timeout_s = connect_timeout_s
         self._idle_timeout_s = idle_timeout_s
         self._asks = asks
+        self._is_private = is_private
         self._keep_alive_s = keep_alive_s
         self._on_tools_changed = on_tools_changed
         self._loop = asyncio.get_running_loop()
@@ -221,7 +223,7 @@ class McpConnection:
 
     async def _connect(self, stack: contextlib.AsyncExitStack) -> tuple[ServerSession, ObservedDispatcher]:
         reader, writer = await stack.enter_async_context(self._transport)
-        dispatcher = ObservedDispatcher(reader, writer)
+        dispatcher = ObservedDispatcher(reader, writer, is_private=self._is_private)
         asked_calls = AskedCalls()
         client = ClientSession(
             dispatcher=dispatcher,

@@ -135,7 +135,8 @@ class SdkMcpConnections:
         known = self._known_secrets
 
         async def say(session: ServerSession) -> McpReply:
-            return await session.call_tool(call, deadline, known.hiding(server.id, on_progress))
+            hiding = known.hiding_logs(server.id, call)
+            return await session.call_tool(hiding, deadline, known.hiding(server.id, on_progress))
 
         try:
             return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
@@ -321,6 +322,7 @@ class SdkMcpConnections:
             connect_timeout_s=self._connect_timeout_s,
             idle_timeout_s=server.config.idle_timeout_s,
             asks=server.config.elicitation is ElicitationPolicy.ASK,
+            is_private=server.config.isolation is not Isolation.SHARED,
             keep_alive_s=self._keep_alive_s if is_kept else None,
             on_tools_changed=life.changes.announce if life.changes else None,
         )

@@ -6,24 +6,24 @@ the negotiation, the server's own requests, subscriptions.
 
 import asyncio
 import itertools
-import logging
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from application.mcp.log_messages import LogTap
 from application.mcp.ports import McpProgress, ProgressCallback
 from infrastructure.mcp.faults import closed_error
+from infrastructure.mcp.log_relay import LogRelay
+from infrastructure.mcp.relay import Relay
 from infrastructure.mcp.text import clean
-
-logger = logging.getLogger(__name__)
 
 _LISTENER_GRACE_S = 1.0
 _PROGRESS = "notifications/progress"
+_MESSAGE = "notifications/message"
 
 
 class Sink(Protocol):
@@ -35,13 +35,16 @@ class Sink(Protocol):
 
 
 class Exchanges:
-    """Requests in flight. `take` is to see every message that arrives, before anyone else."""
+    """Requests in flight. `take` is to see every message that arrives, before anyone else. `is_private`: all of them are of one
+    user of the server."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, *, is_private: bool = False) -> None:
         self._sink = sink
+        self._is_private = is_private
         self._ids = itertools.count(1)
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self._progress: dict[str, ProgressRelay] = {}
+        self._progress: dict[str, Relay[McpProgress]] = {}
+        self._logs: dict[str, LogRelay] = {}
         self._is_closed = False
 
     def new_id(self) -> str:
@@ -56,17 +59,22 @@ class Exchanges:
         *,
         headers: dict[str, str],
         on_progress: ProgressCallback | None = None,
+        logs: LogTap | None = None,
     ) -> dict[str, Any]:
-        """The raw result of one request; whoever listens to its progress has heard it all, unless that takes over a
-        second. Raises MCPError. The caller bounds the time, and tells the server when it gives up."""
+        """The raw result of one request; whoever listens to its progress and log messages has heard it all, unless that takes
+        over a second. Raises MCPError. The caller bounds the time, and tells the server when it gives up."""
         if self._is_closed:
             raise closed_error()
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
-        relay = None
+        relays: list[Relay[McpProgress] | LogRelay] = []
         if on_progress is not None:
-            relay = self._progress[request_id] = ProgressRelay(on_progress)
+            progress = self._progress[request_id] = Relay(on_progress)
+            relays.append(progress)
             params["_meta"] = {**params.get("_meta", {}), "progressToken": request_id}
+        if logs is not None:
+            messages = self._logs[request_id] = LogRelay(logs)
+            relays.append(messages)
         request = JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params)
         try:
             try:
@@ -74,15 +82,17 @@ class Exchanges:
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 raise closed_error() from None
             result = await answer
-            if relay is not None:
+            for relay in relays:
                 await relay.finish(_LISTENER_GRACE_S)
             return result
         finally:
             if not answer.cancel() and not answer.cancelled():
                 answer.exception()  # seen, as far as asyncio's complaint about unseen ones goes
             del self._waiting[request_id]
-            if relay is not None:
-                del self._progress[request_id]
+            if relays:
+                self._progress.pop(request_id, None)
+                self._logs.pop(request_id, None)
+            for relay in relays:
                 relay.stop()
 
     def take(self, item: SessionMessage | Exception) -> bool:
@@ -94,6 +104,9 @@ class Exchanges:
             return self._settle(message)
         if isinstance(message, JSONRPCNotification) and message.method == _PROGRESS and self._progress:
             return self._relay(message.params or {})
+        if isinstance(message, JSONRPCNotification) and message.method == _MESSAGE:
+            self._log(item, message.params or {})
+            return True
         return False
 
     def close(self) -> None:
@@ -115,6 +128,18 @@ class Exchanges:
             answer.set_exception(_error(reply.error))
         return True
 
+    def _log(self, item: SessionMessage, params: Mapping[str, Any]) -> None:
+        """Told to the request that it came with; or, where a connection has but one channel, to the only one there is, if
+        nobody else's work can have caused it. Else to nobody."""
+        if not self._logs:
+            return
+        related = item.metadata.related_request_id if isinstance(item.metadata, ServerMessageMetadata) else None
+        if related is None and self._is_private and len(self._waiting) == 1:
+            [related] = self._waiting
+        relay = self._logs.get(related) if isinstance(related, str) else None
+        if relay is not None:
+            relay.put(params)
+
     def _relay(self, params: Mapping[str, Any]) -> bool:
         token = params.get("progressToken")
         relay = self._progress.get(token) if isinstance(token, str) else None
@@ -130,39 +155,6 @@ class Exchanges:
                 )
             )
         return True
-
-
-class ProgressRelay:
-    """Hands progress on, one notification at a time and in order; what the listener raises is logged."""
-
-    def __init__(self, on_progress: ProgressCallback) -> None:
-        self._on_progress = on_progress
-        self._queue: deque[McpProgress] = deque()
-        self._task: asyncio.Task[None] | None = None
-
-    def put(self, progress: McpProgress) -> None:
-        """One notification."""
-        self._queue.append(progress)
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._deliver(), name="mcp-progress")
-
-    async def finish(self, grace_s: float) -> None:
-        """Waits until all of it is delivered, as long as allowed."""
-        if self._task is not None and not self._task.done():
-            await asyncio.wait([self._task], timeout=grace_s)
-
-    def stop(self) -> None:
-        """The request is over: the rest is dropped."""
-        self._queue.clear()
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _deliver(self) -> None:
-        while self._queue:
-            try:
-                await self._on_progress(self._queue.popleft())
-            except Exception:
-                logger.exception("a listener to progress failed")
 
 
 def _error(error: ErrorData) -> MCPError:

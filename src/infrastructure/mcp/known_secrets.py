@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
-from application.mcp.ports import ContentBlock, McpFailure, McpProgress, McpReply, ProgressCallback
+from application.mcp.log_messages import LogTap, McpLogMessage
+from application.mcp.ports import ContentBlock, McpCall, McpFailure, McpProgress, McpReply, ProgressCallback
 from domain.ids import McpServerId
 from domain.json_value import JsonObject, JsonValue
 from infrastructure.redaction import Redactor
@@ -83,6 +84,18 @@ class KnownSecrets:
             await on_progress(replace(progress, message=message))
 
         return told
+
+    def hiding_logs(self, server_id: McpServerId, call: McpCall) -> McpCall:
+        """The call, whose listener is told log messages without the server's secrets."""
+        known, tap = self._of_server.get(server_id), call.logs
+        if known is None or tap is None:
+            return call
+
+        async def told(message: McpLogMessage) -> None:
+            name = None if message.logger is None else known.hide(message.logger)
+            await tap.tell(replace(message, data=_hidden_value(known, message.data), logger=name))
+
+        return replace(call, logs=LogTap(level=tap.level, tell=told))
 
 
 def _hidden_block(known: Redactor, block: ContentBlock) -> ContentBlock:

@@ -26,6 +26,7 @@ from mcp.types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     HEADER_MISMATCH,
+    LOG_LEVEL_META_KEY,
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
     Implementation,
@@ -33,6 +34,7 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.mcp.contents import ContentMethod, ContentRequest
+from application.mcp.log_messages import LogTap
 from application.mcp.ports import (
     ContentBlock,
     ContentKind,
@@ -44,6 +46,7 @@ from application.mcp.ports import (
     ProgressCallback,
 )
 from domain.mcp.catalog import McpToolDefinition
+from domain.mcp.log_level import LogLevel
 from infrastructure.mcp.asked_calls import AskedCalls
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
@@ -63,12 +66,15 @@ _NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name
 
 
 class ObservedDispatcher(JSONRPCDispatcher):
-    """The SDK's dispatcher, whose end can be seen, with `exchanges` of ours beside it on the same streams."""
+    """The SDK's dispatcher, whose end can be seen, with `exchanges` of ours beside it on the same streams. `is_private`: the
+    connection has one user."""
 
-    def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter) -> None:
+    def __init__(
+        self, reader: MessageReader, writer: MessageSink | MessageWriter, *, is_private: bool = False
+    ) -> None:
         super().__init__(reader, writer)
         self.ended = asyncio.Event()
-        self.exchanges = Exchanges(writer)
+        self.exchanges = Exchanges(writer, is_private=is_private)
         reader.tap = self.exchanges.take
 
     async def run(
@@ -106,6 +112,7 @@ class ServerFacts:
     name: str
     instructions: str | None
     announces_tool_changes: bool
+    has_log_levels: bool
 
 
 class ServerSession:
@@ -142,6 +149,7 @@ class ServerSession:
         self._exchanges = dispatcher.exchanges
         self._courtesies: set[asyncio.Task[None]] = set()
         self._asked_calls = asked_calls
+        self._log_level: LogLevel | None = None
 
     @property
     def is_over(self) -> bool:
@@ -233,6 +241,21 @@ class ServerSession:
         for task in self._courtesies:
             task.cancel()
 
+    async def _set_log_level(self, level: LogLevel, deadline: float) -> None:
+        """A server of the older generations is told once for all calls: the least severe level that any of them wants; each
+        is told only what it asked for."""
+        if self._is_modern or not self.facts.has_log_levels:
+            return
+        if self._log_level is not None and self._log_level.covers(level):
+            return
+        self._log_level = level
+        try:
+            await self._request("logging/setLevel", {"level": level.value}, deadline)
+        except McpFailure as exc:
+            if exc.kind is not McpFailureKind.SERVER_ERROR:
+                self._log_level = None
+                raise
+
     async def _reply(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
         with self._asked_calls.during(call) as asked:
             try:
@@ -261,7 +284,12 @@ class ServerSession:
             if header_map:
                 headers |= mcp_param_headers(header_map, call.arguments)
         meta = self._asking_meta if call.accepts_input else self._meta
-        return await self._request("tools/call", params, deadline, headers=headers, meta=meta, on_progress=on_progress)
+        if call.logs is not None:
+            await self._set_log_level(call.logs.level, deadline)
+            meta = {**meta, LOG_LEVEL_META_KEY: call.logs.level.value}
+        return await self._request(
+            "tools/call", params, deadline, headers=headers, meta=meta, on_progress=on_progress, logs=call.logs
+        )
 
     async def _request(
         self,
@@ -272,6 +300,7 @@ class ServerSession:
         headers: Mapping[str, str] | None = None,
         meta: Mapping[str, Any] | None = None,
         on_progress: ProgressCallback | None = None,
+        logs: LogTap | None = None,
     ) -> dict[str, Any]:
         if self._is_modern:
             params["_meta"] = {**params.get("_meta", {}), **(meta or self._meta)}
@@ -282,7 +311,7 @@ class ServerSession:
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._exchanges.request(
-                    request_id, method, params, headers=headers, on_progress=on_progress
+                    request_id, method, params, headers=headers, on_progress=on_progress, logs=logs
                 )
         except TimeoutError as exc:
             self._abandon(request_id, "timed out")
@@ -328,4 +357,5 @@ def _read_facts(session: ClientSession, protocol_version: str) -> ServerFacts:
         name=capped(clean(session.server_info.name), _MAX_NAME) if session.server_info else "",
         instructions=capped(instructions, _MAX_INSTRUCTIONS) or None,
         announces_tool_changes=bool(tools and tools.list_changed),
+        has_log_levels=bool(capabilities and capabilities.logging),
     )

@@ -12,7 +12,7 @@ from types import TracebackType
 
 import aiohttp
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
 from mcp.types import (
     CONNECTION_CLOSED,
     ErrorData,
@@ -194,13 +194,16 @@ class StreamableHttpTransport:
         return last_id, retry_ms, False
 
     def _hand_on(self, request_id: RequestId | None, data: bytes) -> bool:
-        """Hands on the messages of an event; whether the request's answer was among them."""
+        """Hands on the messages of an event, with the request to which they belong; whether its answer was among them."""
         answered = False
         for item in read_line(data):
             reply = _reply_in([item])
             if reply is not None and request_id is not None:
                 reply.id = request_id
                 answered = True
+            elif request_id is not None and isinstance(item, SessionMessage):
+                if isinstance(item.message, JSONRPCNotification):
+                    item.metadata = ServerMessageMetadata(related_request_id=request_id)
             self._reader.put(item)
         return answered
 

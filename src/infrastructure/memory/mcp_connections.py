@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from application.mcp.contents import ContentMethod, ContentRequest
+from application.mcp.log_messages import LogCallback
 from application.mcp.ports import (
     ConnectionScope,
     ContentBlock,
@@ -49,6 +50,8 @@ class Invocation:
     accepts_input: bool = False
     input_responses: Mapping[str, JsonObject] | None = None
     request_state: str | None = None
+    log: LogCallback | None = None
+    """Hears what the handler logs, if somebody wants that."""
 
 
 Handler = Callable[[Invocation], Awaitable[McpReply]]
@@ -139,6 +142,7 @@ class InMemoryMcpConnections:
             accepts_input=call.accepts_input,
             input_responses=call.input_responses,
             request_state=call.request_state,
+            log=None if call.logs is None else call.logs.tell,
         )
         try:
             async with asyncio.timeout(call.timeout_s):

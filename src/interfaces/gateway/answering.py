@@ -10,9 +10,10 @@ import msgspec
 from litestar.types import Receive, Send
 
 from domain.gateway.session import GatewaySession
+from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import Envelope
 from interfaces.gateway.messages import INTERNAL_ERROR, RequestId, RpcError, RpcMessage, error_json, result_json
-from interfaces.gateway.methods import Exchange, GatewayMethods
+from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.wire import JSON_MEDIA, PING, frame, send_part, send_whole, start_stream
 from interfaces.http.requests import client_left
 
@@ -130,6 +131,14 @@ class GatewayAnswers:
             if telling is not None:
                 telling.cancel()
         answer, status = _outcome(call.message.id, task)
+        # What was told before the answer stands before it, also what came in one go.
+        rest = [telling.result()] if telling is not None and telling.done() and not telling.cancelled() else []
+        rest += [told.get_nowait() for _ in range(told.qsize())]
+        for news in rest:
+            if not streams:
+                await start_stream(send)
+                streams = True
+            await send_part(send, frame(news), more=True)
         if streams:
             await send_part(send, frame(answer), more=False)
         else:

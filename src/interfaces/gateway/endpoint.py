@@ -17,6 +17,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
 from interfaces.gateway.answering import GatewayAnswers, GatewayCall
+from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import (
     LEGACY_VERSIONS,
     MODERN_VERSIONS,
@@ -40,7 +41,7 @@ from interfaces.gateway.messages import (
     read_message,
     result_json,
 )
-from interfaces.gateway.methods import Exchange, GatewayMethods
+from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.origins import refused_origin
 from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_error, send_whole
 

@@ -1,7 +1,6 @@
 """What the gateway does for each method: the same for both generations, but for how results are marked."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from application.gateway.call_tool import CallGatewayTool, CallGatewayToolCommand
 from application.gateway.list_tools import ListGatewayTools, ListGatewayToolsCommand
@@ -9,17 +8,17 @@ from application.mcp.ports import McpProgress
 from application.tools.agent_calls import DEPTH_META
 from application.tools.execute_tool import IDEMPOTENCY_META
 from domain.errors import ErrorKind, ServiceError
-from domain.gateway.session import GatewaySession
 from domain.json_value import JsonObject, JsonValue
 from interfaces.gateway.contents import CONTENT_CAPABILITIES, LISTS, READS, GatewayContents
-from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, Envelope, negotiated
+from interfaces.gateway.exchange import Exchange
+from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, negotiated
+from interfaces.gateway.logs import LOGGING_CAPABILITIES, GatewayLogs
 from interfaces.gateway.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     RATE_LIMITED,
     RpcError,
-    RpcMessage,
 )
 from interfaces.gateway.pages import page_of
 from interfaces.gateway.tool_shapes import answer_json, tool_json
@@ -31,29 +30,24 @@ _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refu
 _SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
 _PASSED_META = ("traceparent", "tracestate", DEPTH_META)
 _MAX_RETRY_KEY = 256
-Tell = Callable[[dict[str, object]], Awaitable[None]]
-"""Sends a notification that belongs to the request in hand."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """One request: of which session, in which version, and how its client is told of progress, if it wants to be."""
-
-    session: GatewaySession
-    envelope: Envelope
-    message: RpcMessage
-    tell: Tell | None = None
 
 
 class GatewayMethods:
     """Answers requests; which are authenticated, and of a version that is spoken here."""
 
     def __init__(
-        self, *, list_tools: ListGatewayTools, call_tool: CallGatewayTool, contents: GatewayContents, version: str
+        self,
+        *,
+        list_tools: ListGatewayTools,
+        call_tool: CallGatewayTool,
+        contents: GatewayContents,
+        logs: GatewayLogs,
+        version: str,
     ) -> None:
         self._list_tools = list_tools
         self._call_tool = call_tool
         self._contents = contents
+        self._logs = logs
         self._server_info: JsonObject = {"name": "dragoman", "title": "Dragoman", "version": version}
         of_contents = dict.fromkeys(LISTS, self._listed) | dict.fromkeys(READS, self._read)
         self._legacy: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
@@ -61,6 +55,7 @@ class GatewayMethods:
             "ping": self._ping,
             "tools/list": self._tools,
             "tools/call": self._call,
+            "logging/setLevel": self._logs.set_level,
             **of_contents,
         }
         self._modern: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
@@ -86,7 +81,7 @@ class GatewayMethods:
     async def _initialize(self, exchange: Exchange) -> dict[str, object]:
         return {
             "protocolVersion": negotiated(exchange.message.params.get("protocolVersion")),
-            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES},
+            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES},
             "serverInfo": self._server_info,
             "instructions": _INSTRUCTIONS,
         }
@@ -97,7 +92,7 @@ class GatewayMethods:
     async def _discover(self, exchange: Exchange) -> dict[str, object]:
         return {
             "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
-            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES},
+            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES},
             "serverInfo": self._server_info,
             "_meta": {_SERVER_INFO_META: self._server_info},
             "instructions": _INSTRUCTIONS,
@@ -153,6 +148,7 @@ class GatewayMethods:
                 arguments=arguments or {},
                 meta={key: value for key in _PASSED_META if isinstance(value := meta.get(key), str)},
                 on_progress=None if tell is None or token is None else on_progress,
+                logs=await self._logs.tap(exchange),
                 resumable=exchange.envelope.is_modern,
                 request_state=_request_state(exchange),
                 retry_key=_retry_key(meta),

@@ -10,6 +10,7 @@ from interfaces.gateway.app import with_gateway
 from interfaces.gateway.contents import GatewayContents
 from interfaces.gateway.endpoint import GatewayEndpoint
 from interfaces.gateway.legacy_clients import LegacyClients
+from interfaces.gateway.logs import GatewayLogs
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
@@ -125,6 +126,7 @@ def create_app(
         contents=GatewayContents(
             list_contents=use_cases.list_gateway_contents, read_content=use_cases.read_gateway_content
         ),
+        logs=GatewayLogs(handshakes=use_cases.client_handshakes),
         version=version,
     )
     address = use_cases.public_address

@@ -35,7 +35,13 @@ async def caller(service: Service) -> Caller:
 async def test_a_legacy_client_shakes_hands_lists_and_calls(caller: Caller) -> None:
     hello = await caller.legacy("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}})
     assert hello["result"]["protocolVersion"] == "2025-06-18"  # type: ignore[index]
-    assert hello["result"]["capabilities"].keys() == {"tools", "resources", "prompts", "completions"}  # type: ignore[index]
+    assert hello["result"]["capabilities"].keys() == {
+        "tools",
+        "resources",
+        "prompts",
+        "completions",
+        "logging",
+    }  # type: ignore[index]
     noted = await caller.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert (noted.status_code, noted.content) == (202, b"")
 
