@@ -174,6 +174,8 @@ class ProtectedServer:
     resource_metadata: dict[str, Any] = field(default_factory=dict)
     challenge: str = ""
     """Parameters of WWW-Authenticate besides resource_metadata."""
+    opens_streams: bool = True
+    """Without, it answers GET by 405, whoever asks."""
     wants_scope: str | None = None
     calls: int = 0
     refused: int = 0
@@ -191,6 +193,8 @@ class ProtectedServer:
         return JSONResponse(document)
 
     async def _answer(self, request: Request) -> Response:
+        if request.method == "GET" and not self.opens_streams:
+            return Response(status_code=405)
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         if self.trusted.access_tokens.get(token) != self.url:
             self.refused += 1

@@ -224,6 +224,14 @@ async def test_more_rights_are_asked_for_together_with_those_that_were_given() -
         assert asked(await begun(world, server))["scope"] == "read write"
 
 
+@pytest.mark.parametrize("opens_streams", [True, False])
+async def test_what_a_server_wants_is_known_before_it_was_ever_called(opens_streams: bool) -> None:
+    async with oauth_world() as world:
+        world.protected.challenge, world.protected.opens_streams = ', scope="read"', opens_streams
+        world.protected.resource_metadata["scopes_supported"] = ["everything"]
+        assert asked(await begun(world))["scope"] == "read"
+
+
 async def test_a_service_that_listens_nowhere_cannot_take_anybody_back() -> None:
     async with oauth_world(address="") as world:
         with pytest.raises(ServiceError) as refused:

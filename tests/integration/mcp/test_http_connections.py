@@ -159,6 +159,16 @@ async def test_arguments_a_modern_server_wants_in_headers_are_sent_there_too() -
         assert watched.requests.count("tools/call") == 2
 
 
+@pytest.mark.parametrize("arguments", [{}, {"region": None}])
+async def test_an_argument_that_is_not_there_has_no_header(arguments: dict[str, object]) -> None:
+    watched = WatchedServer()
+    async with watched.serve() as url, sdk_connections() as connections:
+        for region in ({"region": "north"}, arguments):
+            reply = await connections.call_tool(remote(url), IN_RUN, a_call("routed", **region))
+            assert text_of(reply) == str(region)
+        assert "mcp-param-region" not in watched.headers
+
+
 async def test_a_server_that_asks_a_person_is_told_that_nobody_is_there() -> None:
     watched = WatchedServer()
     async with watched.serve() as url, sdk_connections(negotiate=negotiate_handshake) as connections:

@@ -12,8 +12,12 @@ from mcp.client.auth.utils import (
 )
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
+from mcp.shared.inbound import MCP_METHOD_HEADER
+from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
+from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from domain.json_value import JsonObject
 from infrastructure.mcp.faults import TransportFailedError, auth_fault
 from infrastructure.mcp.oauth.challenge import Challenge, read_challenge
 from infrastructure.mcp.oauth.requests import OAuthRequests, require_secure
@@ -21,6 +25,13 @@ from infrastructure.mcp.oauth.requests import OAuthRequests, require_secure
 _OK = 200
 _UNAUTHORIZED = 401
 _FIRST_SERVER_ERROR = 500
+_PROBE_METHOD = "tools/list"
+_PROBE: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": _PROBE_METHOD,
+    "params": {"_meta": {PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION, CLIENT_CAPABILITIES_META_KEY: {}}},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +73,12 @@ class Discovery:
         )
 
     async def challenge(self, server_url: str) -> Challenge | None:
-        """What the server says to a request without credentials, if it asks for some."""
-        answer = await self._requests.get(server_url, {"accept": "application/json, text/event-stream"})
+        """What the server says to a request without credentials, if it asks for some: to one for its tools, as many servers
+        shake hands with anybody; or, where that is not how it is spoken to, to the opening of an event stream."""
+        headers = {"accept": "application/json, text/event-stream"}
+        answer = await self._requests.post_json(server_url, _PROBE, {**headers, MCP_METHOD_HEADER: _PROBE_METHOD})
+        if answer.status != _UNAUTHORIZED:
+            answer = await self._requests.get(server_url, headers)
         return read_challenge(answer.challenges) if answer.status == _UNAUTHORIZED else None
 
     async def _protected_resource(self, server_url: str, challenge: Challenge) -> ProtectedResourceMetadata | None:

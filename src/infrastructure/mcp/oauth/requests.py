@@ -47,11 +47,10 @@ class OAuthRequests:
         sent = {**_ACCEPT, "content-type": "application/x-www-form-urlencoded", **headers}
         return await self._request("POST", url, sent, urlencode(form).encode())
 
-    async def post_json(self, url: str, document: JsonObject) -> Answer:
+    async def post_json(self, url: str, document: JsonObject, headers: Mapping[str, str] | None = None) -> Answer:
         """Raises TransportFailedError when there is no answer."""
-        return await self._request(
-            "POST", url, {**_ACCEPT, "content-type": "application/json"}, json.dumps(document).encode()
-        )
+        sent = {**_ACCEPT, "content-type": "application/json", **(headers or {})}
+        return await self._request("POST", url, sent, json.dumps(document).encode())
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
         endpoint = Endpoint(self._remote, url, {}, _MAX_DOCUMENT)
