@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.json_value import JsonValue
-from domain.workflows.decision import Decision, Standing, decide
+from domain.workflows.decision import MAX_PARALLEL, Decision, Standing, decide
 from domain.workflows.execution import (
     OUTCOME_UNKNOWN,
     TOOL_UNAVAILABLE,
@@ -333,3 +333,52 @@ def test_whether_a_run_fails_does_not_depend_on_the_order(fate: Fate, draw: st.D
         assert {name: run.status for name, run in one.rows.items()} == {
             name: run.status for name, run in other.rows.items()
         }
+
+
+# --- bounds and what is given up ---
+
+
+def test_no_more_branches_are_executed_at_once_than_there_is_room_for() -> None:
+    wide = [transform(f"n{number}") for number in range(MAX_PARALLEL + 3)]
+    agents = [agent(f"a{number}") for number in range(5)]
+    told = story(entrypoint(), *wide, *agents, *(f"start -> {part.id}" for part in (*wide, *agents))).succeed("start")
+    assert len(told.running & {part.id for part in wide}) == MAX_PARALLEL
+    assert {part.id for part in agents} <= told.running
+    while told.running:
+        told.succeed(min(told.running))
+        assert len(told.running & {part.id for part in wide}) <= MAX_PARALLEL
+    assert told.decision.standing is Standing.COMPLETED
+    assert len(told.starts) == len(set(told.starts))
+
+
+def test_what_is_due_while_there_is_no_room_does_not_make_the_worker_spin() -> None:
+    wide = [transform(f"n{number}") for number in range(MAX_PARALLEL + 1)]
+    retried = [transform("again", retry={"attempts": 2, "delay_s": 1})]
+    told = story(entrypoint(), *retried, *wide, *(f"start -> {part.id}" for part in (*retried, *wide))).succeed("start")
+    told.fail("again", FLAKY)
+    assert len(told.running) == MAX_PARALLEL
+    told.later(2)
+    assert told.decision.wake_at is None
+    told.succeed("n0")
+    assert "again" in told.running
+
+
+@pytest.mark.requirement("F4")
+def test_what_was_sent_when_its_branch_lost_may_have_had_its_effect() -> None:
+    pay = node("pay", "http_request", method="POST", url="https://a.example")
+    look = node("look", "http_request", url="https://a.example")
+    told = story(
+        entrypoint(),
+        pay,
+        look,
+        transform("quick"),
+        transform("end", join="first"),
+        *("start -> pay", "start -> look", "start -> quick", "pay -> end", "look -> end", "quick -> end"),
+    ).succeed("start")
+    told.succeed("quick")
+    assert (told.status("pay"), told.status("look")) == (NodeStatus.CANCELLED, NodeStatus.CANCELLED)
+    error = told.rows["pay"].error
+    assert error is not None
+    assert (error.code, error.retryable) == (OUTCOME_UNKNOWN, False)
+    assert told.rows["look"].error is None
+    assert told.succeed("end").decision.standing is Standing.COMPLETED
