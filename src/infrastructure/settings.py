@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
@@ -41,6 +41,8 @@ _FOR_INSTALLERS_PREFIXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_")
 
 
 _SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
+_MIN_TOKEN = 12
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
 
 
@@ -84,6 +86,23 @@ def _secret_keys(value: SecretStr) -> SecretStr:
 def _egress_allow(value: str) -> str:
     EgressPolicy(_entries(value))
     return value
+
+
+def _otel_headers(value: SecretStr) -> SecretStr:
+    parse_otel_headers(value.get_secret_value())
+    return value
+
+
+def parse_otel_headers(value: str) -> dict[str, str]:
+    """`name=value,…` with URL-encoded values (OpenTelemetry, OTLP exporter configuration). Raises ValueError."""
+    headers: dict[str, str] = {}
+    for entry in _entries(value):
+        name, equals, text = entry.partition("=")
+        text = unquote(text.strip())
+        if not equals or not _HEADER_NAME.fullmatch(name.strip()) or not text.isprintable():
+            raise ValueError("not NAME=VALUE")
+        headers[name.strip().lower()] = text
+    return headers
 
 
 def _rate(value: str) -> str:
@@ -255,6 +274,18 @@ class Settings(BaseSettings):
         description="an http or https URL",
         examples=["https://langfuse.example.com"],
     )
+    otel_endpoint: HttpUrl | None = Field(
+        default=None,
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="the http or https URL of a collector that takes OTLP over HTTP",
+        examples=["http://127.0.0.1:4318"],
+    )
+    otel_headers: Annotated[SecretStr, AfterValidator(_otel_headers)] | None = Field(
+        default=None,
+        validation_alias="OTEL_EXPORTER_OTLP_HEADERS",
+        description="NAME=VALUE with commas between them",
+        examples=["authorization=Bearer%20…"],
+    )
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: HttpUrl | None = Field(
         default=None,
@@ -307,6 +338,11 @@ class Settings(BaseSettings):
         return self.langfuse_public_key is not None and self.langfuse_secret_key is not None
 
     @property
+    def otel_header_values(self) -> dict[str, str]:
+        """What goes along with every export."""
+        return {} if self.otel_headers is None else parse_otel_headers(self.otel_headers.get_secret_value())
+
+    @property
     def langfuse_url(self) -> str:
         """Where traces go: LANGFUSE_BASE_URL, else LANGFUSE_HOST, else Langfuse's own cloud."""
         return self.langfuse_base_url or self.langfuse_host or _LANGFUSE_CLOUD
@@ -318,6 +354,8 @@ class Settings(BaseSettings):
         found = {value.get_secret_value() for value in given if isinstance(value, SecretStr)} | set(self.secret_keys)
         if self.database_url is not None:
             found.add(urlsplit(self.database_url).password or "")
+        # A token stands in a header behind its scheme, and alone where somebody quotes it.
+        found |= {word for text in self.otel_header_values.values() for word in text.split() if len(word) >= _MIN_TOKEN}
         return tuple(sorted(found - {""}))
 
 

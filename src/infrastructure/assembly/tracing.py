@@ -1,20 +1,39 @@
-"""Builds the tracer that the settings ask for."""
+"""Builds the tracers that the settings ask for."""
 
 from infrastructure.redaction import Redactor
 from infrastructure.settings import Settings
+from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.closable import ClosableTracer
 from infrastructure.tracing.null import NullTracer
 
 
 def tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:
+    tracers = [each for each in (_langfuse(settings, redactor), _otel(settings, redactor)) if each is not None]
+    return AllTracers(*tracers) if tracers else NullTracer()
+
+
+def _langfuse(settings: Settings, redactor: Redactor) -> ClosableTracer | None:
     if settings.langfuse_public_key is None or settings.langfuse_secret_key is None:
-        return NullTracer()
+        return None
     from infrastructure.tracing.langfuse import LangfuseTracer
 
     return LangfuseTracer(
         public_key=settings.langfuse_public_key,
         secret_key=settings.langfuse_secret_key.get_secret_value(),
         base_url=settings.langfuse_url,
+        content=settings.trace_content == "on",
+        redactor=redactor,
+    )
+
+
+def _otel(settings: Settings, redactor: Redactor) -> ClosableTracer | None:
+    if settings.otel_endpoint is None:
+        return None
+    from infrastructure.tracing.otel import OtelTracer
+
+    return OtelTracer(
+        endpoint=settings.otel_endpoint,
+        headers=settings.otel_header_values,
         content=settings.trace_content == "on",
         redactor=redactor,
     )

@@ -5,30 +5,21 @@ fact, with derived ids. Heavy to import (a second of CPU).
 """
 
 import base64
-import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 
 import langfuse
-from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags, set_span_in_context
 
 from domain.json_value import JsonValue
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Role
 from infrastructure.redaction import Redactor
-from infrastructure.tracing.observations import Observation, newest_first
+from infrastructure.tracing.observations import Observation
+from infrastructure.tracing.spans import SpanMaker, as_json, cut, encodable, newest_messages
 
-_MAX_CONTENT = 256 * 1024
-_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _Attributes = langfuse.LangfuseOtelSpanAttributes
 
 
@@ -69,53 +60,18 @@ def _headers(public_key: str, secret_key: str) -> dict[str, str]:
     }
 
 
-class _DerivedIds(IdGenerator):
-    """Gives the ids it was told to; used by one thread, a span at a time."""
-
-    def __init__(self) -> None:
-        self.next_trace_id = 0
-        self.next_span_id = 0
-
-    def generate_trace_id(self) -> int:
-        return self.next_trace_id
-
-    def generate_span_id(self) -> int:
-        return self.next_span_id
-
-
 class _LangfuseSpans:
-    """Makes spans from observations, through a tracer provider of its own that nothing else reports to."""
+    """Makes spans as Langfuse's own client does."""
 
     def __init__(self, *, public_key: str, content: bool, redactor: Redactor) -> None:
         self._content = content
         self._redactor = redactor
-        self._ids = _DerivedIds()
-        self._provider = TracerProvider(
-            sampler=ALWAYS_ON,  # not what the environment says of other tracers
-            resource=Resource({SERVICE_NAME: "dragoman", SERVICE_VERSION: version("dragoman")}),
-            id_generator=self._ids,
-            shutdown_on_exit=False,
-        )
         # The scope that Langfuse knows its own spans by.
-        self._tracer = self._provider.get_tracer(
-            "langfuse-sdk", langfuse.__version__, attributes={"public_key": public_key}
-        )
+        self._spans = SpanMaker("langfuse-sdk", langfuse.__version__, attributes={"public_key": public_key})
 
     def make(self, observation: Observation) -> ReadableSpan:
         """The finished span."""
-        self._ids.next_trace_id, self._ids.next_span_id = observation.trace_id, observation.span_id
-        span = self._tracer.start_span(
-            observation.name,
-            context=_parent(observation),
-            start_time=_nanoseconds(observation.started_at),
-            attributes=self._attributes(observation),
-        )
-        if observation.error is not None:
-            span.set_status(StatusCode.ERROR, observation.error)
-        span.end(_nanoseconds(max(observation.started_at, observation.finished_at)))
-        if not isinstance(span, ReadableSpan):
-            raise TypeError("OpenTelemetry is disabled in this process (OTEL_SDK_DISABLED)")
-        return span
+        return self._spans.make(observation, self._attributes(observation))
 
     def _attributes(self, observation: Observation) -> dict[str, str]:
         told: dict[str, str | None] = {
@@ -137,60 +93,28 @@ class _LangfuseSpans:
         ):
             for name, value in metadata.items():
                 if value is not None:
-                    told[f"{prefix}.{name}"] = _json(self._redactor.redact_value(value, name))
-        return {name: _encodable(text) for name, text in told.items() if text is not None}
+                    told[f"{prefix}.{name}"] = as_json(self._redactor.redact_value(value, name))
+        return {name: encodable(text) for name, text in told.items() if text is not None}
 
     def _input(self, observation: Observation) -> str | None:
         if observation.prompt is None or not self._content:
             return self._shown(observation.input)
-        # From the newest back to what fits: the work is bounded however long the thread is.
-        messages = observation.prompt.messages
-        parts: list[str] = []
-        size = 0
-        for message in newest_first(observation.prompt):
-            part = _json(self._redactor.redact_value(message))
-            size += len(part)
-            if parts and size > _MAX_CONTENT:
-                parts.append(_json({"messages_left_out": len(messages) - len(parts)}))
-                break
-            parts.append(_cut(part))
-        if observation.prompt.system:
-            system = self._redactor.redact(observation.prompt.system)
-            parts.append(_cut(_json({"role": Role.SYSTEM.value, "content": system})))
-        return f"[{', '.join(reversed(parts))}]"
+        system = observation.prompt.system
+        said: JsonValue = {"role": Role.SYSTEM.value, "content": system} if system else None
+        return newest_messages(observation.prompt, self._redactor, lambda message: message, system=said)
 
     def _shown(self, value: JsonValue) -> str | None:
         if value is None or not self._content:
             return None
         redacted = self._redactor.redact_value(value)
-        return _cut(redacted if isinstance(redacted, str) else _json(redacted))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _encodable(text: str) -> str:
-    """Lone surrogates, which JSON can hold and protobuf cannot, as question marks."""
-    return text.encode(errors="replace").decode()
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_CONTENT else f"{text[:_MAX_CONTENT]}… [{len(text) - _MAX_CONTENT} characters more]"
-
-
-def _parent(observation: Observation) -> Context:
-    if observation.parent_id is None:
-        return Context()
-    parent = SpanContext(observation.trace_id, observation.parent_id, is_remote=True, trace_flags=_SAMPLED)
-    return set_span_in_context(NonRecordingSpan(parent), Context())
+        return cut(redacted if isinstance(redacted, str) else as_json(redacted))
 
 
 def _usage(usage: ModelUsage | None) -> str | None:
     """Langfuse adds up what begins with `input`, so cached tokens are told apart from the others."""
     if usage is None:
         return None
-    return _json(
+    return as_json(
         {
             "input": usage.input_tokens - usage.cached_tokens,
             "input_cached_tokens": usage.cached_tokens,
@@ -201,9 +125,4 @@ def _usage(usage: ModelUsage | None) -> str | None:
 
 
 def _cost(usage: ModelUsage | None) -> str | None:
-    return None if usage is None or usage.cost_usd is None else _json({"total": float(usage.cost_usd)})
-
-
-def _nanoseconds(moment: datetime) -> int:
-    elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds) * 1_000
+    return None if usage is None or usage.cost_usd is None else as_json({"total": float(usage.cost_usd)})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,8 @@ class ReceivedSpan:
     end_ns: int
     is_error: bool
     attributes: dict[str, str]
+    values: dict[str, str | int | float | list[str]]
+    kind: int
     resource: dict[str, str]
     scope: str
 
@@ -110,6 +113,18 @@ def black_hole() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
+def _value(value: AnyValue) -> str | int | float | list[str]:
+    match value.WhichOneof("value"):
+        case "int_value":
+            return value.int_value
+        case "double_value":
+            return value.double_value
+        case "array_value":
+            return [each.string_value for each in value.array_value.values]
+        case _:
+            return value.string_value
+
+
 def _spans(body: bytes) -> tuple[ReceivedSpan, ...]:
     request = ExportTraceServiceRequest.FromString(body)
     return tuple(
@@ -122,6 +137,8 @@ def _spans(body: bytes) -> tuple[ReceivedSpan, ...]:
             end_ns=span.end_time_unix_nano,
             is_error=span.status.code == 2,
             attributes={entry.key: entry.value.string_value for entry in span.attributes},
+            values={entry.key: _value(entry.value) for entry in span.attributes},
+            kind=span.kind,
             resource={entry.key: entry.value.string_value for entry in resource_spans.resource.attributes},
             scope=scope_spans.scope.name,
         )

@@ -1,0 +1,190 @@
+"""Observations as spans with the attributes of OpenTelemetry's conventions for generative AI, over OTLP.
+
+Names of attributes: semantic conventions, gen-ai (development); no package is needed to write them down. Heavy to import.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.trace import SpanKind
+from opentelemetry.util.types import AttributeValue
+
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.usage import ModelUsage
+from domain.tools.capabilities import ToolType
+from infrastructure.redaction import Redactor
+from infrastructure.tracing.observations import Observation, ObservationKind
+from infrastructure.tracing.spans import SpanMaker, as_json, cut, encodable, newest_messages
+
+_SCOPE = "dragoman"
+_OPERATIONS = {
+    ObservationKind.AGENT: "invoke_agent",
+    ObservationKind.GENERATION: "chat",
+    ObservationKind.TOOL: "execute_tool",
+}
+_OWN_TOOL_KIND = "function"
+_MCP_TOOL_KIND = "extension"
+
+
+class OtelSink:
+    """Sends observations to a collector. A request takes at most `timeout_s`, its repetitions included."""
+
+    def __init__(
+        self, *, endpoint: str, headers: Mapping[str, str], content: bool, redactor: Redactor, timeout_s: float
+    ) -> None:
+        self._spans = SpanMaker(_SCOPE, version("dragoman"))
+        self._attributes = GenAiAttributes(content=content, redactor=redactor)
+        self._exporter = OTLPSpanExporter(
+            endpoint=f"{endpoint.rstrip('/')}/v1/traces",
+            headers=dict(headers),
+            timeout=timeout_s,
+            compression=Compression.Gzip,
+        )
+
+    def send(self, observations: Sequence[Observation]) -> bool:
+        """Export them in one request; False if it was not accepted."""
+        return self._exporter.export([self._span(each) for each in observations]) is SpanExportResult.SUCCESS
+
+    def close(self) -> None:
+        """End the connection, and the wait before a repetition."""
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+
+    def _span(self, observation: Observation) -> ReadableSpan:
+        is_remote = observation.kind is ObservationKind.GENERATION
+        kind = SpanKind.CLIENT if is_remote else SpanKind.INTERNAL
+        return self._spans.make(observation, self._attributes.of(observation), kind=kind)
+
+
+class GenAiAttributes:
+    """What a span says by the conventions; what they have no name for stands under `dragoman.`."""
+
+    def __init__(self, *, content: bool, redactor: Redactor) -> None:
+        self._content = content
+        self._redactor = redactor
+
+    def of(self, observation: Observation) -> dict[str, AttributeValue]:
+        """All attributes of a span."""
+        told: dict[str, AttributeValue | None] = {
+            "gen_ai.operation.name": _OPERATIONS[observation.kind],
+            "gen_ai.conversation.id": observation.session_id,
+            "gen_ai.agent.id": observation.trace_metadata.get("agent_id"),
+            "gen_ai.agent.name": observation.trace_metadata.get("agent"),
+            "gen_ai.agent.version": observation.trace_metadata.get("agent_version"),
+            "error.type": observation.error,
+        }
+        for name, value in observation.trace_metadata.items():
+            if name not in ("agent_id", "agent", "agent_version"):
+                told[f"dragoman.{name}"] = value
+        match observation.kind:
+            case ObservationKind.GENERATION:
+                told |= _of_model(observation) | dict(self._said(observation))
+            case ObservationKind.TOOL:
+                told |= _of_tool(observation) | dict(self._passed(observation))
+            case ObservationKind.AGENT:
+                told |= dict(_own(observation))
+        return {
+            name: encodable(value) if isinstance(value, str) else value
+            for name, value in told.items()
+            if value is not None
+        }
+
+    def _said(self, observation: Observation) -> Iterator[tuple[str, AttributeValue]]:
+        if not self._content:
+            return
+        prompt = observation.prompt
+        if prompt is not None:
+            if prompt.system:
+                system = [{"type": "text", "content": self._redactor.redact(prompt.system)}]
+                yield "gen_ai.system_instructions", cut(as_json(system))
+            yield "gen_ai.input.messages", newest_messages(prompt, self._redactor, message_in_parts)
+        reply = self._redactor.redact_value(observation.output)
+        if isinstance(reply, dict):
+            reason = observation.metadata.get("finish_reason")
+            said = {**message_in_parts(reply), "finish_reason": reason}
+            yield "gen_ai.output.messages", cut(as_json([said]))
+
+    def _passed(self, observation: Observation) -> Iterator[tuple[str, AttributeValue]]:
+        if not self._content:
+            return
+        for name, value in (("arguments", observation.input), ("result", observation.output)):
+            if value is not None:
+                clean = self._redactor.redact_value(value)
+                yield f"gen_ai.tool.call.{name}", cut(clean if isinstance(clean, str) else as_json(clean))
+
+
+def _of_model(observation: Observation) -> dict[str, AttributeValue | None]:
+    provider, _, model = (observation.model or "").partition(":")
+    asked = observation.prompt.model.partition(":")[2] if observation.prompt is not None else model
+    usage = observation.usage or ModelUsage()
+    reason = observation.metadata.get("finish_reason")
+    return {
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": asked,
+        "gen_ai.response.model": model if observation.usage is not None else None,
+        "gen_ai.response.finish_reasons": [reason] if isinstance(reason, str) else None,
+        "gen_ai.usage.input_tokens": usage.input_tokens if observation.usage is not None else None,
+        "gen_ai.usage.output_tokens": usage.output_tokens if observation.usage is not None else None,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens or None,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens or None,
+        "dragoman.cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
+        "dragoman.turn": _number(observation.metadata.get("turn")),
+    }
+
+
+def _of_tool(observation: Observation) -> dict[str, AttributeValue | None]:
+    metadata = observation.metadata
+    is_mcp = metadata.get("tool_type") == ToolType.MCP_TOOL.value
+    return {
+        "gen_ai.tool.name": _text(metadata.get("tool_name")),
+        "gen_ai.tool.call.id": _text(metadata.get("tool_call_id")),
+        "gen_ai.tool.type": _MCP_TOOL_KIND if is_mcp else _OWN_TOOL_KIND,
+        "mcp.method.name": "tools/call" if is_mcp else None,
+        "dragoman.tool_type": _text(metadata.get("tool_type")),
+        "dragoman.server": _text(metadata.get("server")),
+        "dragoman.server_id": _text(metadata.get("server_id")),
+        "dragoman.turn": _number(metadata.get("turn")),
+    }
+
+
+def _own(observation: Observation) -> Iterator[tuple[str, AttributeValue]]:
+    for name, value in observation.metadata.items():
+        if isinstance(value, str | int | float):
+            yield f"dragoman.{name}", value
+
+
+def message_in_parts(message: JsonObject) -> JsonObject:
+    """A message of ours, `{role, content: […]}`, as the conventions have it: `{role, parts: […]}`."""
+    content = message.get("content")
+    parts: list[JsonValue] = (
+        [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    return {"role": message.get("role"), "parts": parts}
+
+
+def _part(part: JsonObject) -> JsonObject:
+    match part.get("type"):
+        case "text":
+            return {"type": "text", "content": part.get("text")}
+        case "tool_use":
+            return {
+                "type": "tool_call",
+                "id": part.get("id"),
+                "name": part.get("name"),
+                "arguments": part.get("params"),
+            }
+        case "tool_result":
+            return {"type": "tool_call_response", "id": part.get("tool_id"), "response": part.get("result")}
+        case _:
+            return part
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,56 @@
+"""Traces in a backend elsewhere. What happens on the caller's side: an append to a queue; the rest is the sending thread's."""
+
+from collections.abc import Callable
+from functools import partial
+
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from domain.agents.agent import Agent
+from domain.gateway.session import GatewaySession
+from domain.ids import ToolCallId
+from domain.runs.run import Run
+from infrastructure.tracing import span_ids
+from infrastructure.tracing.gateway_observations import gateway_call_observation
+from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
+from infrastructure.tracing.observations import generation_observation, run_observation, tool_call_observation
+
+OpenSender = Callable[[Callable[[], ObservationSink]], ObservationSender]
+
+
+class SendingTracer:
+    """Tells the backend that `connect` reaches. One that is away costs a run nothing, and its observations are lost."""
+
+    def __init__(self, connect: Callable[[], ObservationSink], *, sender: OpenSender = ObservationSender) -> None:
+        self._sender = sender(connect)
+
+    @property
+    def enabled(self) -> bool:
+        """There is a backend."""
+        return True
+
+    def generation(self, record: GenerationRecord) -> None:
+        """A model call is over."""
+        self._sender.submit(partial(generation_observation, record))
+
+    def tool_call(self, record: ToolCallRecord) -> None:
+        """A tool call is over."""
+        self._sender.submit(partial(tool_call_observation, record))
+
+    def run_finished(self, run: Run, agent: Agent | None) -> None:
+        """The run has ended; its trace is complete."""
+        self._sender.submit(partial(run_observation, run, agent))
+
+    def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
+        """`traceparent` of the call's span."""
+        return {"traceparent": span_ids.traceparent(run.id, call_id)}
+
+    def gateway_call(self, record: GatewayCallRecord) -> None:
+        """A call of a gateway session is over."""
+        self._sender.submit(partial(gateway_call_observation, record))
+
+    def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
+        """`traceparent` of the call's span."""
+        return {"traceparent": span_ids.traceparent(session.id, call_id)}
+
+    async def close(self) -> None:
+        """Send what is left, within 2.5 seconds."""
+        await self._sender.close()

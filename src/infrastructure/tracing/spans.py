@@ -1,0 +1,138 @@
+"""Finished OpenTelemetry spans with derived ids, made of observations after the fact; and what their content may weigh.
+
+Heavy to import: for sinks, on the sending thread.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
+from opentelemetry.util.types import AttributeValue
+
+from application.models.ports import ModelRequest
+from domain.json_value import JsonObject, JsonValue
+from infrastructure.redaction import Redactor
+from infrastructure.tracing.observations import Observation, newest_first
+
+MAX_CONTENT = 256 * 1024
+"""Characters of one attribute."""
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+
+
+class SpanMaker:
+    """Makes spans through a tracer provider of its own that nothing else reports to."""
+
+    def __init__(
+        self, scope: str, scope_version: str, *, attributes: Mapping[str, AttributeValue] | None = None
+    ) -> None:
+        self._ids = _DerivedIds()
+        self._provider = TracerProvider(
+            sampler=ALWAYS_ON,  # not what the environment says of other tracers
+            resource=Resource({SERVICE_NAME: "dragoman", SERVICE_VERSION: version("dragoman")}),
+            id_generator=self._ids,
+            shutdown_on_exit=False,
+        )
+        self._tracer = self._provider.get_tracer(scope, scope_version, attributes=attributes)
+
+    def make(
+        self,
+        observation: Observation,
+        attributes: Mapping[str, AttributeValue],
+        *,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> ReadableSpan:
+        """The finished span."""
+        self._ids.next_trace_id, self._ids.next_span_id = observation.trace_id, observation.span_id
+        span = self._tracer.start_span(
+            observation.name,
+            context=_parent(observation),
+            kind=kind,
+            start_time=_nanoseconds(observation.started_at),
+            attributes=attributes,
+        )
+        if observation.error is not None:
+            span.set_status(StatusCode.ERROR, observation.error)
+        span.end(_nanoseconds(max(observation.started_at, observation.finished_at)))
+        if not isinstance(span, ReadableSpan):
+            raise TypeError("OpenTelemetry is disabled in this process (OTEL_SDK_DISABLED)")
+        return span
+
+
+class _DerivedIds(IdGenerator):
+    """Gives the ids it was told to; used by one thread, a span at a time."""
+
+    def __init__(self) -> None:
+        self.next_trace_id = 0
+        self.next_span_id = 0
+
+    def generate_trace_id(self) -> int:
+        return self.next_trace_id
+
+    def generate_span_id(self) -> int:
+        return self.next_span_id
+
+
+def newest_messages(
+    prompt: ModelRequest, redactor: Redactor, shape: Callable[[JsonObject], JsonValue], *, system: JsonValue = None
+) -> str:
+    """The messages of a prompt as a JSON array, oldest first, without secrets: from the newest back to what fits, so that
+    the work is bounded however long the thread is. What does not fit is told by its number; `system` stands before it all."""
+    parts: list[str] = []
+    size = 0
+    for message in newest_first(prompt):
+        part = as_json(shape(redacted(redactor, message)))
+        size += len(part)
+        if parts and size > MAX_CONTENT:
+            parts.append(as_json({"messages_left_out": len(prompt.messages) - len(parts)}))
+            break
+        parts.append(cut(part))
+    if system is not None:
+        parts.append(cut(as_json(redactor.redact_value(system))))
+    return f"[{', '.join(reversed(parts))}]"
+
+
+def redacted(redactor: Redactor, value: JsonObject) -> JsonObject:
+    """The object without secrets."""
+    clean = redactor.redact_value(value)
+    return clean if isinstance(clean, dict) else {}
+
+
+def as_json(value: object) -> str:
+    """Text for people, not only for ASCII."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def encodable(text: str) -> str:
+    """Lone surrogates, which JSON can hold and protobuf cannot, as question marks."""
+    return text.encode(errors="replace").decode()
+
+
+def cut(text: str) -> str:
+    """The text, or its beginning and how much is missing."""
+    return text if len(text) <= MAX_CONTENT else f"{text[:MAX_CONTENT]}… [{len(text) - MAX_CONTENT} characters more]"
+
+
+def _parent(observation: Observation) -> Context:
+    if observation.parent_id is None:
+        return Context()
+    parent = SpanContext(observation.trace_id, observation.parent_id, is_remote=True, trace_flags=_SAMPLED)
+    return set_span_in_context(NonRecordingSpan(parent), Context())
+
+
+def _nanoseconds(moment: datetime) -> int:
+    elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds) * 1_000
