@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
-from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
 from application.mcp.log_messages import LogTap
 from application.mcp.ports import McpProgress, ProgressCallback
@@ -29,8 +29,11 @@ _MESSAGE = "notifications/message"
 class Sink(Protocol):
     """Where messages are written."""
 
-    async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message. Raises anyio.BrokenResourceError or ClosedResourceError when the connection has ended."""
+    async def ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """Sends one request; its result if it is there then, None if it comes to the reader. Raises
+        anyio.BrokenResourceError or ClosedResourceError when the connection has ended."""
         ...
 
 
@@ -75,18 +78,18 @@ class Exchanges:
         if logs is not None:
             messages = self._logs[request_id] = LogRelay(logs)
             relays.append(messages)
-        request = JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params)
         try:
             try:
-                await self._sink.send(SessionMessage(request, ClientMessageMetadata(headers=headers)))
+                result = await self._sink.ask(request_id, method, params, headers)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 raise closed_error() from None
-            result = await answer
+            if result is None:
+                result = await answer
             for relay in relays:
                 await relay.finish(_LISTENER_GRACE_S)
             return result
         finally:
-            if not answer.cancel() and not answer.cancelled():
+            if answer.done() and not answer.cancelled():
                 answer.exception()  # seen, as far as asyncio's complaint about unseen ones goes
             del self._waiting[request_id]
             if relays:

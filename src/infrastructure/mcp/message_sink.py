@@ -1,17 +1,32 @@
 """The SDK's write stream over a function."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.types import JSONRPCRequest
+
+Ask = Callable[[str, str, dict[str, Any], Mapping[str, str]], Awaitable[dict[str, Any] | None]]
+"""Sends a request (id, method, params, headers): its result, or None if that is answered to the reader."""
 
 
 class MessageSink:
     """`send` lasts as long as the exchange it begins; cancelling it leaves the connection usable."""
 
-    def __init__(self, send: Callable[[SessionMessage], Awaitable[None]]) -> None:
+    def __init__(self, send: Callable[[SessionMessage], Awaitable[None]], ask: Ask | None = None) -> None:
         self._send = send
+        self._ask = ask
+
+    async def ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """Sends a request; its result, if it is there then, else it comes to the reader."""
+        if self._ask is not None:
+            return await self._ask(request_id, method, params, headers)
+        request = JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params)
+        await self._send(SessionMessage(request, ClientMessageMetadata(headers=dict(headers))))
+        return None
 
     async def send(self, item: SessionMessage, /) -> None:
         """Sends one message."""

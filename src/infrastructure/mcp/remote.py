@@ -5,10 +5,12 @@ cookies, session) is in the client they share.
 """
 
 import asyncio
+import ipaddress
+import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -28,6 +30,14 @@ from infrastructure.mcp.faults import (
     http_status_fault,
     too_large_fault,
 )
+from infrastructure.mcp.kept_http import (
+    BrokenError,
+    HttpAnswer,
+    KeptConnections,
+    NotConnectedError,
+    Origin,
+    head_of,
+)
 from infrastructure.mcp.stdio_framing import OversizedLine
 
 CONNECT_TIMEOUT_S = 10.0
@@ -35,6 +45,8 @@ _KEEP_METHOD = (307, 308)
 _UNWELCOME = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
 _FIRST_ERROR_STATUS = 400
+
+T = TypeVar("T")
 
 
 class RemoteClient:
@@ -55,18 +67,20 @@ class RemoteClient:
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
         self._guard: GuardedResolver | None = None
+        self._kept = KeptConnections(
+            resolve=self._addresses, context=self._context, connect_timeout_s=CONNECT_TIMEOUT_S
+        )
 
     @property
     def session(self) -> aiohttp.ClientSession:
         """The client; every limit on it is the caller's."""
         if self._session is None:
-            self._guard = GuardedResolver(self._egress, self._resolver or aiohttp.DefaultResolver())
             self._session = aiohttp.ClientSession(
                 # Limits per server are kept above; one here would let slow servers starve the others.
                 connector=aiohttp.TCPConnector(
                     limit=0,
                     ssl=self._ssl_context or True,
-                    resolver=self._guard,
+                    resolver=self._guarded(),
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
@@ -80,14 +94,48 @@ class RemoteClient:
     ) -> "aiohttp.client._RequestContextManager":
         """A request that follows no redirect. Raises TransportFailedError for an address that may not be reached; the
         address of a name is looked at on the way there (`unreachable_fault`)."""
+        self._check(url)
+        return self.session.request(method, url, headers=headers, data=body, allow_redirects=False)
+
+    def target(self, url: URL) -> tuple[Origin, str]:
+        """Where a POST to the URL goes, and what it asks for there. Raises TransportFailedError like `request`."""
+        self._check(url)
+        host, port = url.raw_host, url.port
+        if host is None or port is None:  # which the check refuses
+            raise TransportFailedError(UNREACHABLE)
+        authority = url.host_port_subcomponent or host
+        return Origin(host, port, url.scheme == "https", authority), url.raw_path_qs
+
+    async def post(self, origin: Origin, head: bytes, body: bytes, *, limit: int) -> HttpAnswer:
+        """A POST over a kept connection to an origin that `target` gave. Raises NotConnectedError, BrokenError."""
+        return await self._kept.post(origin, head, body, limit=limit)
+
+    def _check(self, url: URL) -> None:
         try:
             self._egress.check(str(url))
         except EgressBlockedError as blocked:
             raise TransportFailedError(blocked_fault(blocked.advice, blocked.reason)) from blocked
-        return self.session.request(method, url, headers=headers, data=body, allow_redirects=False)
+
+    def _guarded(self) -> GuardedResolver:
+        if self._guard is None:
+            self._guard = GuardedResolver(self._egress, self._resolver or aiohttp.DefaultResolver())
+        return self._guard
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            ipaddress.ip_address(host.partition("%")[0])
+        except ValueError:
+            return [found["host"] for found in await self._guarded().resolve(host, port, socket.AF_UNSPEC)]
+        return [host]  # which `target` has looked at
+
+    def _context(self) -> ssl.SSLContext:
+        if self._ssl_context is None:
+            self._ssl_context = ssl.create_default_context()
+        return self._ssl_context
 
     async def close(self) -> None:
         """Closes every socket."""
+        await self._kept.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -132,6 +180,7 @@ class Endpoint:
         }
         self.max_response_bytes = max_response_bytes
         self._in_flight: set[asyncio.Timeout] = set()
+        self._target: tuple[URL, Origin, str] | None = None
 
     def abort_requests(self) -> None:
         """Breaks off what is in flight; whoever waits for it gets TransportFailedError."""
@@ -177,6 +226,43 @@ class Endpoint:
         finally:
             self._in_flight.discard(exchange)
 
+    async def post(
+        self, headers: Mapping[str, str], body: bytes, read: Callable[[HttpAnswer], Awaitable[T]]
+    ) -> T | None:
+        """What `read` makes of the answer to a POST over a kept connection. None if the server wants the request at another
+        address, or with other credentials, and so did not carry it out: `request` sees to that. Raises
+        TransportFailedError, also in `read`."""
+        exchange = asyncio.timeout(None)
+        try:
+            async with exchange:
+                self._in_flight.add(exchange)
+                shown = await self._credentials.headers() if self._credentials is not None else {}
+                origin, target = self._origin()
+                head = head_of(origin, target, {**self._headers, **headers, **shown})
+                answer = await self._client.post(origin, head, body, limit=self.max_response_bytes)
+                try:
+                    if answer.status in _REDIRECTS or (self._credentials and answer.status in _UNWELCOME):
+                        return None
+                    return await read(answer)
+                finally:
+                    answer.close()
+        except NotConnectedError as exc:
+            blocked = exc.__cause__
+            fault = UNREACHABLE
+            if isinstance(blocked, EgressBlockedError):
+                fault = blocked_fault(blocked.advice, blocked.reason)
+            raise TransportFailedError(fault) from exc
+        except (BrokenError, TimeoutError) as exc:
+            raise TransportFailedError(BROKEN) from exc
+        finally:
+            self._in_flight.discard(exchange)
+
+    def _origin(self) -> tuple[Origin, str]:
+        """Looked at once for each address, as what is allowed does not change."""
+        if self._target is None or self._target[0] is not self._url:
+            self._target = (self._url, *self._client.target(self._url))
+        return self._target[1:]
+
     async def _is_welcome_now(self, shown: Mapping[str, str], response: aiohttp.ClientResponse) -> bool:
         """Whether a refused request would be taken if it were sent again."""
         if self._credentials is None or response.status not in _UNWELCOME:
@@ -201,7 +287,7 @@ class Endpoint:
 
     async def read_body(self, response: aiohttp.ClientResponse) -> bytes:
         """The whole body. Raises TransportFailedError when it is over the limit (counted to its end), or compressed."""
-        _refuse_encoding(response)
+        _refuse_encoding(response.headers)
         limit, announced = self.max_response_bytes, response.content_length
         if announced is not None:
             if announced > limit:
@@ -218,13 +304,23 @@ class Endpoint:
             raise TransportFailedError(too_large_fault(size, limit))
         return b"".join(chunks)
 
-    async def read_events(self, response: aiohttp.ClientResponse) -> AsyncIterator[StreamEvent | OversizedLine]:
+    async def read_events(
+        self, response: aiohttp.ClientResponse | HttpAnswer
+    ) -> AsyncIterator[StreamEvent | OversizedLine]:
         """The events of an event stream, to its end. Raises TransportFailedError when it breaks."""
-        _refuse_encoding(response)
+        _refuse_encoding(response.headers)
         stream = EventStream(self.max_response_bytes)
-        async for chunk in response.content.iter_any():
+        chunks = response.chunks() if isinstance(response, HttpAnswer) else response.content.iter_any()
+        async for chunk in chunks:
             for event in stream.feed(chunk):
                 yield event
+
+    def body_of(self, answer: HttpAnswer) -> bytes:
+        """The whole body of an answer over a kept connection. Raises TransportFailedError as `read_body` does."""
+        _refuse_encoding(answer.headers)
+        if answer.size > self.max_response_bytes:
+            raise TransportFailedError(too_large_fault(answer.size, self.max_response_bytes))
+        return answer.body or b""
 
 
 def unreachable_fault(error: Exception) -> TransportFault:
@@ -233,16 +329,16 @@ def unreachable_fault(error: Exception) -> TransportFault:
     return blocked_fault(inner.advice, inner.reason) if isinstance(inner, EgressBlockedError) else UNREACHABLE
 
 
-def _refuse_encoding(response: aiohttp.ClientResponse) -> None:
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
+def _refuse_encoding(headers: Mapping[str, str]) -> None:
+    if headers.get("content-encoding", "identity").lower() != "identity":
         raise TransportFailedError(ENCODED)
 
 
-def content_type_of(response: aiohttp.ClientResponse) -> str:
+def content_type_of(response: aiohttp.ClientResponse | HttpAnswer) -> str:
     """The media type in lower case, without parameters."""
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def status_fault(response: aiohttp.ClientResponse) -> TransportFault | None:
+def status_fault(response: aiohttp.ClientResponse | HttpAnswer) -> TransportFault | None:
     """What an error status means; None for a success."""
     return http_status_fault(response.status) if response.status >= _FIRST_ERROR_STATUS else None

@@ -5,11 +5,12 @@ Futures instead of tasks: nothing to cancel, nothing to leak. Used by ``stdio.py
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
+import msgspec
 from mcp.shared.message import SessionMessage
 
 from infrastructure.mcp.pipes import WritePipe
@@ -106,6 +107,14 @@ class MessageWriter:
     async def send(self, item: SessionMessage, /) -> None:
         """Writes a message; raises as `WritePipe.write` does."""
         await self._pipe.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+    async def ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """Writes a request, whose answer comes to the reader. Raises as `send`."""
+        request = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        await self._pipe.write(msgspec.json.encode(request) + b"\n")
+        return None
 
     async def aclose(self) -> None:
         """Closes the server's stdin once what was sent is written."""

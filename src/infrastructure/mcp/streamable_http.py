@@ -9,8 +9,10 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from types import TracebackType
+from typing import Any
 
 import aiohttp
+import msgspec
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
 from mcp.types import (
@@ -32,12 +34,14 @@ from infrastructure.mcp.faults import (
     content_type_fault,
     fault_reply,
 )
+from infrastructure.mcp.kept_http import BrokenError, HttpAnswer
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.remote import Endpoint, content_type_of, status_fault
 from infrastructure.mcp.stdio_framing import OversizedLine, read_line, read_oversized
 from infrastructure.mcp.stdio_pipes import MessageReader
 
 _SESSION_HEADER = "mcp-session-id"
+_OK = 200
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _ACCEPTED = (202, 204)
@@ -64,7 +68,7 @@ class StreamableHttpTransport:
         self._reader = MessageReader(_nothing)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
-        return self._reader, MessageSink(self._send)
+        return self._reader, MessageSink(self._send, self._ask)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -113,6 +117,43 @@ class StreamableHttpTransport:
         else:
             await self._notify(message, headers, body)
 
+    async def _ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """As `MessageSink.ask`: most servers answer in JSON, and that is read without a detour."""
+        self._version = headers.get(MCP_PROTOCOL_VERSION_HEADER, self._version)
+        sent = _ACCEPT | self._own_headers() | dict(headers)
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+        request = JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
+
+        async def read(answer: HttpAnswer) -> tuple[dict[str, Any] | None]:
+            result = self._plain_result(answer)
+            if result is None:
+                await self._read_answer(request, answer, sent)
+            return (result,)
+
+        try:
+            found = await self._endpoint.post(sent, body, read)
+            if found is not None:
+                return found[0]
+            await self._post(request, sent, body)
+        except TransportFailedError as exc:
+            self._reader.put(fault_reply(request_id, exc.fault))
+        return None
+
+    def _plain_result(self, answer: HttpAnswer) -> dict[str, Any] | None:
+        """The result in an answer that is nothing but that; None for all others, which take longer to understand."""
+        if answer.status != _OK or content_type_of(answer) != "application/json":
+            return None
+        try:
+            reply = msgspec.json.decode(self._endpoint.body_of(answer))
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            return None
+        if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or "id" not in reply or "error" in reply:
+            return None
+        result = reply.get("result")
+        return result if isinstance(result, dict) else None
+
     def _own_headers(self) -> dict[str, str]:
         headers = {}
         if self._session_id is not None:
@@ -134,21 +175,28 @@ class StreamableHttpTransport:
 
     async def _post(self, message: JSONRPCRequest, headers: Mapping[str, str], body: bytes) -> None:
         async with self._endpoint.request("POST", headers, body) as response:
-            if response.status == _NOT_FOUND and _SESSION_HEADER in headers:
-                raise TransportFailedError(SESSION_GONE)
-            if message.method == "initialize":
-                self._session_id = response.headers.get(_SESSION_HEADER)
-            content_type = content_type_of(response)
-            if content_type == "application/json":
-                await self._read_json(message.id, response, headers)
-                return
-            if (fault := status_fault(response)) is not None:
-                raise TransportFailedError(fault)
-            if response.status in _ACCEPTED:
-                raise TransportFailedError(UNANSWERED)
-            if content_type != "text/event-stream":
-                raise TransportFailedError(content_type_fault(content_type))
-            last_id, retry_ms, answered = await self._read_events(message.id, response)
+            await self._read_answer(message, response, headers)
+
+    async def _read_answer(
+        self, message: JSONRPCRequest, response: aiohttp.ClientResponse | HttpAnswer, headers: Mapping[str, str]
+    ) -> None:
+        """Hands on what a POST is answered with; a stream that breaks off is taken up again."""
+        if response.status == _NOT_FOUND and _SESSION_HEADER in headers:
+            raise TransportFailedError(SESSION_GONE)
+        if message.method == "initialize":
+            self._session_id = response.headers.get(_SESSION_HEADER)
+        content_type = content_type_of(response)
+        if content_type == "application/json":
+            await self._read_json(message.id, response, headers)
+            return
+        if (fault := status_fault(response)) is not None:
+            raise TransportFailedError(fault)
+        if response.status in _ACCEPTED:
+            raise TransportFailedError(UNANSWERED)
+        if content_type != "text/event-stream":
+            raise TransportFailedError(content_type_fault(content_type))
+        last_id, retry_ms, answered = await self._read_events(message.id, response)
+        response.close()
         for _ in range(_MAX_RESUMPTIONS):
             if answered or not last_id:
                 break
@@ -157,12 +205,15 @@ class StreamableHttpTransport:
             raise TransportFailedError(UNANSWERED)
 
     async def _read_json(
-        self, request_id: RequestId, response: aiohttp.ClientResponse, headers: Mapping[str, str]
+        self, request_id: RequestId, response: aiohttp.ClientResponse | HttpAnswer, headers: Mapping[str, str]
     ) -> None:
         failed = status_fault(response)
         if failed is not None and failed.needs_auth:
             raise TransportFailedError(failed)
-        body = await self._endpoint.read_body(response)
+        if isinstance(response, HttpAnswer):
+            body = self._endpoint.body_of(response)
+        else:
+            body = await self._endpoint.read_body(response)
         reply = _reply_in(read_line(body)) or _error_without_id(body, request_id)
         if reply is None or (failed is not None and isinstance(reply, JSONRPCResponse)):
             raise TransportFailedError(failed or NOT_JSON_RPC)
@@ -172,7 +223,7 @@ class StreamableHttpTransport:
         self._reader.put(SessionMessage(reply))
 
     async def _read_events(
-        self, request_id: RequestId, response: aiohttp.ClientResponse
+        self, request_id: RequestId, response: aiohttp.ClientResponse | HttpAnswer
     ) -> tuple[str, int | None, bool]:
         """Hands on what comes; the last event id, the delay asked for, and whether the request was answered."""
         last_id, retry_ms = "", None
@@ -188,7 +239,7 @@ class StreamableHttpTransport:
                 retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms
                 if self._hand_on(request_id, event.data):
                     return last_id, retry_ms, True
-        except aiohttp.ClientError:
+        except (aiohttp.ClientError, BrokenError):
             if not last_id:
                 raise
         return last_id, retry_ms, False
