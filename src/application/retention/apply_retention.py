@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 
 STRETCH = 200
 """How many threads are looked at in one query."""
+WORKFLOW_RUNS = 20
+"""How many workflow runs go in one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,23 +30,26 @@ class ApplyRetentionCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionApplied:
-    """What was removed: threads with what was in them, and entries of the audit trail."""
+    """What was removed: threads with what was in them, runs of workflows, and entries of the audit trail."""
 
     threads: int
     runs: int
     messages: int
     sources: int
+    workflow_runs: int
     audit_events: int
 
     @property
     def nothing(self) -> bool:
         """Whether all was young enough."""
-        return not (self.threads or self.runs or self.messages or self.sources or self.audit_events)
+        removed = (self.threads, self.runs, self.messages, self.sources, self.workflow_runs, self.audit_events)
+        return not any(removed)
 
 
 class ApplyRetention:
     """Rules: a thread goes when nothing has happened on it for `retention_days`, with its runs, messages, events, calls,
-    approvals and sources; one with an unfinished run, or in quarantine, stays. The audit trail goes by whole days (UTC):
+    approvals and sources; one with an unfinished run, or in quarantine, stays. A run of a workflow goes `retention_days` after
+    its end, with what its nodes put out; the runs of its agents go with their threads. The audit trail goes by whole days (UTC):
     what pruning itself records would otherwise be pruned, and recorded, at every sweep for ever. What was used is kept.
 
     Threads go in steps, each a transaction, oldest part first, so that others go on writing; one that somebody returns to
@@ -75,6 +80,7 @@ class ApplyRetention:
         tally = _Tally()
         try:
             await self._remove_threads(command.organization_id, before, tally)
+            await self._remove_workflow_runs(command.organization_id, before, tally)
             tally.audit_events = await self._prune(command.organization_id, before)
         finally:
             applied = tally.applied()
@@ -95,6 +101,12 @@ class ApplyRetention:
             place = stretch.next
             if place is None:
                 return
+
+    async def _remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, tally: "_Tally") -> None:
+        removed = WORKFLOW_RUNS
+        while removed == WORKFLOW_RUNS:
+            removed = await self._retention.remove_workflow_runs(organization_id, before, limit=WORKFLOW_RUNS)
+            tally.workflow_runs += removed
 
     async def _prune(self, organization_id: OrganizationId, before: datetime) -> int:
         day = before.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -121,6 +133,7 @@ class ApplyRetention:
                 "runs": applied.runs,
                 "messages": applied.messages,
                 "sources": applied.sources,
+                "workflow_runs": applied.workflow_runs,
                 "audit_events": applied.audit_events,
             },
         )
@@ -129,6 +142,7 @@ class ApplyRetention:
 @dataclass(slots=True)
 class _Tally:
     removed: Removed = Removed()
+    workflow_runs: int = 0
     audit_events: int = 0
 
     def applied(self) -> RetentionApplied:
@@ -138,5 +152,6 @@ class _Tally:
             runs=removed.runs,
             messages=removed.messages,
             sources=removed.sources,
+            workflow_runs=self.workflow_runs,
             audit_events=self.audit_events,
         )

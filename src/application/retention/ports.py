@@ -60,6 +60,11 @@ class RetentionStore(Protocol):
         calls, at last the thread. Nothing, and no `more`, if there is none or it is not idle any more."""
         ...
 
+    async def remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
+        """Take up to `limit` workflow runs away that ended before that moment, oldest first, with their nodes and events;
+        after the last one of a workflow that was deleted before that moment, the workflow too. Returns how many runs."""
+        ...
+
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Forget up to `limit` keys that were used at that moment or before; returns how many."""
         ...

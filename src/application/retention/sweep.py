@@ -93,8 +93,9 @@ class SweepHouse:
         applied = await self._apply_retention.execute(command)
         if not applied.nothing:
             logger.info(
-                "retention removed %d threads and %d audit entries",
+                "retention removed %d threads, %d workflow runs and %d audit entries",
                 applied.threads,
+                applied.workflow_runs,
                 applied.audit_events,
                 extra={"organization_id": organization.id},
             )

@@ -61,6 +61,28 @@ class InMemoryRetentionStore:
         state.used_keys = {key: used for key, used in state.used_keys.items() if used.run_id != run_id}
         return removed
 
+    async def remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
+        """Take workflow runs away, and deleted workflows that have none left."""
+        state = self._state
+        runs = [kept.run for kept in state.workflow_runs.values() if kept.run.organization_id == organization_id]
+        old = sorted(
+            (run.created_at, run.id) for run in runs if run.finished_at is not None and run.finished_at < before
+        )[:limit]
+        for _, run_id in old:
+            del state.workflow_runs[run_id]
+        if len(old) < limit:
+            self._forget_unused_workflows(organization_id, before)
+        return len(old)
+
+    def _forget_unused_workflows(self, organization_id: OrganizationId, before: datetime) -> None:
+        state = self._state
+        used = {kept.run.workflow_id for kept in state.workflow_runs.values()}
+        for workflow_id, deleted_at in tuple(state.deleted_workflows.items()):
+            ours = state.workflows[workflow_id][-1].organization_id == organization_id
+            if ours and deleted_at < before and workflow_id not in used:
+                del state.deleted_workflows[workflow_id]
+                del state.workflows[workflow_id]
+
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Forget keys that were used at that moment or before."""
         used_keys = self._state.used_keys
@@ -69,7 +91,14 @@ class InMemoryRetentionStore:
         ]
         for place in old:
             del used_keys[place]
-        return len(old)
+        keyed = [
+            kept
+            for kept in self._state.workflow_runs.values()
+            if kept.key is not None and kept.run.organization_id == organization_id and kept.run.created_at <= before
+        ][: limit - len(old)]
+        for kept in keyed:
+            kept.key = None
+        return len(old) + len(keyed)
 
     async def forget_authorizations(self, before: datetime, *, limit: int) -> int:
         """Forget authorizations that have expired."""

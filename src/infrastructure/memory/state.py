@@ -135,7 +135,7 @@ class InMemoryState:
         self.deliveries: dict[WebhookDeliveryId, Announcement] = {}
         self.webhook_keys: dict[OrganizationId, list[WebhookKey]] = {}
         self.workflows: dict[WorkflowId, list[Workflow]] = {}
-        self.deleted_workflows: set[WorkflowId] = set()
+        self.deleted_workflows: dict[WorkflowId, datetime] = {}
         self.workflow_runs: dict[WorkflowRunId, StoredWorkflowRun] = {}
 
     # --- reading ---

@@ -63,7 +63,7 @@ class InMemoryWorkflowStore:
         """Remove the workflow from use."""
         if await self.get(organization_id, workflow_id) is None:
             return False
-        self._state.deleted_workflows.add(workflow_id)
+        self._state.deleted_workflows[workflow_id] = audit.at
         self._state.record(audit)
         return True
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, func, or_, select, tuple_
+from sqlalchemy import Connection, and_, bindparam, delete, exists, func, or_, select, tuple_, update
 
 from application.retention.ports import IdleThreads, Removed, ThreadPlace
 from domain.ids import OrganizationId, ThreadId
@@ -18,6 +18,8 @@ from infrastructure.persistence.tables import (
     run_event,
     source,
     thread,
+    workflow,
+    workflow_run,
 )
 from infrastructure.persistence.thread_queue import is_unfinished, lock_thread
 
@@ -89,6 +91,39 @@ _forget_keys = delete(idempotency_key).where(
         .limit(bindparam("at_most"))
     ),
 )
+_run_keys = and_(
+    workflow_run.c.organization_id == bindparam("of_organization"), workflow_run.c.idempotency_key.is_not(None)
+)
+_forget_workflow_keys = (
+    update(workflow_run)
+    .where(
+        _run_keys,
+        workflow_run.c.id.in_(
+            select(workflow_run.c.id)
+            .where(_run_keys, workflow_run.c.created_at <= _before)
+            .order_by(workflow_run.c.created_at)
+            .limit(bindparam("at_most"))
+        ),
+    )
+    .values(idempotency_key=None, body_digest=None)
+)
+# One that has ended before was created before, which the index knows.
+_old_workflow_runs = (
+    select(workflow_run.c.id)
+    .where(
+        workflow_run.c.organization_id == bindparam("of_organization"),
+        workflow_run.c.created_at < _before,
+        workflow_run.c.finished_at < _before,
+    )
+    .order_by(workflow_run.c.created_at, workflow_run.c.id)
+    .limit(bindparam("at_most"))
+)
+_remove_workflow_runs = delete(workflow_run).where(workflow_run.c.id.in_(_old_workflow_runs))
+_remove_unused_workflows = delete(workflow).where(
+    workflow.c.organization_id == bindparam("of_organization"),
+    workflow.c.deleted_at < _before,
+    ~exists().where(workflow_run.c.workflow_id == workflow.c.id),
+)
 _forget_authorizations = delete(oauth_authorization).where(
     oauth_authorization.c.state_hash.in_(
         select(oauth_authorization.c.state_hash)
@@ -153,12 +188,28 @@ class SqlRetentionStore:
             removed = await self._database.write(without_sources, scope=organization_id)
         return removed
 
+    async def remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
+        """Take workflow runs away, and deleted workflows that have none left."""
+        wanted = {"of_organization": organization_id, "before": before, "at_most": limit}
+
+        def unit(connection: Connection) -> int:
+            removed = connection.execute(_remove_workflow_runs, wanted).rowcount
+            if removed < limit:
+                connection.execute(_remove_unused_workflows, {"of_organization": organization_id, "before": before})
+            return removed
+
+        return await self._database.write(unit, scope=organization_id)
+
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Forget keys that were used at that moment or before."""
         wanted = {"of_organization": organization_id, "before": before, "at_most": limit}
-        return await self._database.write(
-            lambda connection: connection.execute(_forget_keys, wanted).rowcount, scope=organization_id
-        )
+
+        def unit(connection: Connection) -> int:
+            forgotten = connection.execute(_forget_keys, wanted).rowcount
+            left = {**wanted, "at_most": limit - forgotten}
+            return forgotten + connection.execute(_forget_workflow_keys, left).rowcount
+
+        return await self._database.write(unit, scope=organization_id)
 
     async def forget_authorizations(self, before: datetime, *, limit: int) -> int:
         """Forget authorizations that have expired."""

@@ -11,14 +11,20 @@ from pytest_mock import MockerFixture
 from application.audit.ports import AuditFilter
 from application.audit.prune_audit import PruneAudit
 from application.audit.seal_audit import SealAudit
-from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand, RetentionApplied
+from application.retention.apply_retention import (
+    WORKFLOW_RUNS,
+    ApplyRetention,
+    ApplyRetentionCommand,
+    RetentionApplied,
+)
 from application.retention.ports import Removed, RetentionStore, SweepLock
 from application.retention.sweep import SweepHouse
 from application.runs.ports import IdempotencyKey
 from application.system.pages import PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import OrganizationId, ThreadId
+from domain.ids import OrganizationId, ThreadId, WorkflowId, WorkflowRunId
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.memory.audit import InMemoryAuditLog
@@ -27,10 +33,12 @@ from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.retention import InMemoryRetentionStore
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.stored_workflow_run import StoredWorkflowRun
 from infrastructure.memory.surroundings import FixedClock
 from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.system import RandomIds
 from tests.builders import (
+    KEY,
     ORG,
     OTHER_ORG,
     START,
@@ -134,7 +142,7 @@ async def test_threads_on_which_nothing_happened_for_so_many_days_go_and_one_ent
 
     applied = await house.applied()
 
-    assert applied == RetentionApplied(threads=4, runs=0, messages=1, sources=0, audit_events=0)
+    assert applied == RetentionApplied(threads=4, runs=0, messages=1, sources=0, workflow_runs=0, audit_events=0)
     assert set(house.state.threads) == {old[1], young}
     (entry,) = await house.said()
     assert (entry.actor, entry.resource, entry.at) == ("system", ORG, NOW)
@@ -188,7 +196,9 @@ async def test_a_broken_chain_is_left_alone_and_threads_go_all_the_same(house: H
     (entry,) = house.state.audit.values()
     house.state.audit[entry.id] = replace(entry, actor="somebody else")
     await house.thread(1, LONG_AGO)
-    assert await house.applied() == RetentionApplied(threads=1, runs=0, messages=0, sources=0, audit_events=0)
+    assert await house.applied() == RetentionApplied(
+        threads=1, runs=0, messages=0, sources=0, workflow_runs=0, audit_events=0
+    )
     assert entry.id in house.state.audit
 
 
@@ -294,3 +304,30 @@ async def test_the_first_sweep_comes_soon_after_the_start_and_a_failed_one_is_tr
         await house.sweep(fraction=lambda: 0.5, sleep=sleep).keep()
     assert waits == pytest.approx([5.5, 3_960, 3_960])
     assert failing.forget_idempotency_keys.await_count == 2
+
+
+@pytest.mark.requirement("E7", "F4")
+async def test_workflow_runs_go_by_their_age_and_are_counted(house: House) -> None:
+    run = WorkflowRun(
+        id=WorkflowRunId("wfr_0"),
+        organization_id=ORG,
+        workflow_id=WorkflowId("wfl_1"),
+        workflow_version=1,
+        status=WorkflowRunStatus.QUEUED,
+        input=None,
+        requested_by=KEY,
+        created_at=LONG_AGO,
+    )
+    count = 2 * WORKFLOW_RUNS
+    for number in range(count):
+        old = replace(run, id=WorkflowRunId(f"wfr_{number}")).ended(WorkflowRunStatus.CANCELLED, at=LONG_AGO)
+        house.state.workflow_runs[old.id] = StoredWorkflowRun(old)
+    kept = replace(run, id=WorkflowRunId("wfr_kept")).ended(WorkflowRunStatus.CANCELLED, at=RECENTLY)
+    house.state.workflow_runs[kept.id] = StoredWorkflowRun(kept)
+
+    assert (await house.applied()).workflow_runs == count
+
+    assert set(house.state.workflow_runs) == {kept.id}
+    (entry,) = await house.said()
+    assert entry.details["workflow_runs"] == count
+    assert (await house.applied()).nothing
