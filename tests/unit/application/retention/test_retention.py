@@ -153,6 +153,7 @@ async def test_threads_on_which_nothing_happened_for_so_many_days_go_and_one_ent
         "runs": 0,
         "messages": 1,
         "sources": 0,
+        "workflow_runs": 0,
         "audit_events": 0,
     }
 
