@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -21,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 QUIET_S = 10.0
 """How long a request may go unanswered before its answer becomes a stream, which comments keep alive."""
+WATCH_AFTER_S = 0.05
+"""How long a request may take before it is looked whether its client is still there: most are answered by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,45 +36,49 @@ class GatewayCall:
 
 
 class GatewayAnswers:
-    """Answers requests one by one, each in its own task."""
+    """Answers requests one by one, each in the task that it came in: one of its own would cost as much as policy and audit."""
 
     def __init__(self, *, methods: GatewayMethods) -> None:
         self._methods = methods
-        self._calls: dict[tuple[str, RequestId], asyncio.Task[dict[str, object]]] = {}
-        self._unfinished: set[asyncio.Task[dict[str, object]]] = set()
+        self._calls: dict[tuple[str, RequestId], _Carrier] = {}
 
     async def answer(self, call: GatewayCall, receive: Receive, send: Send) -> None:
         """Answer in JSON; or, if the client takes that, as a stream from the first thing that is to be told before the answer,
         or when it takes long. Of the newer generation, a client that leaves cancels what it asked for; of the older, that goes on
         until it is told not to (MCP 2025-11-25, transports: a disconnection is no cancellation)."""
-        told: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+        carrier = _Carrier(call, receive, send)
         exchange = Exchange(
             session=call.session,
             envelope=call.envelope,
             message=call.message,
-            tell=told.put if call.takes_stream else None,
+            tell=carrier.tell if call.takes_stream else None,
         )
-        task = asyncio.create_task(self.result(exchange))
         key = (call.session.id, call.message.id or 0)
-        self._unfinished.add(task)
-        task.add_done_callback(lambda done: self._finished(key, done))
         if not call.envelope.is_modern:
-            self._calls[key] = task
-        leaving = asyncio.create_task(client_left(receive))
+            self._calls[key] = carrier
+        carrier.begin()
         try:
-            await self._carry(call, task, told, leaving, send)
+            answer, status = result_json(call.message.id, await self.result(exchange)), 200
+        except RpcError as error:
+            answer, status = error_json(call.message.id, error), error.status
+        except asyncio.CancelledError:
+            if not carrier.was_cancelled():
+                raise
+            if carrier.has_left:
+                return
+            cancelled = RpcError(INTERNAL_ERROR, "The request was cancelled.")
+            answer, status = error_json(call.message.id, cancelled), 200
         finally:
-            leaving.cancel()
-            if not task.done() and call.envelope.is_modern:
-                task.cancel()
-                with suppress(asyncio.CancelledError, RpcError):
-                    await task
+            carrier.end()
+            if self._calls.get(key) is carrier:
+                del self._calls[key]
+        await carrier.finish(answer, status)
 
     def cancel(self, session_id: str, request_id: RequestId) -> None:
         """Stop what a client of the older generation no longer wants; nothing happens if it is not at work here."""
-        task = self._calls.get((session_id, request_id))
-        if task is not None:
-            task.cancel()
+        carrier = self._calls.get((session_id, request_id))
+        if carrier is not None:
+            carrier.cancel()
 
     async def result(self, exchange: Exchange) -> dict[str, object]:
         """The result of a request that is answered elsewhere. Raises RpcError."""
@@ -88,67 +93,97 @@ class GatewayAnswers:
             )
             raise RpcError(INTERNAL_ERROR, "The gateway failed. Its log says why.") from exc
 
-    def _finished(self, key: tuple[str, RequestId], task: "asyncio.Task[dict[str, object]]") -> None:
-        """Whoever waited has been answered, or has gone: then its failure is in the log already."""
-        self._unfinished.discard(task)
-        if self._calls.get(key) is task:
-            del self._calls[key]
-        if not task.cancelled():
-            task.exception()
 
-    async def _carry(
-        self,
-        call: GatewayCall,
-        task: "asyncio.Task[dict[str, object]]",
-        told: "asyncio.Queue[dict[str, object]]",
-        leaving: "asyncio.Task[None]",
-        send: Send,
-    ) -> None:
-        streams = False
-        telling = asyncio.create_task(told.get()) if call.takes_stream else None
+class _Carrier:
+    """One answer on its way: what is told before it, signs of life while it takes long, and whether its client has left."""
+
+    __slots__ = (
+        "_call",
+        "_is_over",
+        "_is_withdrawn",
+        "_receive",
+        "_send",
+        "_sending",
+        "_streams",
+        "_task",
+        "_timer",
+        "_watcher",
+        "has_left",
+    )
+
+    def __init__(self, call: GatewayCall, receive: Receive, send: Send) -> None:
+        self._call = call
+        self._receive = receive
+        self._send = send
+        self._task = asyncio.current_task()
+        self._timer: asyncio.TimerHandle | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._sending: asyncio.Lock | None = None
+        self._streams = self._is_over = self._is_withdrawn = False
+        self.has_left = False
+        """Whether the request was cancelled because its client has gone."""
+
+    def begin(self) -> None:
+        """The request is being answered."""
+        if self._call.takes_stream or self._call.envelope.is_modern:
+            self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._watch)
+
+    def end(self) -> None:
+        """There is an answer, or nobody waits for one."""
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+    def cancel(self) -> None:
+        """Nobody wants the answer any more."""
+        if not self._is_over and not self._is_withdrawn and self._task is not None:
+            self._is_withdrawn = True
+            self._task.cancel()
+
+    def was_cancelled(self) -> bool:
+        """Whether that was `cancel`, which is dealt with then, and not the end of the process."""
+        if self._is_withdrawn and self._task is not None:
+            self._task.uncancel()
+        return self._is_withdrawn
+
+    async def tell(self, news: dict[str, object]) -> None:
+        """A message that belongs to the request, before its answer."""
+        if not self._is_over:
+            await self._part(frame(news))
+
+    async def finish(self, answer: dict[str, object], status: int) -> None:
+        """The answer itself."""
+        if self._streams:
+            await self._part(frame(answer), more=False)
+        else:
+            await send_whole(self._send, status, msgspec.json.encode(answer), [JSON_MEDIA, *self._call.headers])
+
+    def _watch(self) -> None:
+        self._watcher = asyncio.create_task(self._watched())
+
+    async def _watched(self) -> None:
+        leaving = asyncio.create_task(client_left(self._receive))
         try:
             while True:
-                waiting = {task, leaving} if telling is None else {task, leaving, telling}
-                done, _ = await asyncio.wait(
-                    waiting, timeout=QUIET_S if call.takes_stream else None, return_when=asyncio.FIRST_COMPLETED
-                )
-                if telling is not None and telling in done:
-                    if not streams:
-                        await start_stream(send)
-                        streams = True
-                    await send_part(send, frame(telling.result()), more=True)
-                    telling = asyncio.create_task(told.get())
-                elif task in done:
+                patience_s = QUIET_S if self._call.takes_stream else None
+                done, _ = await asyncio.wait({leaving}, timeout=patience_s)
+                if done:
                     break
-                elif leaving in done:
-                    return
-                else:
-                    if not streams:
-                        await start_stream(send)
-                        streams = True
-                    await send_part(send, PING, more=True)
+                await self._part(PING)
         finally:
-            if telling is not None:
-                telling.cancel()
-        answer, status = _outcome(call.message.id, task)
-        # What was told before the answer stands before it, also what came in one go.
-        rest = [telling.result()] if telling is not None and telling.done() and not telling.cancelled() else []
-        rest += [told.get_nowait() for _ in range(told.qsize())]
-        for news in rest:
-            if not streams:
-                await start_stream(send)
-                streams = True
-            await send_part(send, frame(news), more=True)
-        if streams:
-            await send_part(send, frame(answer), more=False)
-        else:
-            await send_whole(send, status, msgspec.json.encode(answer), [JSON_MEDIA, *call.headers])
+            leaving.cancel()
+        if self._call.envelope.is_modern and not self._is_over:
+            self.has_left = True
+            self.cancel()
 
-
-def _outcome(request_id: RequestId | None, task: "asyncio.Task[dict[str, object]]") -> tuple[dict[str, object], int]:
-    try:
-        return result_json(request_id, task.result()), 200
-    except RpcError as error:
-        return error_json(request_id, error), error.status
-    except asyncio.CancelledError:
-        return error_json(request_id, RpcError(INTERNAL_ERROR, "The request was cancelled.")), 200
+    async def _part(self, part: bytes, *, more: bool = True) -> None:
+        """One after the other, whoever sends."""
+        if self._sending is None:
+            self._sending = asyncio.Lock()
+        async with self._sending:
+            if not self._streams:
+                self._streams = True
+                await start_stream(self._send)
+            await send_part(self._send, part, more=more)

@@ -278,9 +278,9 @@ async def test_a_client_of_the_older_generation_that_leaves_harms_nothing(servic
     async with asyncio.timeout(10):
         run = await _only_run(service)
         holding.conversation.left.set()
-        await holding.task
         service.worker.act = Act.FINISH
         await service.worker.submit(run.id)
+        await holding.task
         settled = await outcomes(service, caller)
         while settled == [None]:
             await asyncio.sleep(0)
