@@ -43,6 +43,7 @@ from application.gateway.read_content import ReadGatewayContent
 from application.gateway.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.settle_lost_calls import SettleLostCalls
+from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
 from application.identity.bootstrap_identity import BootstrapIdentity
@@ -154,6 +155,7 @@ from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
+from application.tools.wired_tools import ComponentTools, WiredTools
 from application.usage.get_usage import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.deliver_webhooks import DeliverWebhooks
@@ -166,7 +168,8 @@ from application.workflows.advance_workflow import AdvanceWorkflow
 from application.workflows.agent_step import AgentStep
 from application.workflows.create_workflow import CreateWorkflow
 from application.workflows.delete_workflow import DeleteWorkflow
-from application.workflows.http_step import HttpStep
+from application.workflows.http_request import HttpRequests
+from application.workflows.http_step import BoundInputs, HttpStep
 from application.workflows.local_steps import LocalSteps
 from application.workflows.ports import Expressions, WorkflowStore
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
@@ -174,6 +177,8 @@ from application.workflows.resume_workflow_run import ResumeWorkflowRun
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
 from application.workflows.start_workflow_run import StartWorkflowRun
 from application.workflows.stop_workflow_run import StopWorkflowRun
+from application.workflows.stored_wired_tools import CallComponent, StoredWiredTools
+from application.workflows.tool_step import ToolStep
 from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 from application.workflows.workflow_checks import WorkflowChecks
@@ -262,6 +267,7 @@ from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
 from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
 from infrastructure.persistence.workflow_store import SqlWorkflowStore
+from infrastructure.persistence.workflow_tool_store import SqlWorkflowToolStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.schemas import JsonSchemaValidator
@@ -457,6 +463,20 @@ class Container(containers.DeclarativeContainer):
         internet_search,
         providers.Singleton(SourceQueryTool, search_sources=search_sources),
     )
+    # Tools of workflow runs, which their agents see in the place of their own.
+    expressions: providers.Provider[Expressions] = providers.Singleton(workflows_assembly.expressions)
+    workflow_http: providers.Provider[HttpCallerWhenNeeded] = providers.Singleton(
+        workflows_assembly.http_caller, egress_policy
+    )
+    workflow_requests: providers.Provider[HttpRequests] = providers.Singleton(
+        HttpRequests, caller=workflow_http, expressions=expressions
+    )
+    wired_tools: providers.Provider[WiredTools] = providers.Singleton(
+        StoredWiredTools, tools=providers.Singleton(SqlWorkflowToolStore, database=database), box=secret_box
+    )
+    component_tools: providers.Provider[ComponentTools] = providers.Singleton(
+        CallComponent, requests=workflow_requests, box=secret_box
+    )
     tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
         ToolCatalog,
         native_tools=native_tools,
@@ -467,6 +487,7 @@ class Container(containers.DeclarativeContainer):
         switch=mcp_switch,
         organizations=organizations,
         search_threshold=settings.provided.tool_search_threshold,
+        wired_tools=wired_tools,
     )
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
         ExecuteMcpTool,
@@ -478,7 +499,7 @@ class Container(containers.DeclarativeContainer):
         switch=mcp_switch,
     )
     execute_tool: providers.Provider[ExecuteTool] = providers.Singleton(
-        ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool
+        ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, components=component_tools
     )
     list_tools: providers.Provider[ListTools] = providers.Singleton(
         ListTools,
@@ -955,11 +976,15 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         ids=ids,
     )
+    workflow_runs: providers.Provider[SqlWorkflowRunStore] = providers.Singleton(
+        SqlWorkflowRunStore, database=database, wakeups=wakeups
+    )
     open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
         OpenGatewaySession,
         sessions=gateway_sessions,
         agents=agents,
         runs=runs,
+        tool_nodes=providers.Singleton(ToolNodes, runs=workflow_runs),
         address=public_address,
         clock=clock,
         ids=ids,
@@ -1004,7 +1029,11 @@ class Container(containers.DeclarativeContainer):
         toolbox=gateway_toolbox,
         check=check_tool_call,
         execute_tool=providers.Singleton(
-            ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, agents=call_agent
+            ExecuteTool,
+            native_tools=native_tools,
+            execute_mcp_tool=execute_mcp_tool,
+            agents=call_agent,
+            components=component_tools,
         ),
         clearing=clear_gateway_call,
         ledger=gateway_ledger,
@@ -1076,10 +1105,15 @@ class Container(containers.DeclarativeContainer):
     delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
         DeleteSecret, secrets=secrets, clock=clock, ids=ids
     )
-    expressions: providers.Provider[Expressions] = providers.Singleton(workflows_assembly.expressions)
     workflows: providers.Provider[WorkflowStore] = providers.Singleton(SqlWorkflowStore, database=database)
     workflow_checks: providers.Provider[WorkflowChecks] = providers.Singleton(
-        WorkflowChecks, expressions=expressions, schemas=schemas, agents=agents, servers=servers, secrets=secrets
+        WorkflowChecks,
+        expressions=expressions,
+        schemas=schemas,
+        agents=agents,
+        servers=servers,
+        secrets=secrets,
+        outbound=egress_policy,
     )
     create_workflow: providers.Provider[CreateWorkflow] = providers.Singleton(
         CreateWorkflow, workflows=workflows, checks=workflow_checks, clock=clock, ids=ids
@@ -1099,11 +1133,18 @@ class Container(containers.DeclarativeContainer):
         DeleteWorkflow, workflows=workflows, clock=clock, ids=ids
     )
 
-    workflow_runs: providers.Provider[SqlWorkflowRunStore] = providers.Singleton(
-        SqlWorkflowRunStore, database=database, wakeups=wakeups
+    workflow_inputs: providers.Provider[BoundInputs] = providers.Singleton(
+        BoundInputs, secrets=secrets, expressions=expressions
     )
-    workflow_http: providers.Provider[HttpCallerWhenNeeded] = providers.Singleton(
-        workflows_assembly.http_caller, egress_policy
+    tool_step: providers.Provider[ToolStep] = providers.Singleton(
+        ToolStep,
+        inputs=workflow_inputs,
+        servers=servers,
+        catalogs=warm_catalogs,
+        connections=announced_connections,
+        switch=mcp_switch,
+        box=secret_box,
+        clock=clock,
     )
     agent_step: providers.Provider[AgentStep] = providers.Singleton(
         AgentStep,
@@ -1121,9 +1162,10 @@ class Container(containers.DeclarativeContainer):
         executors=providers.Singleton(
             workflows_assembly.executors,
             providers.Singleton(LocalSteps, expressions=expressions, clock=clock),
-            providers.Singleton(HttpStep, caller=workflow_http, secrets=secrets, expressions=expressions),
+            providers.Singleton(HttpStep, requests=workflow_requests, inputs=workflow_inputs),
         ),
         agents=agent_step,
+        tools=tool_step,
         wakeups=wakeups,
         worker_id=worker_id,
         clock=clock,
@@ -1141,6 +1183,7 @@ class Container(containers.DeclarativeContainer):
         StartWorkflowRun,
         workflows=workflows,
         runs=workflow_runs,
+        secrets=secrets,
         schemas=schemas,
         queue=run_queue,
         clock=clock,
@@ -1156,7 +1199,7 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     stop_workflow_run: providers.Provider[StopWorkflowRun] = providers.Singleton(
-        StopWorkflowRun, runs=workflow_runs, queue=run_queue, clock=clock, ids=ids
+        StopWorkflowRun, runs=workflow_runs, queue=run_queue, tools=tool_step, clock=clock, ids=ids
     )
     get_workflow_run: providers.Provider[GetWorkflowRun] = providers.Singleton(GetWorkflowRun, runs=workflow_runs)
     list_workflow_runs: providers.Provider[ListWorkflowRuns] = providers.Singleton(ListWorkflowRuns, runs=workflow_runs)

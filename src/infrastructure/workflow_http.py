@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from application.workflows.http_step import HttpAnswer, HttpCall, HttpCallFailed
+from application.workflows.http_request import HttpAnswer, HttpCall, HttpCallFailed
 from infrastructure.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http_client import HttpClients
 

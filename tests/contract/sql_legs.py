@@ -55,6 +55,7 @@ from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
 from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
 from infrastructure.persistence.workflow_store import SqlWorkflowStore
+from infrastructure.persistence.workflow_tool_store import SqlWorkflowToolStore
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
 
@@ -109,6 +110,7 @@ def sql_stores(database: Database) -> Stores:
         workflows=SqlWorkflowStore(database=database),
         workflow_runs=(workflow_runs := SqlWorkflowRunStore(database=database, wakeups=wakeups)),
         workflow_journal=workflow_runs,
+        workflow_tools=SqlWorkflowToolStore(database=database),
         backlog=SqlBacklogReader(database=database),
         wakeups=wakeups,
     )

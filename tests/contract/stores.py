@@ -30,7 +30,7 @@ from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, UsageReports
 from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore
-from application.workflows.ports import WorkflowJournal, WorkflowRunStore, WorkflowStore
+from application.workflows.ports import WorkflowJournal, WorkflowRunStore, WorkflowStore, WorkflowToolStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.mcp.oauth.grants import OAuthStore
@@ -60,6 +60,7 @@ from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
 from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.memory.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
 from infrastructure.memory.workflow_runs import InMemoryWorkflowRunStore
+from infrastructure.memory.workflow_tools import InMemoryWorkflowToolStore
 from infrastructure.memory.workflows import InMemoryWorkflowStore
 
 
@@ -103,6 +104,7 @@ class Stores:
     workflows: WorkflowStore
     workflow_runs: WorkflowRunStore
     workflow_journal: WorkflowJournal
+    workflow_tools: WorkflowToolStore
     backlog: BacklogReader
     wakeups: Wakeups
 
@@ -154,6 +156,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         workflows=InMemoryWorkflowStore(state),
         workflow_runs=(workflow_runs := InMemoryWorkflowRunStore(state, wakeups)),
         workflow_journal=workflow_runs,
+        workflow_tools=InMemoryWorkflowToolStore(state),
         backlog=InMemoryBacklogReader(state),
         wakeups=wakeups,
     )

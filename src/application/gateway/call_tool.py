@@ -21,6 +21,7 @@ from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
 from application.tools.ports import InputAwaited
+from application.tools.result_text import cleaned
 from application.tracing.ports import GatewayCallRecord, GatewayTracer
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ServiceError, conflict, not_found
@@ -33,6 +34,8 @@ from domain.json_value import JsonObject
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
 from domain.threads.thread import Quarantine
+from domain.tools.capabilities import ToolType
+from domain.tools.names import MAX_NAME_LENGTH
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 
@@ -73,7 +76,7 @@ class GatewayAnswer:
 
 
 class CallGatewayTool:
-    """Rules: a name the session does not have is refused as unknown, and so is one that an allowlist hides; arguments that do
+    """Rules: a name the session does not have is refused as unknown and audited, and so is one that an allowlist hides; arguments that do
     not fit, and what policy denies, are answered with the text a run's model gets; a call is sent only after its intent
     is durable, and answered only after its outcome is; a call whose client has gone is cancelled, and its outcome is
     unknown; a canary token in arguments or result ends the session and its run, and puts its thread in quarantine. A call that
@@ -126,10 +129,10 @@ class CallGatewayTool:
         toolbox = await self._toolbox.of(session)
         name = toolbox.model_facing(command.name)
         if name is None:
-            raise _unknown(command.name)
+            raise await self._unknown(command, toolbox)
         checked = self._check.recheck(name, command.arguments, toolbox.toolset)
         if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
-            raise _unknown(command.name)
+            raise await self._unknown(command, toolbox)
         call = self._call(session, toolbox, checked, checked.tool)
         found = toolbox.guard.arguments(call.params)
         if found is not None:
@@ -291,6 +294,24 @@ class CallGatewayTool:
             await self._ledger.refuse(settlement, audit)
         self._trace(session, toolbox, settlement)
 
+    async def _unknown(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> ServiceError:
+        """Keep that somebody called what the session does not have, by its name alone; then it is refused."""
+        now = self._clock.now()
+        name = toolbox.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
+        call = GatewayCall(
+            id=ToolCallId(self._ids.new("call")),
+            session_id=command.session.id,
+            organization_id=command.session.organization_id,
+            name=name,
+            type=ToolType.MCP_TOOL,
+            server_id=None,
+            params={},
+            recorded_at=now,
+            due_at=now,
+        )
+        await self._refuse(command.session, toolbox, call, failure_text.unknown_tool(name), None)
+        return not_found("tool", command.name)
+
     async def _halt(
         self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
     ) -> None:
@@ -333,10 +354,6 @@ def _leaked_beside(toolbox: Toolbox, replies: list[McpReply]) -> str | None:
     """The id of a token in what a server answered beside text and images."""
     raw = replies[-1].raw if replies else None
     return None if raw is None else toolbox.guard.arguments(cast(JsonObject, raw))
-
-
-def _unknown(name: str) -> ServiceError:
-    return not_found("tool", name)
 
 
 def _halted(session: GatewaySession) -> ServiceError:

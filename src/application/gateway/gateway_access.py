@@ -111,7 +111,7 @@ class GatewayAccess:
         known = self._known.get(token_hash)
         if known is None:
             return None
-        lasts = known.session.run_id is None and self._is_told()
+        lasts = not known.session.ends_with_another and self._is_told()
         if not lasts and self._clock.monotonic() - known.read_at >= self._fresh_s:
             return None
         self._known.move_to_end(token_hash)

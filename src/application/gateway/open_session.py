@@ -1,4 +1,5 @@
-"""OpenGatewaySession: a token with which an outside client reaches the tools of an agent, or of one run."""
+"""OpenGatewaySession: a token with which an outside client reaches the tools of an agent, of one run, or of nodes of a
+workflow run."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -7,6 +8,7 @@ from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
 from application.gateway.ports import GatewaySessionStore
+from application.gateway.tool_nodes import ChosenNodes, ToolNodes
 from application.mcp.oauth_client import PublicAddress
 from application.runs.ports import RunStore
 from application.system.ports import Clock, IdSource
@@ -16,7 +18,7 @@ from domain.errors import Violation, conflict, invalid, not_found
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 from domain.identity.role import Role
-from domain.ids import GatewaySessionId, RunId, ThreadId
+from domain.ids import GatewaySessionId, RunId, ThreadId, WorkflowRunId
 from domain.json_value import JsonObject
 from domain.runs.run import Run
 from domain.threads.thread import Thread
@@ -28,11 +30,14 @@ MAX_TTL_S = 30 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenGatewaySessionCommand:
-    """Exactly one of `agent` (its id or name) and `run_id` says whose tools; `ttl_s` how long the token is good."""
+    """Exactly one of `agent` (its id or name), `run_id` and `workflow_run_id` says whose tools; beside the last, `node_ids`
+    says which: see `ToolNodes`. `ttl_s` is how long the token is good."""
 
     principal: Principal
     agent: str | None = None
     run_id: RunId | None = None
+    workflow_run_id: WorkflowRunId | None = None
+    node_ids: tuple[str, ...] | None = None
     ttl_s: int = DEFAULT_TTL_S
     names: ToolNames = ToolNames.NAMESPACED
 
@@ -50,8 +55,8 @@ class OpenedGatewaySession:
 class OpenGatewaySession:
     """Operators open sessions, in their own organization. Only a hash of the token is stored.
 
-    Rules: a disabled agent's tools are not opened, nor those of a run that has ended; a session of a run ends with it;
-    a session of an agent has a thread of its own; original names are for sessions over exactly one server and nothing
+    Rules: a disabled agent's tools are not opened, nor those of a run that has ended; a session of a run, or of a
+    workflow run, ends with it; any but one of a run has a thread of its own; original names are for sessions over exactly one server and nothing
     else. Audited `gateway_session.created`.
     """
 
@@ -61,6 +66,7 @@ class OpenGatewaySession:
         sessions: GatewaySessionStore,
         agents: AgentStore,
         runs: RunStore,
+        tool_nodes: ToolNodes,
         address: PublicAddress,
         clock: Clock,
         ids: IdSource,
@@ -69,18 +75,24 @@ class OpenGatewaySession:
         self._sessions = sessions
         self._agents = agents
         self._runs = runs
+        self._tool_nodes = tool_nodes
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: OpenGatewaySessionCommand) -> OpenedGatewaySession:
-        """The new session. Raises FORBIDDEN, INVALID `gateway_session_invalid`, NOT_FOUND, CONFLICT `agent_disabled`,
-        `run_ended`."""
+        """The new session. Raises FORBIDDEN, INVALID `gateway_session_invalid`, `node_ids_invalid`, NOT_FOUND, CONFLICT
+        `agent_disabled`, `run_ended`, `workflow_run_ended`."""
         command.principal.require(Role.OPERATOR)
         _check(command)
         run = None if command.run_id is None else await self._unfinished_run(command.principal, command.run_id)
-        agent = await self._agent(command, run)
-        if command.names is ToolNames.ORIGINAL and (len(agent.config.mcp_servers) != 1 or agent.config.tools):
-            raise _invalid("names", "`original` needs an agent with exactly one MCP server and no native tools")
+        chosen = None
+        if command.workflow_run_id is not None:
+            chosen = await self._tool_nodes.chosen(
+                command.principal.organization_id, command.workflow_run_id, command.node_ids or ()
+            )
+        agent = await self._agent(command, run, chosen)
+        if command.names is ToolNames.ORIGINAL and not _is_one_server(agent, run, chosen):
+            raise _invalid("names", "`original` needs exactly one MCP server, and nothing else")
         now = self._clock.now()
         token = SESSION_TOKEN_PREFIX + self._ids.new_token().removeprefix(TOKEN_PREFIX)
         session = GatewaySession(
@@ -89,6 +101,7 @@ class OpenGatewaySession:
             agent_id=agent.id,
             thread_id=ThreadId(self._ids.new("thr")) if run is None else run.thread_id,
             run_id=None if run is None else run.id,
+            wired=None if chosen is None else chosen.nodes,
             names=command.names,
             token_hash=hash_token(token),
             created_by=command.principal.key_id,
@@ -98,6 +111,8 @@ class OpenGatewaySession:
         details: JsonObject = {"agent_id": agent.id, "names": session.names.value}
         if session.run_id is not None:
             details["run_id"] = session.run_id
+        if session.wired is not None:
+            details |= session.wired.to_json()
         audit = audit_entry(
             command.principal,
             AuditAction.GATEWAY_SESSION_CREATED,
@@ -119,8 +134,12 @@ class OpenGatewaySession:
             raise conflict("run_ended", f"The run {run_id} has ended: its tools are not open to anybody.")
         return run
 
-    async def _agent(self, command: OpenGatewaySessionCommand, run: Run | None) -> Agent:
-        id_or_name = run.agent_id if run is not None else command.agent or ""
+    async def _agent(self, command: OpenGatewaySessionCommand, run: Run | None, chosen: ChosenNodes | None) -> Agent:
+        id_or_name = command.agent or ""
+        if run is not None:
+            id_or_name = run.agent_id
+        elif chosen is not None:
+            id_or_name = chosen.agent
         agent = await existing_agent(self._agents, command.principal.organization_id, id_or_name)
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
@@ -137,9 +156,20 @@ def own_thread(session: GatewaySession) -> Thread:
     )
 
 
+def _is_one_server(agent: Agent, run: Run | None, chosen: ChosenNodes | None) -> bool:
+    if chosen is not None:
+        return chosen.is_one_server
+    return (run is None or run.wired is None) and len(agent.config.mcp_servers) == 1 and not agent.config.tools
+
+
 def _check(command: OpenGatewaySessionCommand) -> None:
-    if (command.agent is None) == (command.run_id is None):
-        raise _invalid("agent_id", "exactly one of `agent_id` and `run_id` says whose tools are opened")
+    whose = (command.agent, command.run_id, command.workflow_run_id)
+    if sum(one is not None for one in whose) != 1:
+        raise _invalid(
+            "agent_id", "exactly one of `agent_id`, `run_id` and `workflow_run_id` says whose tools are opened"
+        )
+    if (command.workflow_run_id is None) != (command.node_ids is None):
+        raise _invalid("node_ids", "says which tools of the `workflow_run_id` beside it are opened: `[]` for none")
     if not 1 <= command.ttl_s <= MAX_TTL_S:
         raise _invalid("ttl_s", f"must lie between 1 and {MAX_TTL_S} seconds (30 days)")
 

@@ -1,7 +1,7 @@
 """GatewayToolbox: the tools of a session as they are now, under the names that its client knows them by."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from domain.policy.allowlist import Allowlist
 from domain.runs.limits import Limits
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from domain.tools.wired import WiredNodes
 
 _CAPACITY = 1_000
 _Key = TypeVar("_Key")
@@ -75,7 +76,8 @@ class Toolbox:
 
 
 class GatewayToolbox:
-    """Rules: what an agent is changed to holds for the next request; a session of a run has what that run may use; a disabled
+    """Rules: what an agent is changed to holds for the next request; a session of a run has what that run may use, one of nodes of a workflow
+    run exactly their tools; a disabled
     agent has no tools any more."""
 
     def __init__(
@@ -92,7 +94,7 @@ class GatewayToolbox:
         self._organizations = organizations
         self._catalog = catalog
         self._agent_tools = agent_tools
-        self._allowlists: OrderedDict[GatewaySessionId, Allowlist] = OrderedDict()
+        self._narrowings: OrderedDict[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = OrderedDict()
         self._kept: OrderedDict[GatewaySessionId, Toolbox] = OrderedDict()
 
     async def of(self, session: GatewaySession) -> Toolbox:
@@ -103,9 +105,13 @@ class GatewayToolbox:
         if not agent.config.enabled:
             raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
         # Runs do not call agents, so that a run's session does not either.
-        agents = () if session.run_id is not None else await self._agent_tools.of(session.organization_id, agent.config)
+        agents = () if session.ends_with_another else await self._agent_tools.of(session.organization_id, agent.config)
+        allowlist, wired = await self._narrowing(session)
+        if wired is not None:
+            # Nothing of the agent's own is there, whoever looks.
+            agent = replace(agent, config=replace(agent.config, tools=(), mcp_servers=()))
         toolset = await self._catalog.toolset(
-            agent.config, scope_of(session), run_allowlist=await self._run_allowlist(session), agents=agents
+            agent.config, scope_of(session), run_allowlist=allowlist, agents=agents, wired=wired
         )
         organization = await self._organizations.get(session.organization_id)
         kept = self._kept.get(session.id)
@@ -120,13 +126,14 @@ class GatewayToolbox:
         _keep(self._kept, session.id, kept)
         return kept
 
-    async def _run_allowlist(self, session: GatewaySession) -> Allowlist:
+    async def _narrowing(self, session: GatewaySession) -> tuple[Allowlist, WiredNodes | None]:
+        """What the session's run was made with, which does not change."""
         if session.run_id is None:
-            return None
-        if session.id not in self._allowlists:
+            return None, session.wired
+        if session.id not in self._narrowings:
             run = await self._runs.get(session.organization_id, session.run_id)
-            _keep(self._allowlists, session.id, () if run is None else run.tool_allowlist)
-        return self._allowlists[session.id]
+            _keep(self._narrowings, session.id, ((), None) if run is None else (run.tool_allowlist, run.wired))
+        return self._narrowings[session.id]
 
 
 def scope_of(session: GatewaySession) -> ConnectionScope:

@@ -30,6 +30,7 @@ from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.schedules.firing import Firing
 from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
+from domain.tools.wired import WiredNodes
 from domain.webhooks.webhook import Webhook
 
 
@@ -37,7 +38,7 @@ from domain.webhooks.webhook import Webhook
 class StartRunCommand:
     """`agent` is an id or a name; without `thread_id` a thread is made. `limits` and `tool_allowlist` narrow the agent's.
     `body_digest` tells bodies apart that come with the same idempotency key. With `firing` it is a schedule that asks: the run
-    begins only if the schedule has not moved on."""
+    begins only if the schedule has not moved on. With `wired` it is a workflow that asks: its tools take the place of the agent's."""
 
     principal: Principal
     agent: str
@@ -52,6 +53,7 @@ class StartRunCommand:
     idempotency_key: str | None = None
     body_digest: str = ""
     firing: Firing | None = None
+    wired: WiredNodes | None = None
 
 
 class StartRun:
@@ -133,6 +135,7 @@ class StartRun:
             requested_by=command.principal.key_id,
             created_at=now,
             webhook=command.webhook,
+            wired=command.wired,
         )
         started = await self._runs.start(
             NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key, firing=command.firing)

@@ -161,8 +161,8 @@ class ExecuteMcpTool:
 
     async def _refusal(self, command: ExecuteMcpToolCommand, binding: McpBinding) -> ToolResult | None:
         """Why the tool is not called as things stand: it is gone, in quarantine, or another than the run was given."""
-        if binding.definition is None:
-            return None
+        if binding.definition is None or binding.inline is not None:
+            return None  # what a workflow run's own server lists is approved with it; connections hold it to that
         organization_id = command.scope.organization_id
         stored = await self._catalogs.tool(organization_id, binding.server_id, binding.tool_name)
         if stored is None:
@@ -221,7 +221,7 @@ class ExecuteMcpTool:
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not await self._switch.is_on(scope.organization_id):
             raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
-        server = await self._servers.get(scope.organization_id, binding.server_id)
+        server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         if server is not None and not server.config.enabled:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
         if server is not None and server.lacks_installation:

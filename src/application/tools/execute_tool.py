@@ -10,9 +10,10 @@ from application.mcp.ports import ConnectionScope, McpProgress, McpReply, Progre
 from application.tools import failure_text
 from application.tools.agent_calls import AgentCall, AgentCaller, AgentCalls, as_mcp_reply
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
-from application.tools.ports import NativeTool, NativeToolContext, NativeToolError
+from application.tools.ports import NativeTool, NativeToolContext, NativeToolError, NativeToolOutput
 from application.tools.result_limits import limited_text, limited_value
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
+from application.tools.wired_tools import ComponentTools
 from domain.errors import is_storage_away
 from domain.ids import GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
@@ -54,7 +55,8 @@ class ExecuteToolCommand:
 
 
 class ExecuteTool:
-    """Rules: MCP tools go to `ExecuteMcpTool`, agents, where they may be called, to `agents`, native ones by kind; a timeout, a failure or a fault of ours is text for the
+    """Rules: MCP tools go to `ExecuteMcpTool`, agents, where they may be called, to `agents`, components of workflows to
+    `components`, native ones by kind; a timeout, a failure or a fault of ours is text for the
     model; text is cleaned of control characters and cut at 64 KiB, or where policy says, with a notice; so is a
     result with more entries than policy allows."""
 
@@ -64,14 +66,16 @@ class ExecuteTool:
         native_tools: Mapping[ToolType, NativeTool],
         execute_mcp_tool: ExecuteMcpTool,
         agents: AgentCalls | None = None,
+        components: ComponentTools | None = None,
     ) -> None:
         self._native_tools = native_tools
         self._execute_mcp_tool = execute_mcp_tool
         self._agents = agents
+        self._components = components
 
     async def execute(self, command: ExecuteToolCommand) -> ToolResult:
         """The outcome. Raises InputAwaited, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
-        if command.tool.type is ToolType.MCP_TOOL:
+        if command.tool.type is ToolType.MCP_TOOL and command.tool.component is None:
             result = await self._execute_mcp_tool.execute(
                 ExecuteMcpToolCommand(
                     tool=command.tool,
@@ -130,7 +134,7 @@ class ExecuteTool:
         deadline = asyncio.timeout(command.timeout_s)
         try:
             async with deadline:
-                output = await self._native_tools[command.tool.type].run(command.arguments, context)
+                output = await self._output(command, context)
         except NativeToolError as error:
             return failure_text.native_failure(error.code, error.message)
         except Exception as error:
@@ -156,6 +160,14 @@ class ExecuteTool:
             value, notice = limited_text(value, most) if isinstance(value, str) else limited_value(value, most)
         text = value_text(value)
         return ToolResult.succeeded(text if notice is None else f"{text}\n{notice}", output.images)
+
+    async def _output(self, command: ExecuteToolCommand, context: NativeToolContext) -> NativeToolOutput:
+        component = command.tool.component
+        if component is None:
+            return await self._native_tools[command.tool.type].run(command.arguments, context)
+        if self._components is None:
+            raise NativeToolError("tool_unavailable", "Tools of workflows are not executed here.")
+        return await self._components.call(component, command.arguments, context)
 
 
 def progress_data(progress: McpProgress) -> JsonObject:

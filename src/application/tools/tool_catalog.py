@@ -6,7 +6,7 @@ A server that does not answer is reported as unavailable and neither fails nor h
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from application.mcp.ports import (
 from application.mcp.warm_catalogs import WarmCatalogs
 from application.tools.ports import NativeTool
 from application.tools.toolset import ServerOverview, Toolset
+from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -33,6 +34,7 @@ from domain.policy.rules import NO_POLICIES, Verdict
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 from domain.tools.names import model_facing_name
 from domain.tools.tool import McpBinding, Tool
+from domain.tools.wired import WiredNodes
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ class ToolCatalog:
         switch: McpSwitch,
         organizations: OrganizationStore,
         search_threshold: int = DEFAULT_SEARCH_THRESHOLD,
+        wired_tools: WiredTools | None = None,
     ) -> None:
         self._native = {kind: native.tool for kind, native in native_tools.items()} | dict(displayable_tools)
         self._servers = servers
@@ -90,8 +93,10 @@ class ToolCatalog:
         self._switch = switch
         self._organizations = organizations
         self._search_threshold = search_threshold
+        self._wired_tools = wired_tools
         self._overviews: OrderedDict[tuple[OrganizationId, McpServerId], _KeptOverview] = OrderedDict()
         self._toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
+        self._wired_toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
 
     @property
     def native_types(self) -> tuple[ToolType, ...]:
@@ -109,9 +114,10 @@ class ToolCatalog:
         *,
         run_allowlist: Allowlist = None,
         agents: tuple[Tool, ...] = (),
+        wired: WiredNodes | None = None,
     ) -> Toolset:
-        """The tools of `config`, and `agents` besides, that all allowlists and policies allow. Asks servers that were never
-        listed."""
+        """The tools of `config`, and `agents` besides, that all allowlists and policies allow; with `wired`, in the place of
+        all of them the tools of these nodes. Asks servers that were never listed."""
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
@@ -120,7 +126,15 @@ class ToolCatalog:
                 _warn(server, scope, failure)
                 raise
 
-        return await self._toolset(config, scope.organization_id, run_allowlist, catalog_of, agents=agents)
+        organization_id = scope.organization_id
+        if wired is None:
+            return await self._toolset(config, organization_id, run_allowlist, catalog_of, agents=agents)
+        brought = Wired(missing=wired.node_ids)
+        if self._wired_tools is not None:
+            brought = await self._wired_tools.of(organization_id, wired)
+        only = replace(config, tools=(), mcp_servers=tuple(server.slug for server in brought.servers))
+        given = _Given(nodes=wired, brought=brought)
+        return await self._toolset(only, organization_id, run_allowlist, catalog_of, agents=(), given=given)
 
     async def listed_toolset(
         self,
@@ -145,18 +159,24 @@ class ToolCatalog:
         *,
         restricted: bool = True,
         agents: tuple[Tool, ...],
+        given: "_Given | None" = None,
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
         found = tuple(task.result() for task in tasks)
+        if given is not None:
+            found += await self._inline(organization_id, given.brought)
         organization = await self._organizations.get(organization_id) if restricted else None
         rules = NO_POLICIES if organization is None else organization.tool_policies
         allowlist = None if organization is None else organization.tool_allowlist
         narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, config.tool_policies)
         called = tuple((tool.name, tool.description, tool.agent) for tool in agents)
-        key = (organization_id, config.tools, called, narrowed, *slugs)
-        kept = self._toolsets.get(key)
+        key: tuple[object, ...] = (organization_id, config.tools, called, narrowed, *slugs)
+        toolsets = self._toolsets
+        if given is not None:
+            key, toolsets = (*key, given.nodes, given.brought.missing), self._wired_toolsets
+        kept = toolsets.get(key)
         if kept is None or not all(map(_is_same, kept.servers, found)):
             layers = PolicyLayers(
                 organization=rules,
@@ -165,12 +185,23 @@ class ToolCatalog:
                 agent_allowlist=config.tool_allowlist,
                 run_allowlist=run_allowlist,
             )
-            kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, agents, found))
-        _keep(self._toolsets, key, kept, MAX_TOOLSETS)
+            brought = None if given is None else given.brought
+            kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, agents, found, brought))
+        _keep(toolsets, key, kept, MAX_TOOLSETS)
         return kept.toolset
 
+    async def _inline(self, organization_id: OrganizationId, brought: Wired) -> tuple[ServerOverview, ...]:
+        if not brought.inline or await self._switch.is_on(organization_id):
+            return brought.inline
+        return tuple(ServerOverview(slug=one.slug, tools=(), unavailable="MCP disabled") for one in brought.inline)
+
     def _assembled(
-        self, config: AgentConfig, layers: PolicyLayers, agents: tuple[Tool, ...], found: tuple[ServerOverview, ...]
+        self,
+        config: AgentConfig,
+        layers: PolicyLayers,
+        agents: tuple[Tool, ...],
+        found: tuple[ServerOverview, ...],
+        brought: Wired | None,
     ) -> Toolset:
         denied: dict[str, Tool] = {}
 
@@ -186,12 +217,13 @@ class ToolCatalog:
             return replace(tool, repeatable=policy.idempotent)
 
         native = [self._native[kind] for kind in NATIVE_TYPES if kind in config.tools and kind in self._native]
-        tools = {tool.name: tool for tool in map(permitted, (*native, *agents)) if tool is not None}
-        problems: list[str] = []
+        components = () if brought is None else brought.components
+        tools = {tool.name: tool for tool in map(permitted, (*native, *agents, *components)) if tool is not None}
+        problems = [] if brought is None else [f"{node_id}: the tool is not registered" for node_id in brought.missing]
         overviews: list[ServerOverview] = []
         for overview in found:
             kept: list[Tool] = []
-            for tool in map(permitted, overview.tools):
+            for tool in map(permitted, _chosen(overview, brought)):
                 if tool is None:
                     continue
                 if tool.name in tools:
@@ -257,6 +289,37 @@ class ToolCatalog:
         return kept.overview
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What an agent sees in the place of its own tools."""
+
+    nodes: WiredNodes
+    brought: Wired
+
+
+def _chosen(overview: ServerOverview, brought: Wired | None) -> tuple[Tool, ...]:
+    """The server's tools, or those of them that are wired."""
+    if brought is None:
+        return overview.tools
+    wanted = [server.tools for server in brought.servers if server.slug == overview.slug]
+    if not wanted or None in wanted:
+        return overview.tools
+    names = frozenset().union(*(names for names in wanted if names is not None))
+    return tuple(tool for tool in overview.tools if tool.mcp is not None and tool.mcp.tool_name in names)
+
+
+def inline_overview(
+    server: McpServer, definitions: Iterable[McpToolDefinition], instructions: str | None
+) -> ServerOverview:
+    """A server that is nobody's but a workflow run's, as runs of its agents know it."""
+    tools = (bound_tool(server, definition, is_inline=True) for definition in definitions)
+    return ServerOverview(
+        slug=server.config.slug,
+        tools=tuple(sorted(tools, key=lambda tool: tool.name)),
+        instructions=None if instructions is None else _capped(instructions),
+    )
+
+
 def _warn(server: McpServer, scope: ConnectionScope, failure: McpFailure) -> None:
     logger.warning(
         "MCP server unavailable at run start",
@@ -309,8 +372,8 @@ def _capped(instructions: str) -> str:
     return instructions.encode("utf-8", "replace")[:INSTRUCTIONS_LIMIT_BYTES].decode("utf-8", "ignore")
 
 
-def bound_tool(server: McpServer, definition: McpToolDefinition) -> Tool:
-    """A server's tool as runs know it. Its hints count only if the server is trusted (MCP server/tools,
+def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: bool = False) -> Tool:
+    """A server's tool as runs know it; of one that is not registered the server goes along. Its hints count only if the server is trusted (MCP server/tools,
     annotations)."""
     return Tool(
         name=model_facing_name(server.config.slug, definition.name),
@@ -324,6 +387,7 @@ def bound_tool(server: McpServer, definition: McpToolDefinition) -> Tool:
             output_schema=definition.output_schema,
             timeout_s=server.config.timeout_s,
             definition=definition,
+            inline=server if is_inline else None,
         ),
         repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),
     )

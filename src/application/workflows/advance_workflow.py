@@ -14,7 +14,9 @@ from application.workflows.node_execution import (
     NodeContext,
     NodeExecutor,
     NodeFailed,
+    Registered,
     Succeeded,
+    ToolRegistrar,
 )
 from application.workflows.ports import (
     ClaimedWorkflowRun,
@@ -25,10 +27,11 @@ from application.workflows.ports import (
 )
 from application.workflows.workflow_audit import ended_entry
 from domain.ids import RunId, WorkerId, WorkflowRunId
+from domain.tools.wired import RegisteredTool
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.decision import Decision, Standing, decide
 from domain.workflows.execution import NODE_TIMEOUT, NodeError, NodeRun, NodeStatus
-from domain.workflows.graph import NodeKind
+from domain.workflows.graph import NodeKind, NodeMode
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
@@ -42,7 +45,7 @@ CONTROL_REREAD_S = 5.0
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
 """Of what a node puts out, as JSON: as much as a request may bring."""
 
-NodeOutcome = Succeeded | AwaitsAnswer | NodeError
+NodeOutcome = Succeeded | AwaitsAnswer | Registered | NodeError
 
 
 class AdvanceWorkflow:
@@ -57,6 +60,7 @@ class AdvanceWorkflow:
         journal: WorkflowJournal,
         executors: Mapping[NodeKind, NodeExecutor],
         agents: AgentExecutor,
+        tools: ToolRegistrar,
         wakeups: Wakeups,
         worker_id: WorkerId,
         clock: Clock,
@@ -66,6 +70,7 @@ class AdvanceWorkflow:
         self._journal = journal
         self._executors: dict[NodeKind, NodeExecutor] = {**executors, NodeKind.AGENT: agents}
         self._agents = agents
+        self._tools = tools
         self._wakeups = wakeups
         self._worker_id = worker_id
         self._clock = clock
@@ -97,6 +102,8 @@ class AdvanceWorkflow:
             # Waiting for a person has a time of its own.
             limit_s = None if node.kind is NodeKind.HUMAN_INPUT else node.settings.timeout_s
             async with asyncio.timeout(limit_s):
+                if node.mode is NodeMode.TOOL:
+                    return await self._tools.execute(node, run, context)
                 outcome = await self._executors[node.kind].execute(node, run, context)
             return _too_large() if isinstance(outcome, Succeeded) and _is_large(outcome) else outcome
         except NodeFailed as failure:
@@ -112,11 +119,17 @@ class AdvanceWorkflow:
             detail = f"The node failed because of an internal error (reference {reference})."
             return NodeError(code="internal_error", detail=detail)
 
-    async def commit(self, claimed: ClaimedWorkflowRun, run: WorkflowRun) -> WorkflowRun:
-        """Store the run as it is."""
+    async def commit(
+        self, claimed: ClaimedWorkflowRun, run: WorkflowRun, registered: tuple[RegisteredTool, ...] = ()
+    ) -> WorkflowRun:
+        """Store the run as it is, with tools that became ready."""
         now = self._clock.now()
         audit = ended_entry(run, ids=self._ids, at=now) if run.status.is_terminal else None
-        return await self._journal.commit(claimed.lease, run, at=now, audit=audit)
+        return await self._journal.commit(claimed.lease, run, at=now, audit=audit, registered=registered)
+
+    async def release_tools(self, run: WorkflowRun, plan: Plan) -> None:
+        """The run has ended, and its tools with it."""
+        await self._tools.release(run, plan)
 
     async def renew(self, claimed: ClaimedWorkflowRun) -> bool:
         """Keep the lease. False if it is lost."""
@@ -151,6 +164,7 @@ class _Drive:
         self._control = control
         self._run = claimed.run
         self._nodes = dict(claimed.run.nodes)
+        self._registered: dict[str, RegisteredTool] = {}
         self._tasks: dict[str, asyncio.Task[NodeOutcome]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._writing = asyncio.Lock()
@@ -168,6 +182,8 @@ class _Drive:
             await self._take_up(plan)
             while await self._step(plan):
                 pass
+            if self._run.status.is_terminal:
+                await self._house.release_tools(self._run, plan)
         finally:
             renewing.cancel()
             await self._stop_tasks(tuple(self._tasks))
@@ -179,7 +195,9 @@ class _Drive:
             async with self._writing:
                 if self._run.status is WorkflowRunStatus.IN_PROGRESS:
                     self._run = await self._house.commit(
-                        self._claimed, replace(self._run, nodes=self._nodes).handed_back()
+                        self._claimed,
+                        replace(self._run, nodes=self._nodes).handed_back(),
+                        tuple(self._registered.values()),
                     )
         except WorkflowLeaseLost:
             logger.warning("lease on a workflow run lost, left alone", extra={"workflow_run_id": self._run.id})
@@ -331,6 +349,9 @@ class _Drive:
             match outcome:
                 case Succeeded(output=output, handle=handle):
                     self._nodes[node_id] = run.succeeded(output, at=now, handle=handle)
+                case Registered(tool=tool):
+                    self._registered[node_id] = tool
+                    self._nodes[node_id] = run.ready(at=now)
                 case AwaitsAnswer(asked=asked, due_at=due_at, run_seq=run_seq):
                     self._nodes[node_id] = run.waiting(due_at=due_at, asked=asked, run_seq=run_seq)
                 case error:
@@ -342,7 +363,10 @@ class _Drive:
         async with self._writing:
             wanted = replace(run, nodes=dict(self._nodes))
             if wanted != self._run:
-                self._run = await self._house.commit(self._claimed, wanted)
+                tools = dict(self._registered)
+                self._run = await self._house.commit(self._claimed, wanted, tuple(tools.values()))
+                for node_id in tools:
+                    del self._registered[node_id]
 
     async def _keep_lease(self) -> None:
         while True:

@@ -17,6 +17,7 @@ from domain.json_value import JsonValue
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import TextContent
 from domain.threads.message_json import tool_use_to_json
+from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import AgentConfig
 from domain.workflows.plan import PlannedNode
@@ -104,7 +105,7 @@ class AgentStep:
             principal=Principal(key_id=context.requested_by, organization_id=context.organization_id, role=Role.RUNNER),
             agent=config.agent,
             input=(TextContent(text=text),),
-            tool_allowlist=(),
+            wired=WiredNodes(workflow_run_id=context.workflow_run_id, node_ids=node.connected_tool_node_ids),
             metadata={"workflow_run_id": context.workflow_run_id, "node_id": node.id},
             # So that a node which is taken up again finds the run it had started.
             idempotency_key=derived_id("wfn", context.workflow_run_id, node.id, run.attempt),

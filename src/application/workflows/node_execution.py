@@ -8,8 +8,10 @@ from typing import Protocol
 from application.workflows.ports import ExpressionFailed, Expressions
 from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
+from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
-from domain.workflows.plan import PlannedNode
+from domain.workflows.plan import Plan, PlannedNode
+from domain.workflows.run import WorkflowRun
 from domain.workflows.templates import rendered
 
 
@@ -28,6 +30,13 @@ class AwaitsAnswer:
     asked: JsonValue
     due_at: datetime | None
     run_seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """The node is ready as a tool of its workflow run."""
+
+    tool: RegisteredTool
 
 
 class NodeFailed(Exception):
@@ -90,6 +99,18 @@ class NodeExecutor(Protocol):
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
         """Execute once. Raises NodeFailed. Cancelling it stops the work."""
+        ...
+
+
+class ToolRegistrar(Protocol):
+    """Executes nodes in tool mode."""
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Registered:
+        """Make it a tool. Raises NodeFailed. To be done again it does no harm."""
+        ...
+
+    async def release(self, run: WorkflowRun, plan: Plan) -> None:
+        """The run has ended: what is kept for its tools outside of storage goes. Never raises."""
         ...
 
 

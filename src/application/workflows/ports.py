@@ -11,6 +11,7 @@ from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.runs.run import Run, RunStatus
+from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.graph import Workflow, WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
@@ -155,6 +156,14 @@ class ClaimedWorkflowRun:
     definition: WorkflowDefinition
 
 
+class WorkflowToolStore(Protocol):
+    """Tools of unfinished workflow runs. They come with their run's commits, and go in the transaction that ends it."""
+
+    async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> tuple[RegisteredTool, ...]:
+        """Those of the nodes that are registered, in the order of `node_ids`."""
+        ...
+
+
 class WorkflowLeaseLost(Exception):
     """Another worker has the run now: this one must write nothing more."""
 
@@ -173,10 +182,17 @@ class WorkflowJournal(Protocol):
         ...
 
     async def commit(
-        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+        self,
+        lease: WorkflowLease,
+        run: WorkflowRun,
+        *,
+        at: datetime,
+        audit: AuditEvent | None = None,
+        registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
-        """Store the run as it is now, with the nodes that changed and the events that tell of it; `last_seq` and
-        `cancel_requested_by` stay as stored. Returns it so. Raises WorkflowLeaseLost; then nothing was stored."""
+        """Store the run as it is now, with the nodes that changed, the tools that became ready, and the events that tell of
+        it; `last_seq` and `cancel_requested_by` stay as stored. A run that ends has no tools any more. Returns it so. Raises
+        WorkflowLeaseLost; then nothing was stored."""
         ...
 
     async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:

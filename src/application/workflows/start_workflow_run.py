@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.runs.ports import IdempotencyKey, RunQueue
+from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.tools.ports import SchemaValidator
 from application.workflows.ports import WorkflowRunStore, WorkflowStore
@@ -12,9 +13,9 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import RunId, WorkflowRunId
+from domain.ids import OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonValue
-from domain.workflows.compiler import compile_workflow
+from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.graph import EntrypointConfig, NodeKind, NodeMode
 from domain.workflows.plan import Plan
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
@@ -40,7 +41,8 @@ class StartedWorkflowRun:
 
 class StartWorkflowRun:
     """Rules: needs the role runner; the input fits the entrypoint's schema; the run executes the newest version, whatever
-    becomes of the workflow. Tools and steps of MCP servers are not executed yet: a workflow that has them is refused.
+    becomes of the workflow; every secret that it refers to is there. Steps that call MCP servers are not executed yet: a workflow
+    that has them is refused.
     Audited `workflow.run_started`."""
 
     def __init__(
@@ -48,6 +50,7 @@ class StartWorkflowRun:
         *,
         workflows: WorkflowStore,
         runs: WorkflowRunStore,
+        secrets: SecretStore,
         schemas: SchemaValidator,
         queue: RunQueue,
         clock: Clock,
@@ -55,13 +58,14 @@ class StartWorkflowRun:
     ) -> None:
         self._workflows = workflows
         self._runs = runs
+        self._secrets = secrets
         self._schemas = schemas
         self._queue = queue
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: StartWorkflowRunCommand) -> StartedWorkflowRun:
-        """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`, INVALID
+        """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`, `secret_missing`, INVALID
         `workflow_input_invalid`, `idempotency_key_reused`."""
         principal = command.principal
         principal.require(Role.RUNNER)
@@ -71,10 +75,12 @@ class StartWorkflowRun:
             if earlier is not None:
                 return StartedWorkflowRun(run=earlier, created=False)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
-        plan = compile_workflow(workflow.definition).plan
+        compilation = compile_workflow(workflow.definition)
+        plan = compilation.plan
         if plan is None:
             raise _not_runnable("This version of Dragoman does not take the workflow any more; save it anew.")
         _require_runnable(plan)
+        await self._require_secrets(principal.organization_id, compilation)
         self._check_input(plan, command.input)
         run = WorkflowRun(
             id=WorkflowRunId(self._ids.new("wfr")),
@@ -94,6 +100,16 @@ class StartWorkflowRun:
         await self._queue.submit(RunId(run.id))
         return StartedWorkflowRun(run=stored, created=True)
 
+    async def _require_secrets(self, organization_id: OrganizationId, compilation: Compilation) -> None:
+        missing = {
+            placed.text: placed.node_id
+            for placed in reversed(compilation.secrets)
+            if await self._secrets.get(organization_id, placed.text) is None
+        }
+        if missing:
+            named = ", ".join(f"{name!r} of the node {node_id!r}" for name, node_id in sorted(missing.items()))
+            raise ServiceError("secret_missing", ErrorKind.CONFLICT, f"These secrets do not exist: {named}.")
+
     def _check_input(self, plan: Plan, given: JsonValue) -> None:
         config = plan.entrypoint.config
         if not isinstance(config, EntrypointConfig) or config.schema is None:
@@ -106,9 +122,9 @@ class StartWorkflowRun:
 
 
 def _require_runnable(plan: Plan) -> None:
-    odd = [node.id for node in plan.nodes if node.mode is NodeMode.TOOL or node.kind is NodeKind.MCP_SERVER]
+    odd = [node.id for node in plan.nodes if node.mode is NodeMode.NORMAL and node.kind is NodeKind.MCP_SERVER]
     if odd:
-        raise _not_runnable(f"Tools and MCP servers of workflows are not executed yet: {', '.join(odd)}.")
+        raise _not_runnable(f"Steps that call MCP servers are not executed yet: {', '.join(odd)}.")
 
 
 def _not_runnable(detail: str) -> ServiceError:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from application.audit.entries import audit_entry
 from application.runs.ports import RunQueue
 from application.system.ports import Clock, IdSource
+from application.workflows.node_execution import ToolRegistrar
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.ids import RunId, WorkflowRunId
+from domain.workflows.compiler import compile_workflow
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 
@@ -26,9 +28,12 @@ class StopWorkflowRun:
     """Rules: a runner stops the runs it started, an operator any; stopping an ended run changes nothing; the runs of its
     agents are cancelled with it, by the worker that has the run or takes it up for that. Audited `workflow.run_stopped`."""
 
-    def __init__(self, *, runs: WorkflowRunStore, queue: RunQueue, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, *, runs: WorkflowRunStore, queue: RunQueue, tools: ToolRegistrar, clock: Clock, ids: IdSource
+    ) -> None:
         self._runs = runs
         self._queue = queue
+        self._tools = tools
         self._clock = clock
         self._ids = ids
 
@@ -45,4 +50,8 @@ class StopWorkflowRun:
             raise not_found("workflow run", command.run_id)
         if stopped.status is WorkflowRunStatus.QUEUED:
             await self._queue.submit(RunId(stopped.id))
+        if stopped.status.is_terminal:
+            plan = compile_workflow(await self._runs.definition(principal.organization_id, stopped)).plan
+            if plan is not None:
+                await self._tools.release(stopped, plan)
         return stopped

@@ -7,10 +7,12 @@ from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.mcp.ports import McpServerStore
 from application.secrets.ports import SecretStore
+from application.system.ports import OutboundPolicy
 from application.tools.ports import SchemaValidator
 from application.workflows.ports import Expressions
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.ids import OrganizationId
+from domain.mcp.server import McpServerConfig as ServerSettings
 from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.faults import Fault, FaultCode
 from domain.workflows.graph import AgentConfig, McpServerConfig, WorkflowDefinition
@@ -27,8 +29,8 @@ class CheckedWorkflow:
 
 
 class WorkflowChecks:
-    """Reports everything that is wrong at once: the graph, JMESPath expressions, JSON Schemas, and agents, MCP servers
-    and secrets that the organization does not have."""
+    """Reports everything that is wrong at once: the graph, JMESPath expressions, JSON Schemas, agents, MCP servers
+    and secrets that the organization does not have, and addresses of servers that no request may be sent to."""
 
     def __init__(
         self,
@@ -38,12 +40,14 @@ class WorkflowChecks:
         agents: AgentStore,
         servers: McpServerStore,
         secrets: SecretStore,
+        outbound: OutboundPolicy,
     ) -> None:
         self._expressions = expressions
         self._schemas = schemas
         self._agents = agents
         self._servers = servers
         self._secrets = secrets
+        self._outbound = outbound
 
     async def check(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
         """What is to be said of it."""
@@ -90,6 +94,11 @@ class WorkflowChecks:
             match node.config:
                 case AgentConfig(agent=name) if name and not await self._has_agent(organization_id, name):
                     code, message, path = FaultCode.UNKNOWN_AGENT, f"There is no agent {name!r}.", "config.agent"
+                case McpServerConfig(inline=ServerSettings() as inline):
+                    refusal = None if inline.url is None else self._outbound.refusal(inline.url)
+                    if refusal is None:
+                        continue
+                    code, message, path = FaultCode.CONFIG_INVALID, f"server.url {refusal}.", "config.server.url"
                 case McpServerConfig(server=slug) if slug and not await self._has_server(organization_id, slug):
                     code, message = FaultCode.UNKNOWN_SERVER, f"There is no MCP server {slug!r}."
                     path = "config.server"

@@ -37,6 +37,23 @@ class McpToolDefinition:
             },
         }
 
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> "McpToolDefinition":
+        """From what `as_json` gave."""
+        hints, output_schema, input_schema = stored["annotations"], stored["output_schema"], stored["input_schema"]
+        if not isinstance(hints, dict) or not isinstance(input_schema, dict):
+            raise ValueError("no definition of a tool")
+        destructive = hints["destructive_hint"]
+        return cls(
+            name=str(stored["name"]),
+            description=str(stored["description"]),
+            input_schema=input_schema,
+            output_schema=output_schema if isinstance(output_schema, dict) else None,
+            read_only_hint=hints["read_only_hint"] is True,
+            idempotent_hint=hints["idempotent_hint"] is True,
+            destructive_hint=None if destructive is None else destructive is True,
+        )
+
     @cached_property
     def digest(self) -> str:
         """`sha256:` and hex over `as_json` as canonical JSON (sorted keys, no spaces, UTF-8). The order in which a server

@@ -10,6 +10,7 @@ from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
+from domain.tools.wired import WiredNodes
 from domain.webhooks.webhook import Webhook
 
 
@@ -76,7 +77,8 @@ class RunError:
 class Run:
     """The state of a run, without its messages and events.
 
-    `limits` and `tool_allowlist` are the run's own narrowing of its agent's. `attempt` counts how often a worker
+    `limits` and `tool_allowlist` are the run's own narrowing of its agent's. With `wired` it sees the tools of these nodes of
+    a workflow run in the place of its agent's own. `attempt` counts how often a worker
     took the
     run up, `lapses` how many workers were lost with it since one last stored a step, `epoch` fences writes of former
     workers, `last_seq` is the number of the newest event. `active_s` is the active time of former attempts, in seconds.
@@ -96,6 +98,7 @@ class Run:
     requested_by: ApiKeyId | None
     created_at: datetime
     webhook: Webhook | None = None
+    wired: WiredNodes | None = None
     output: str | None = None
     error: RunError | None = None
     incomplete_reason: IncompleteReason | None = None

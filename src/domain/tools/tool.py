@@ -1,17 +1,19 @@
 """A tool as a run knows it: what the model is shown, and where a call goes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from domain.ids import AgentId, McpServerId
+from domain.ids import AgentId, McpServerId, WorkflowRunId
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition
+from domain.mcp.server import McpServer
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBinding:
     """Where an MCP tool lives: the server, and the name the server itself gives the tool. `definition` is what the run was
-    given: a tool that is no longer just that is not called."""
+    given: a tool that is no longer just that is not called. `inline` is the server itself where it is nobody's but a workflow
+    run's, and not registered."""
 
     server_id: McpServerId
     server_slug: str
@@ -19,6 +21,17 @@ class McpBinding:
     output_schema: JsonObject | None = None
     timeout_s: float | None = None
     definition: McpToolDefinition | None = None
+    inline: McpServer | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentBinding:
+    """Which tool node of a workflow run executes the calls. `sealed` is what they take, values of bound inputs and of
+    credentials among it, encrypted."""
+
+    workflow_run_id: WorkflowRunId
+    node_id: str
+    sealed: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +56,7 @@ class Tool:
     description: str
     parameters: JsonObject
     mcp: McpBinding | None = None
+    component: ComponentBinding | None = None
     agent: AgentBinding | None = None
     repeatable: bool = False
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from domain.ids import OrganizationId, WorkflowId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.server import McpServerConfig as ServerSettings
 from domain.secrets.secret import SecretRef, SecretValue
 
 MAX_NODES = 500
@@ -170,10 +171,12 @@ class HttpRequestConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
-    """A registered MCP server by its slug. As a tool it brings its tools, or those of `tools`, by their own names; as a
-    step it calls one of them: `call`, with `arguments` as a template."""
+    """A registered MCP server by its slug, or, as a tool, one that is defined here: `inline`, which is there for the run
+    alone. As a tool it brings its tools, or those of `tools`, by their own names; as a step it calls one of them: `call`,
+    with `arguments` as a template."""
 
     server: str
+    inline: ServerSettings | None = None
     tools: tuple[str, ...] | None = None
     call: str | None = None
     arguments: JsonObject = field(default_factory=dict)

@@ -25,6 +25,7 @@ from domain.workflows.graph import (
     ToolSettings,
     TransformConfig,
 )
+from domain.workflows.inline_server import read_inline_server
 from domain.workflows.templates import placeholders
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -236,11 +237,17 @@ def _check_url(reader: ConfigReader, config: HttpRequestConfig) -> None:
 
 
 def _mcp_server(mode: NodeMode, reader: ConfigReader) -> McpServerConfig:
-    server = reader.text("server")
+    inline = None
+    if mode is NodeMode.TOOL and isinstance(reader.config.get("server"), dict):
+        defined = reader.section("server")
+        inline = None if defined is None else read_inline_server(defined)
+        server = "" if inline is None else inline.slug
+    else:
+        server = reader.text("server")
     if server and not is_legal_slug(server):
         reader.wrong("server", "is not the slug of an MCP server")
     if mode is NodeMode.TOOL:
-        return McpServerConfig(server=server, tools=reader.names("tools"))
+        return McpServerConfig(server=server, inline=inline, tools=reader.names("tools"))
     arguments = reader.mapping("arguments")
     reader.note_template("arguments", arguments)
     idempotent = reader.flag("idempotent", default=False)

@@ -4,7 +4,8 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Protocol
 
-from application.workflows.http_step import HttpAnswer, HttpCall, HttpCaller, HttpStep
+from application.workflows.http_request import HttpAnswer, HttpCall, HttpCaller
+from application.workflows.http_step import HttpStep
 from application.workflows.local_steps import LocalSteps
 from application.workflows.node_execution import NodeExecutor
 from application.workflows.ports import Expressions

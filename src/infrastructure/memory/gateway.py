@@ -70,6 +70,9 @@ class InMemoryGatewaySessionStore:
 
     def _as_read(self, session: GatewaySession) -> GatewaySession:
         """As revoked, if its run is over."""
+        if session.wired is not None and session.revoked_at is None:
+            of_workflow = self._state.workflow_runs[session.wired.workflow_run_id].run
+            return replace(session, revoked_at=of_workflow.finished_at)
         stored = None if session.run_id is None else self._state.runs.get(session.run_id)
         if stored is None or session.revoked_at is not None:
             return session

@@ -20,6 +20,7 @@ from domain.errors import not_found
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
+from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus, events_between
@@ -145,7 +146,13 @@ class InMemoryWorkflowRunStore:
         return True
 
     async def commit(
-        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+        self,
+        lease: WorkflowLease,
+        run: WorkflowRun,
+        *,
+        at: datetime,
+        audit: AuditEvent | None = None,
+        registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         """Store the run as it is now."""
         stored = self._held(lease)
@@ -154,6 +161,7 @@ class InMemoryWorkflowRunStore:
         after = replace(run, cancel_requested_by=stored.run.cancel_requested_by)
         if audit is not None:
             self._state.record(audit)
+        stored.tools |= {tool.node_id: tool for tool in registered}
         return self._write(stored, stored.run, after, at=at)
 
     async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
@@ -177,6 +185,8 @@ class InMemoryWorkflowRunStore:
             last_seq = number
         nodes = dict(sorted(after.nodes.items()))
         stored.run = replace(after, last_seq=last_seq, nodes=nodes)
+        if after.status.is_terminal:
+            stored.tools.clear()
         self._wakeups.wake(workflow_events_topic(after.id))
         return stored.run
 

@@ -6,21 +6,24 @@ from sqlalchemy.dialects import postgresql
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId
+from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
 from domain.threads.thread import Thread
+from domain.tools.wired import WiredNodes
 from infrastructure.persistence.approval_rows import cancel_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import AnyRow, newest_first
-from infrastructure.persistence.tables import gateway_session, run, thread
+from infrastructure.persistence.tables import gateway_session, run, thread, workflow_run
 
 _insert = gateway_session.insert()
 # SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
 _insert_unless_there = postgresql.insert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
 _insert_thread = postgresql.insert(thread).on_conflict_do_nothing(index_elements=["id"])
-_ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at).label("ended_at")
+_ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at, workflow_run.c.finished_at).label("ended_at")
 _with_end = select(gateway_session, _ended_at).select_from(
-    gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id)
+    gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id).outerjoin(
+        workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id
+    )
 )
 _get = _with_end.where(
     gateway_session.c.organization_id == bindparam("of_organization"), gateway_session.c.id == bindparam("session_id")
@@ -133,6 +136,8 @@ def _row(session: GatewaySession) -> dict[str, object]:
         "agent_id": session.agent_id,
         "thread_id": session.thread_id,
         "run_id": session.run_id,
+        "workflow_run_id": None if session.wired is None else session.wired.workflow_run_id,
+        "node_ids": None if session.wired is None else list(session.wired.node_ids),
         "token_hash": session.token_hash,
         "names": session.names.value,
         "created_by": session.created_by,
@@ -150,6 +155,7 @@ def session_of(row: AnyRow) -> GatewaySession:
         agent_id=AgentId(row.agent_id),
         thread_id=ThreadId(row.thread_id),
         run_id=None if row.run_id is None else RunId(row.run_id),
+        wired=_wired_of(row),
         token_hash=row.token_hash,
         names=ToolNames(row.names),
         created_by=ApiKeyId(row.created_by),
@@ -157,3 +163,9 @@ def session_of(row: AnyRow) -> GatewaySession:
         expires_at=row.expires_at,
         revoked_at=row.ended_at,
     )
+
+
+def _wired_of(row: AnyRow) -> WiredNodes | None:
+    if row.workflow_run_id is None:
+        return None
+    return WiredNodes(workflow_run_id=WorkflowRunId(row.workflow_run_id), node_ids=tuple(row.node_ids))

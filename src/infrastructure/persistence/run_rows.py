@@ -11,6 +11,7 @@ from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
 from domain.threads.message_json import tool_use_to_json
+from domain.tools.wired import WiredNodes
 from domain.webhooks.webhook import Webhook
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
 from infrastructure.persistence.message_rows import content_json, content_of
@@ -26,6 +27,7 @@ select_run: Select[Any] = select(
     run_request.c.metadata,
     run_request.c.overview,
     run_request.c.webhook,
+    run_request.c.wired,
 ).join_from(run, run_request, run_request.c.run_id == run.c.id)
 
 
@@ -61,6 +63,7 @@ def run_request_row(new: Run) -> dict[str, object]:
         "metadata": new.metadata,
         "overview": new.overview,
         "webhook": None if new.webhook is None else new.webhook.to_json(),
+        "wired": None if new.wired is None else new.wired.to_json(),
     }
 
 
@@ -104,6 +107,7 @@ def run_of(row: AnyRow) -> Run:
         requested_by=None if row.requested_by is None else ApiKeyId(row.requested_by),
         created_at=row.created_at,
         webhook=None if row.webhook is None else Webhook.from_json(cast(JsonObject, row.webhook)),
+        wired=None if row.wired is None else WiredNodes.from_json(cast(JsonObject, row.wired)),
         output=row.output,
         error=None if row.error_code is None else RunError(code=row.error_code, detail=row.error_detail),
         incomplete_reason=None if row.incomplete_reason is None else IncompleteReason(row.incomplete_reason),

@@ -17,6 +17,7 @@ from infrastructure.persistence.tables import (
     secret,
     tool_call,
     webhook_key,
+    workflow_tool,
 )
 
 ENCRYPTED: tuple["Column[bytes]", ...] = (
@@ -29,6 +30,7 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     agent_version.c.canary_tokens,
     audit_key.c.secret,
     webhook_key.c.secret,
+    workflow_tool.c.sealed,
 )
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
 

@@ -23,6 +23,7 @@ from domain.workflows.run import (
 from infrastructure.persistence.column_types import micros, moment_of
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import workflow_event, workflow_node_run, workflow_run
+from infrastructure.persistence.workflow_tool_store import remove_tools
 
 _nodes_of = select(workflow_node_run.c.state).where(workflow_node_run.c.workflow_run_id == bindparam("of_run"))
 # SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
@@ -113,8 +114,10 @@ def insert_run(
 def write_change(
     connection: Connection, before: WorkflowRun, after: WorkflowRun, *, at: datetime, **columns: object
 ) -> WorkflowRun:
-    """Store what changed, and `columns` of the run beside; the caller has locked the row."""
+    """Store what changed, and `columns` of the run beside; the caller has locked the row. A run that ends loses its tools."""
     stored = _write_parts(connection, before, after, at=at)
+    if after.status.is_terminal:
+        remove_tools(connection, after.id)
     connection.execute(_change.values(**_changing(stored), **columns), {"of_run": after.id})
     return stored
 

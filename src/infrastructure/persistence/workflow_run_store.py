@@ -21,6 +21,7 @@ from domain.errors import not_found
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
+from domain.tools.wired import RegisteredTool
 from domain.workflows.definition_json import definition_from_json
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
@@ -43,6 +44,7 @@ from infrastructure.persistence.workflow_run_rows import (
     run_of_key,
     write_change,
 )
+from infrastructure.persistence.workflow_tool_store import put_tools
 
 _RUN = workflow_run.c
 _this = _RUN.id == bindparam("of_run")
@@ -268,7 +270,13 @@ class SqlWorkflowRunStore:
         )
 
     async def commit(
-        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+        self,
+        lease: WorkflowLease,
+        run: WorkflowRun,
+        *,
+        at: datetime,
+        audit: AuditEvent | None = None,
+        registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         """Store the run as it is now."""
 
@@ -282,6 +290,7 @@ class SqlWorkflowRunStore:
             ended: dict[str, object] = {"worker_id": None, "lease_expires_at": None} if left else {}
             if audit is not None:
                 record(connection, audit)
+            put_tools(connection, registered)
             return write_change(connection, before, after, at=at, **ended)
 
         return await self._database.write(unit, scope=lease.organization_id, after_commit=self._told)

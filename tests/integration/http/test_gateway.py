@@ -256,11 +256,13 @@ async def test_a_tool_outside_the_session_is_unknown_and_a_denied_one_says_why(s
     assert isinstance(result, dict)
     assert result["isError"] is True
     assert "blocked by policy" in result["content"][0]["text"]
-    ((call, outcome),) = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
-    assert call.name == ECHO
-    assert outcome is not None
-    assert outcome.result.outcome is ToolOutcome.BLOCKED
+    kept = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
+    outcomes = {call.name: outcome.result for call, outcome in kept if outcome is not None}
+    assert outcomes.keys() == {"mcp__files__other", "send_email", "echo", "", ECHO}
+    assert outcomes.pop(ECHO).outcome is ToolOutcome.BLOCKED
+    assert {result.error_code for result in outcomes.values()} == {"tool_not_found"}
     assert (await actions(service)).count(AuditAction.TOOL_BLOCKED) == 1
+    assert (await actions(service)).count(AuditAction.TOOL_FAILED) == 4
 
 
 @pytest.mark.requirement("C1", "F5")
@@ -287,8 +289,8 @@ async def test_original_names_are_for_sessions_over_exactly_one_server(service: 
     assert [tool["name"] for tool in listed["tools"]] == ["echo"]  # type: ignore[index]
     assert (await caller.legacy("tools/call", {"name": "echo"}))["result"]
     assert (await caller.legacy("tools/call", {"name": ECHO}))["error"]["code"] == -32602  # type: ignore[index]
-    ((call, _),) = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
-    assert call.name == ECHO  # policy, ledger and audit know one name
+    kept = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
+    assert {call.name for call, _ in kept} == {ECHO}  # policy, ledger and audit know one name
     refused = await service.call("POST", "/v1/gateway-sessions", json={"agent_id": "mixed", "names": "original"})
     assert (refused.status_code, refused.json()["errors"][0]["path"]) == (422, "names")
 

@@ -26,6 +26,7 @@ from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
 from application.gateway.read_content import ReadGatewayContent
 from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
@@ -120,11 +121,14 @@ from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
 from application.workflows.create_workflow import CreateWorkflow
 from application.workflows.delete_workflow import DeleteWorkflow
+from application.workflows.http_step import BoundInputs
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from application.workflows.resume_workflow_run import ResumeWorkflowRun
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
 from application.workflows.start_workflow_run import StartWorkflowRun
 from application.workflows.stop_workflow_run import StopWorkflowRun
+from application.workflows.stored_wired_tools import StoredWiredTools
+from application.workflows.tool_step import ToolStep
 from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 from application.workflows.workflow_checks import WorkflowChecks
@@ -193,6 +197,16 @@ def use_cases(
         connections=connections,
         switch=switch,
         organizations=stores.organizations,
+        wired_tools=StoredWiredTools(tools=stores.workflow_tools, box=SecretBox([BOX_KEY])),
+    )
+    tool_step = ToolStep(
+        inputs=BoundInputs(secrets=stores.secrets, expressions=JmesPathExpressions()),
+        servers=stores.servers,
+        catalogs=WarmCatalogs(catalogs=stores.catalogs, server_catalogs=server_catalogs, clock=clock),
+        connections=connections,
+        switch=switch,
+        box=SecretBox([BOX_KEY]),
+        clock=clock,
     )
     policies = PolicyChecks(schemas=JsonSchemaValidator())
     agent_tools = AgentTools(agents=stores.agents, organizations=stores.organizations)
@@ -212,6 +226,7 @@ def use_cases(
         agents=agents,
         servers=servers,
         secrets=stores.secrets,
+        outbound=EgressPolicy(),
     )
     trace_ended = TraceEndedRun(runs=runs, agents=agents, tracer=RecordingTracer())
     stop_run = StopRun(runs=runs, queue=queue, connections=connections, trace_ended=trace_ended, clock=clock)
@@ -361,6 +376,7 @@ def use_cases(
             sessions=sessions,
             agents=agents,
             runs=runs,
+            tool_nodes=ToolNodes(runs=stores.workflow_runs),
             address=ListeningAddress("https://agents.example.com"),
             clock=FixedClock(),
             ids=ids,
@@ -522,6 +538,7 @@ def use_cases(
         start_workflow_run=StartWorkflowRun(
             workflows=stores.workflows,
             runs=stores.workflow_runs,
+            secrets=stores.secrets,
             schemas=JsonSchemaValidator(),
             queue=queue,
             clock=clock,
@@ -535,7 +552,9 @@ def use_cases(
             clock=clock,
             ids=ids,
         ),
-        stop_workflow_run=StopWorkflowRun(runs=stores.workflow_runs, queue=queue, clock=clock, ids=ids),
+        stop_workflow_run=StopWorkflowRun(
+            runs=stores.workflow_runs, queue=queue, tools=tool_step, clock=clock, ids=ids
+        ),
         get_workflow_run=GetWorkflowRun(runs=stores.workflow_runs),
         list_workflow_runs=ListWorkflowRuns(runs=stores.workflow_runs),
         watch_workflow_run=WatchWorkflowRun(

@@ -88,7 +88,7 @@ OF_NO_THREAD = {
 }
 """Tables in which nothing names a thread or anything in one, and which none of its text reaches."""
 
-OF_WORKFLOWS = {"workflow", "workflow_event", "workflow_node_run", "workflow_run", "workflow_version"}
+OF_WORKFLOWS = {"workflow", "workflow_event", "workflow_node_run", "workflow_run", "workflow_tool", "workflow_version"}
 """What an agent's node came to is the workflow run's own: it is kept with that, whatever becomes of the thread that the agent
 worked on."""
 

@@ -55,7 +55,8 @@ def is_inline(difference: object) -> bool:
     match difference:
         case ("add_fk" | "remove_fk", ForeignKeyConstraint() as reference):
             named = [element.target_fullname for element in reference.elements]
-            return reference.table.name == "approval" and named == ["gateway_session.id"]
+            added = {"approval": ["gateway_session.id"], "gateway_session": ["workflow_run.id"]}
+            return added.get(reference.table.name) == named
         case _:
             return False
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from application.workflows.http_step import HttpCall, HttpCallFailed
+from application.workflows.http_request import HttpCall, HttpCallFailed
 from infrastructure.egress import EgressPolicy
 from infrastructure.workflow_http import MAX_BYTES, GuardedHttpCaller
 

@@ -33,6 +33,7 @@ from infrastructure.persistence.tables.workflows import (
     workflow_event,
     workflow_node_run,
     workflow_run,
+    workflow_tool,
     workflow_version,
 )
 
@@ -78,5 +79,6 @@ __all__ = [
     "workflow_event",
     "workflow_node_run",
     "workflow_run",
+    "workflow_tool",
     "workflow_version",
 ]

@@ -5,7 +5,8 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
-# `token_hash` is NULL for the session that an API key itself has with an agent. One with a `run_id` ends with that run.
+# `token_hash` is NULL for the session that an API key itself has with an agent. One with a `run_id` or a
+# `workflow_run_id` ends with that run.
 gateway_session = Table(
     "gateway_session",
     metadata,
@@ -14,6 +15,8 @@ gateway_session = Table(
     Column("agent_id", PlainText, nullable=False),
     Column("thread_id", PlainText, ForeignKey("thread.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), index=True),
+    Column("workflow_run_id", PlainText, ForeignKey("workflow_run.id", ondelete="CASCADE"), index=True),
+    Column("node_ids", JsonText),
     Column("token_hash", PlainText, unique=True),
     Column("names", PlainText, nullable=False),
     Column("created_by", PlainText, nullable=False),

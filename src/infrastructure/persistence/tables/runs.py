@@ -91,6 +91,7 @@ run_request = Table(
     Column("metadata", JsonText, nullable=False),
     Column("overview", PlainText),
     Column("webhook", JsonText),
+    Column("wired", JsonText),
 )
 
 # An event about a message stored in the same step names it by `message_id`; then `data` is NULL.

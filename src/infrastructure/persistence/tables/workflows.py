@@ -1,6 +1,6 @@
 """Tables of workflows, their versions and their runs."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -101,6 +101,19 @@ workflow_node_run = Table(
         sqlite_where=text("waits_for IS NOT NULL"),
         postgresql_where=text("waits_for IS NOT NULL"),
     ),
+    sqlite_with_rowid=False,
+)
+
+# The tools of an unfinished run; `sealed` is encrypted.
+workflow_tool = Table(
+    "workflow_tool",
+    metadata,
+    Column("workflow_run_id", PlainText, ForeignKey("workflow_run.id", ondelete="CASCADE"), primary_key=True),
+    Column("node_id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("kind", PlainText, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("registered_at", Moment, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -9,7 +9,7 @@ from application.gateway.list_sessions import ListGatewaySessions, ListGatewaySe
 from application.gateway.open_session import OpenGatewaySession, OpenGatewaySessionCommand
 from application.gateway.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from domain.ids import GatewaySessionId, RunId
+from domain.ids import GatewaySessionId, RunId, WorkflowRunId
 from interfaces.http.gateway_sessions.schemas import OpenGatewaySessionBody
 from interfaces.http.gateway_sessions.views import (
     GatewaySessionPage,
@@ -36,6 +36,8 @@ async def open_gateway_session(
         principal=request.principal,
         agent=data.agent_id,
         run_id=None if data.run_id is None else RunId(data.run_id),
+        workflow_run_id=None if data.workflow_run_id is None else WorkflowRunId(data.workflow_run_id),
+        node_ids=None if data.node_ids is None else tuple(data.node_ids),
         ttl_s=data.ttl_s,
         names=data.names,
     )

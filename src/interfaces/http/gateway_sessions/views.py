@@ -8,11 +8,13 @@ from domain.threads.message_json import timestamp
 
 
 class GatewaySessionView(TypedDict):
-    """A session without its token; `revoked_at` is also there once its run has ended."""
+    """A session without its token; `revoked_at` is also there once its run, or workflow run, has ended."""
 
     id: str
     agent_id: str
     run_id: str | None
+    workflow_run_id: str | None
+    node_ids: list[str] | None
     thread_id: str
     names: str
     created_by: str
@@ -41,6 +43,8 @@ def gateway_session_view(session: GatewaySession) -> GatewaySessionView:
         "id": session.id,
         "agent_id": session.agent_id,
         "run_id": session.run_id,
+        "workflow_run_id": None if session.wired is None else session.wired.workflow_run_id,
+        "node_ids": None if session.wired is None else [*session.wired.node_ids],
         "thread_id": session.thread_id,
         "names": session.names.value,
         "created_by": session.created_by,

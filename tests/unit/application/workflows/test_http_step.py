@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from application.workflows.http_step import HttpAnswer, HttpCall, HttpCallFailed, HttpStep
+from application.workflows.http_request import HttpAnswer, HttpCall, HttpCallFailed, HttpRequests
+from application.workflows.http_step import BoundInputs, HttpStep
 from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
 from domain.ids import RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
@@ -53,7 +54,11 @@ async def performed(server: Server, config: JsonObject, given: JsonValue = None)
         nodes={"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output=given)},
         note_run=no_run,
     )
-    step = HttpStep(caller=server, secrets=secrets, expressions=JmesPathExpressions())
+    expressions = JmesPathExpressions()
+    step = HttpStep(
+        requests=HttpRequests(caller=server, expressions=expressions),
+        inputs=BoundInputs(secrets=secrets, expressions=expressions),
+    )
     return await step.execute(plan.by_id["call"], NodeRun(node_id="call"), context)
 
 

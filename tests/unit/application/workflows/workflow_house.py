@@ -8,14 +8,15 @@ from typing import TypeAlias
 
 from application.workflows.advance_workflow import LEASE_S, AdvanceWorkflow
 from application.workflows.local_steps import LocalSteps
-from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
+from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Registered, Succeeded
 from application.workflows.ports import ClaimedWorkflowRun, WorkflowLease
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import OrganizationId, RunId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
+from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import NodeDefinition, NodeKind, Workflow
-from domain.workflows.plan import PlannedNode
+from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions import JmesPathExpressions
@@ -55,14 +56,20 @@ class MortalJournal:
         return await self._store.renew(lease, lease_s=lease_s, at=at)
 
     async def commit(
-        self, lease: WorkflowLease, run: WorkflowRun, *, at: datetime, audit: AuditEvent | None = None
+        self,
+        lease: WorkflowLease,
+        run: WorkflowRun,
+        *,
+        at: datetime,
+        audit: AuditEvent | None = None,
+        registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         if self.is_dead():
             raise Killed
         self.commits += 1
         if self.is_dead() and self.dies_before:
             raise Killed
-        stored = await self._store.commit(lease, run, at=at, audit=audit)
+        stored = await self._store.commit(lease, run, at=at, audit=audit, registered=registered)
         if self.is_dead():
             raise Killed
         return stored
@@ -123,6 +130,32 @@ class Told:
             await self.moving.wait()
 
 
+class Registering:
+    """Makes tools of nodes, or what was `told` of them; and keeps which runs it was told to release."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self.released: list[WorkflowRunId] = []
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Registered:
+        await self._told.execute(node, run, context)
+        return Registered(tool=a_registered_tool(node.id, context.workflow_run_id))
+
+    async def release(self, run: WorkflowRun, plan: Plan) -> None:
+        self.released.append(run.id)
+
+
+def a_registered_tool(node_id: str, run_id: WorkflowRunId = RUN, *, sealed: bytes = b"sealed") -> RegisteredTool:
+    return RegisteredTool(
+        organization_id=ORG,
+        workflow_run_id=run_id,
+        node_id=node_id,
+        kind=NodeKind.HTTP_REQUEST.value,
+        sealed=sealed,
+        registered_at=START,
+    )
+
+
 class WorkflowHouse:
     """One run of one workflow."""
 
@@ -133,6 +166,7 @@ class WorkflowHouse:
         self.journal = MortalJournal(self.runs)
         self.clock = FixedClock()
         self.told = Told()
+        self.registering = Registering(self.told)
         self.worker_id = WorkerId("worker_1")
         saved = Workflow(
             id=WorkflowId("wfl_1"),
@@ -169,6 +203,7 @@ class WorkflowHouse:
             journal=self.journal,
             executors=executors,
             agents=self.told,
+            tools=self.registering,
             wakeups=self.wakeups,
             worker_id=self.worker_id,
             clock=self.clock,

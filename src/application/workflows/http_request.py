@@ -1,0 +1,168 @@
+"""HTTP requests of workflows, as steps and as tools: filled in, sent through the egress guard, their answers as data without
+the secrets they took."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import quote
+
+from application.workflows.ports import ExpressionFailed, Expressions
+from domain.json_value import JsonObject, JsonValue
+from domain.secrets.secret import SecretRef
+from domain.workflows.graph import HttpRequestConfig
+from domain.workflows.templates import as_text, rendered, rendered_text
+
+DEFAULT_TIMEOUT_S = 30.0
+HIDDEN = "[hidden]"
+_SHORTEST_HIDDEN = 4
+"""Shorter secrets would turn up in any text."""
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpCall:
+    """A request ready to be sent. What it holds may be secret."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    query: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes | None = field(repr=False)
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAnswer:
+    """An answer; `text` is its body, decoded."""
+
+    status: int
+    media_type: str
+    text: str
+
+
+class HttpCallFailed(Exception):
+    """No answer; the message is written for people and repeats nothing of the request."""
+
+    def __init__(self, code: str, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
+
+
+class HttpCaller(Protocol):
+    """Sends requests through the egress guard. Redirects are not followed."""
+
+    async def send(self, call: HttpCall) -> HttpAnswer:
+        """The answer, whatever its status. Raises HttpCallFailed: address not permitted, no connection, too large, too
+        late."""
+        ...
+
+
+class HttpRequestFailed(Exception):
+    """No answer that is of use: a stable code, a sentence safe to show, and what the server said, if it answered."""
+
+    def __init__(self, code: str, detail: str, *, retryable: bool = False, said: str = "") -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.retryable = retryable
+        self.said = said
+
+
+class HttpRequests:
+    """Rules: values put into the URL are quoted, so that they stay where they are put; secrets never come back, neither in
+    an answer nor in an error; an answer that is not 2xx is a failure."""
+
+    def __init__(self, *, caller: HttpCaller, expressions: Expressions) -> None:
+        self._caller = caller
+        self._expressions = expressions
+
+    async def send(
+        self,
+        config: HttpRequestConfig,
+        values: Mapping[str, JsonValue],
+        *,
+        credentials: Mapping[str, str],
+        hidden: Sequence[str],
+        timeout_s: float | None,
+    ) -> JsonObject:
+        """`{status, media_type, body}`. `values` are what placeholders stand for, `credentials` the values of the secrets
+        that headers name; those and `hidden` do not come back. Raises HttpRequestFailed."""
+        known = [*credentials.values(), *hidden]
+        try:
+            call = self._call(config, values, credentials, timeout_s or DEFAULT_TIMEOUT_S)
+        except ExpressionFailed as error:
+            raise HttpRequestFailed("expression_failed", str(error)) from error
+        try:
+            answer = await self._caller.send(call)
+        except HttpCallFailed as failure:
+            raise HttpRequestFailed(failure.code, str(failure), retryable=failure.retryable) from failure
+        shown = _without(answer.text, known)
+        if not 200 <= answer.status < 300:
+            detail = f"The server answered HTTP {answer.status}."
+            raise HttpRequestFailed("http_status", detail, retryable=answer.status in _TRY_AGAIN, said=shown)
+        body = _parsed(shown) if "json" in answer.media_type else shown
+        return {"status": answer.status, "media_type": answer.media_type, "body": body}
+
+    def _call(
+        self,
+        config: HttpRequestConfig,
+        values: Mapping[str, JsonValue],
+        credentials: Mapping[str, str],
+        timeout_s: float,
+    ) -> HttpCall:
+        evaluate = self._expressions.evaluate
+        headers = []
+        for name, value in config.headers:
+            if isinstance(value, SecretRef):
+                headers.append((name, credentials[value.name]))
+            else:
+                headers.append((name, _one_line(rendered_text(value, values, evaluate))))
+        # One that is a reference as a whole is an address; anything else is put together, each value quoted.
+        whole = config.url.startswith("{{") and isinstance(address := rendered(config.url, values, evaluate), str)
+        url = address if whole else rendered_text(config.url, values, evaluate, _quoted)
+        query = tuple((name, as_text(rendered(value, values, evaluate))) for name, value in config.query)
+        body = None
+        if config.body is not None:
+            filled = rendered(config.body, values, evaluate)
+            body = as_text(filled).encode()
+            if not isinstance(filled, str) and not any(name.lower() == "content-type" for name, _ in headers):
+                headers.append(("Content-Type", "application/json"))
+        return HttpCall(
+            method=config.method, url=str(url), headers=tuple(headers), query=query, body=body, timeout_s=timeout_s
+        )
+
+
+def credential_names(config: HttpRequestConfig) -> tuple[str, ...]:
+    """The secrets that headers name, each once."""
+    return tuple(dict.fromkeys(value.name for _, value in config.headers if isinstance(value, SecretRef)))
+
+
+def default_values(config: HttpRequestConfig) -> dict[str, JsonValue]:
+    """What inputs are that nobody gives a value."""
+    return {name: schema["default"] for name, schema in config.inputs if "default" in schema}
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _one_line(text: str) -> str:
+    """A header's value: nothing in it may begin another."""
+    return "".join(character if character == "\t" or character >= " " else " " for character in text)
+
+
+def _without(text: str, known: list[str]) -> str:
+    for value in sorted(known, key=len, reverse=True):
+        if len(value) >= _SHORTEST_HIDDEN:
+            text = text.replace(value, HIDDEN).replace(json.dumps(value)[1:-1], HIDDEN)
+    return text
+
+
+def _parsed(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value

@@ -1,0 +1,186 @@
+"""Nodes in tool mode: executed, they register themselves as tools of their workflow run."""
+
+import logging
+from datetime import datetime
+
+from application.mcp.mcp_switch import McpSwitch
+from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpServerStore
+from application.mcp.warm_catalogs import DEFAULT_DEADLINE_S, WarmCatalogs
+from application.system.ports import Clock
+from application.tools.ports import Box
+from application.workflows.http_request import default_values
+from application.workflows.http_step import BoundInputs
+from application.workflows.node_execution import NodeContext, NodeFailed, Registered
+from application.workflows.sealed_tools import SealedComponent, SealedServer
+from domain.ids import McpServerId, OrganizationId, WorkflowRunId, derived_id
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+from domain.mcp.server import McpServerConfig as ServerSettings
+from domain.tools.wired import RegisteredTool
+from domain.workflows.execution import NodeRun
+from domain.workflows.graph import HttpRequestConfig, McpServerConfig, ToolSettings
+from domain.workflows.plan import Plan, PlannedNode
+from domain.workflows.run import WorkflowRun
+from domain.workflows.templates import Reference, placeholders
+
+logger = logging.getLogger(__name__)
+
+
+class ToolStep:
+    """Rules: bound inputs and credentials are read when the node is executed, kept encrypted, and never shown to a model; a
+    server has to be there and list the tools that are wired; a server of the run's own is listed with it, and has its
+    connections closed when the run ends."""
+
+    def __init__(
+        self,
+        *,
+        inputs: BoundInputs,
+        servers: McpServerStore,
+        catalogs: WarmCatalogs,
+        connections: McpConnections,
+        switch: McpSwitch,
+        box: Box,
+        clock: Clock,
+    ) -> None:
+        self._inputs = inputs
+        self._servers = servers
+        self._catalogs = catalogs
+        self._connections = connections
+        self._switch = switch
+        self._box = box
+        self._clock = clock
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Registered:
+        """Make it a tool. Raises NodeFailed."""
+        now = self._clock.now()
+        match node.config:
+            case HttpRequestConfig(tool=ToolSettings() as settings) as request:
+                sealed = (await self._component(node, request, settings, context)).sealed(self._box)
+            case McpServerConfig() as config:
+                sealed = (await self._server(node, config, context, now)).sealed(self._box)
+            case _:
+                raise ValueError(f"{node.kind} is no tool")
+        return Registered(
+            tool=RegisteredTool(
+                organization_id=context.organization_id,
+                workflow_run_id=context.workflow_run_id,
+                node_id=node.id,
+                kind=node.kind.value,
+                sealed=sealed,
+                registered_at=now,
+            )
+        )
+
+    async def release(self, run: WorkflowRun, plan: Plan) -> None:
+        """Close the connections of the run's own servers, in every process."""
+        for node in plan.nodes:
+            if isinstance(node.config, McpServerConfig) and node.config.inline is not None:
+                await self._connections.forget(run.organization_id, inline_server_id(run.id, node.id))
+
+    async def _component(
+        self, node: PlannedNode, config: HttpRequestConfig, settings: ToolSettings, context: NodeContext
+    ) -> SealedComponent:
+        bound, hidden = await self._inputs.values(node, settings.bound, context)
+        schemas = dict(config.inputs)
+        inputs = {name: value for name, value in (default_values(config) | bound).items() if name in schemas}
+        outputs = context.outputs(node)
+        properties: JsonObject = {name: schemas[name] for name in settings.exposed}
+        required: list[JsonValue] = [name for name in settings.exposed if "default" not in schemas[name]]
+        return SealedComponent(
+            name=settings.name,
+            description=settings.description,
+            parameters={
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": False,
+            },
+            config=config,
+            values={name: outputs[name] for name in _referred_to(config) if name in outputs},
+            inputs=inputs,
+            credentials=await self._inputs.credentials(config, context.organization_id),
+            hidden=hidden,
+            timeout_s=node.settings.timeout_s,
+        )
+
+    async def _server(
+        self, node: PlannedNode, config: McpServerConfig, context: NodeContext, now: datetime
+    ) -> SealedServer:
+        organization_id = context.organization_id
+        if not await self._switch.is_on(organization_id):
+            raise NodeFailed("mcp_disabled", "MCP disabled")
+        scope = ConnectionScope(organization_id=organization_id)
+        try:
+            if config.inline is None:
+                server = await self._registered(organization_id, config.server)
+                _require_tools(config, await self._catalogs.of(server, scope))
+                return SealedServer(slug=config.server, tools=config.tools)
+            server = inline_server(organization_id, context.workflow_run_id, node.id, config.inline, at=now)
+            timeout_s = node.settings.timeout_s or DEFAULT_DEADLINE_S
+            catalog = await self._connections.discover(server, scope, timeout_s=timeout_s)
+        except McpFailure as failure:
+            ids = {"workflow_run_id": context.workflow_run_id, "node_id": node.id, "server": config.server}
+            logger.warning("MCP server of a workflow not available", extra={**ids, "failure": failure.kind.value})
+            said = failure.for_model or failure.detail
+            raise NodeFailed(
+                "mcp_server_unavailable", f"The MCP server {config.server!r}: {said}", retryable=True
+            ) from None
+        _require_tools(config, catalog)
+        wanted = (
+            catalog.tools if config.tools is None else [tool for tool in catalog.tools if tool.name in config.tools]
+        )
+        return SealedServer(
+            slug=config.server,
+            tools=config.tools,
+            inline=config.inline,
+            definitions=tuple(wanted),
+            instructions=catalog.instructions if config.inline.trusted else None,
+        )
+
+    async def _registered(self, organization_id: OrganizationId, slug: str) -> McpServer:
+        server = await self._servers.get(organization_id, slug)
+        if server is None or server.config.slug != slug:
+            raise NodeFailed("mcp_server_not_found", f"There is no MCP server {slug!r}.")
+        if not server.config.enabled:
+            raise NodeFailed("mcp_server_disabled", f"The MCP server {slug!r} is disabled.")
+        if server.lacks_installation:
+            raise NodeFailed("mcp_server_not_installed", f"The MCP server {slug!r} is not installed.")
+        return server
+
+
+def inline_server_id(run_id: WorkflowRunId, node_id: str) -> McpServerId:
+    """A server of the run's own is told apart from those of all others."""
+    return McpServerId(derived_id("mcp", run_id, node_id))
+
+
+def inline_server(
+    organization_id: OrganizationId, run_id: WorkflowRunId, node_id: str, config: ServerSettings, *, at: datetime
+) -> McpServer:
+    """The server that a node defines, for the time of the run."""
+    return McpServer(
+        id=inline_server_id(run_id, node_id),
+        organization_id=organization_id,
+        version=1,
+        config=config,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def _require_tools(config: McpServerConfig, catalog: McpCatalog) -> None:
+    usable = {tool.name for tool in catalog.usable}
+    lacking = [name for name in config.tools or () if name not in usable]
+    if lacking:
+        names = ", ".join(lacking)
+        raise NodeFailed(
+            "mcp_tool_not_found", f"The MCP server {config.server!r} has no such tool, or it is in quarantine: {names}."
+        )
+
+
+def _referred_to(config: HttpRequestConfig) -> tuple[str, ...]:
+    """The nodes that placeholders of the request name."""
+    headers: JsonObject = {name: value for name, value in config.headers if isinstance(value, str)}
+    whole: JsonObject = {"url": config.url, "headers": headers, "query": dict(config.query), "body": config.body}
+    names = (placed.what.name for placed in placeholders(whole) if isinstance(placed.what, Reference))
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,128 @@
+"""Tools of workflows becoming ready: agents wait for theirs, and nothing of them is left when their run has ended."""
+
+import asyncio
+
+import pytest
+
+from application.workflows.advance_workflow import CONTROL_REREAD_S
+from application.workflows.node_execution import NodeFailed
+from application.workflows.ports import workflow_control_topic, workflow_events_topic
+from domain.tools.wired import RegisteredTool, WiredNodes
+from domain.workflows.execution import TOOL_UNAVAILABLE, TOOLS_NOT_READY, NodeStatus
+from domain.workflows.run import WorkflowRunStatus
+from infrastructure.memory.workflow_tools import InMemoryWorkflowToolStore
+from tests.builders import ORG
+from tests.unit.application.workflows.workflow_house import RUN, WorkflowHouse
+from tests.workflow_builders import agent, entrypoint, tool
+
+NODES = WiredNodes(workflow_run_id=RUN, node_ids=("weather", "news"))
+STORY = (
+    entrypoint(),
+    tool("weather"),
+    tool("news", "news"),
+    agent("guide", tools_timeout_s=5),
+    "start -> guide",
+    "weather -> guide.tools",
+    "news -> guide.tools",
+)
+
+
+async def registered(house: WorkflowHouse) -> tuple[RegisteredTool, ...]:
+    return await InMemoryWorkflowToolStore(house.state).of(ORG, NODES)
+
+
+@pytest.mark.requirement("F2")
+async def test_an_agent_begins_at_the_signal_that_its_last_tool_is_ready() -> None:
+    house = WorkflowHouse(*STORY)
+    house.told.hold("news")
+    house.told.hold("guide")
+    await house.start()
+    working = asyncio.create_task(house.worker().execute(RUN))
+    await asyncio.wait_for(house.told.begun["news"].wait(), 5)
+    assert "guide" not in house.told.executed
+    house.told.held["news"].set()
+    await asyncio.wait_for(house.told.begun["guide"].wait(), CONTROL_REREAD_S / 2)
+    assert [one.node_id for one in await registered(house)] == ["weather", "news"]
+    house.told.held["guide"].set()
+    await asyncio.wait_for(working, 5)
+    run = await house.run()
+    assert run.status is WorkflowRunStatus.COMPLETED
+    assert {run.nodes[node_id].status for node_id in ("weather", "news")} == {NodeStatus.READY}
+
+
+@pytest.mark.requirement("F2")
+async def test_an_agent_whose_tool_cannot_be_had_fails_and_names_it() -> None:
+    house = WorkflowHouse(*STORY)
+    house.told.outcomes["news"] = [NodeFailed("mcp_server_unavailable", "The MCP server 'news' does not answer.")]
+    await house.start()
+    run = await house.advance()
+    assert run.status is WorkflowRunStatus.FAILED
+    assert run.error is not None
+    assert (run.error.code, run.failed_node) == (TOOL_UNAVAILABLE, "guide")
+    assert "news" in run.error.detail
+    assert "weather" not in run.error.detail
+    assert "guide" not in house.told.executed
+
+
+@pytest.mark.requirement("F2")
+async def test_an_agent_waits_for_its_tools_no_longer_than_it_says() -> None:
+    house = WorkflowHouse(*STORY)
+    house.told.hold("news")
+    await house.start()
+    async with house.wakeups.subscribe(workflow_events_topic(RUN)) as bell:
+        working = asyncio.create_task(house.worker().execute(RUN))
+        while "guide" not in (await house.run()).nodes:
+            await bell.wait(5)
+    house.clock.advance(6)
+    house.wakeups.wake(workflow_control_topic(RUN))
+    await asyncio.wait_for(working, 5)
+    run = await house.run()
+    assert run.error is not None
+    assert (run.error.code, run.failed_node) == (TOOLS_NOT_READY, "guide")
+    assert "news" in run.error.detail
+
+
+@pytest.mark.requirement("F2")
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("commit", range(1, 6))
+async def test_a_tool_that_is_ready_is_registered_wherever_the_worker_is_killed(commit: int, before: bool) -> None:
+    house = WorkflowHouse(*STORY)
+    await house.start()
+    await house.killed_at(commit, before=before)
+    run = await house.run()
+    ready = {node_id for node_id, node in run.nodes.items() if node.status is NodeStatus.READY}
+    if not run.status.is_terminal:
+        assert {one.node_id for one in await registered(house)} == ready
+    assert (await house.advance()).status is WorkflowRunStatus.COMPLETED
+    assert await registered(house) == ()
+
+
+@pytest.mark.requirement("F6")
+async def test_a_run_that_ends_takes_its_tools_along_and_no_others() -> None:
+    house, other = WorkflowHouse(*STORY), WorkflowHouse(*STORY)
+    for one in (house, other):
+        one.told.hold("guide")
+        await one.start()
+    both = [asyncio.create_task(one.worker().execute(RUN)) for one in (house, other)]
+    for one in (house, other):
+        await asyncio.wait_for(one.told.begun["guide"].wait(), 5)
+    house.told.held["guide"].set()
+    await asyncio.wait_for(both[0], 5)
+    assert await registered(house) == ()
+    assert house.registering.released == [RUN]
+    assert len(await registered(other)) == 2
+    assert other.registering.released == []
+    other.told.held["guide"].set()
+    await asyncio.wait_for(both[1], 5)
+
+
+@pytest.mark.requirement("F6")
+@pytest.mark.parametrize("outcome", [None, NodeFailed("agent_run_failed", "It failed.")])
+async def test_however_a_run_ends_its_tools_are_gone(outcome: NodeFailed | None) -> None:
+    house = WorkflowHouse(*STORY)
+    if outcome is not None:
+        house.told.outcomes["guide"] = [outcome]
+    await house.start()
+    assert (await house.advance()).status.is_terminal
+    assert await registered(house) == ()
+    assert house.registering.released == [RUN]
