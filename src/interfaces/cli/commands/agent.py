@@ -29,7 +29,7 @@ def apply(
         agent = read_as(Agent, result.agent)
         session.terminal.note(f"{agent.name} ({agent.id}): {_said(result.done, agent.version)}.")
         for warning in agent.warnings:
-            session.terminal.note(f"Warning: {warning}.")
+            session.terminal.note(f"Warning: {warning}{'' if warning.endswith('?') else '.'}")
         if as_json:
             session.terminal.json(result.agent)
 

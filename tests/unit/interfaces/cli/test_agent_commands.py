@@ -48,6 +48,16 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
     assert service.requests[-1].headers["if-match"] == '"3"'
 
 
+def test_a_warning_is_one_sentence_with_one_mark_at_its_end(tmp_path: Path) -> None:
+    warnings = ["tools: nothing is there", "tool_policies.mai: no such tool; did you mean 'mail'?"]
+    service = FakeService().on("POST", "/v1/agents", {**agent_document(version=1), "warnings": [*warnings]})
+    outcome = service.run("agent", "apply", write(tmp_path, "name: guide\nmodel: scripted:t.yaml\n"))
+    assert [line for line in outcome.err.splitlines() if line.startswith("Warning")] == [
+        "Warning: tools: nothing is there.",
+        "Warning: tool_policies.mai: no such tool; did you mean 'mail'?",
+    ]
+
+
 def test_a_file_that_changes_nothing_says_so(tmp_path: Path) -> None:
     service = (
         FakeService().on("GET", "/v1/agents/guide", agent_document()).on("PATCH", "/v1/agents/agt_1", agent_document())
