@@ -1170,6 +1170,7 @@ class Container(containers.DeclarativeContainer):
         worker_id=worker_id,
         clock=clock,
         ids=ids,
+        tracer=tracer,
     )
     workflow_drivers: providers.Provider[WorkflowDrivers] = providers.Singleton(
         WorkflowDrivers,
@@ -1199,7 +1200,13 @@ class Container(containers.DeclarativeContainer):
         ids=ids,
     )
     stop_workflow_run: providers.Provider[StopWorkflowRun] = providers.Singleton(
-        StopWorkflowRun, runs=workflow_runs, queue=run_queue, tools=tool_step, clock=clock, ids=ids
+        StopWorkflowRun,
+        runs=workflow_runs,
+        queue=run_queue,
+        tools=tool_step,
+        clock=clock,
+        ids=ids,
+        tracer=tracer,
     )
     get_workflow_run: providers.Provider[GetWorkflowRun] = providers.Singleton(GetWorkflowRun, runs=workflow_runs)
     list_workflow_runs: providers.Provider[ListWorkflowRuns] = providers.Singleton(ListWorkflowRuns, runs=workflow_runs)

@@ -12,6 +12,8 @@ from domain.ids import ToolCallId
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.tools.tool import Tool
+from domain.workflows.graph import WorkflowDefinition
+from domain.workflows.run import WorkflowRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,22 @@ class GatewayTracer(Protocol):
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
         """W3C trace context for a call to an MCP server whose caller sent none; empty when tracing is off."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowRecord:
+    """A workflow run that has ended, and what it executed."""
+
+    run: WorkflowRun
+    definition: WorkflowDefinition
+
+
+class WorkflowTracer(Protocol):
+    """Traces of workflow runs; those of their agents' runs are parts of them. Like `Tracer`, whose adapters do this too."""
+
+    def workflow_finished(self, record: WorkflowRecord) -> None:
+        """The workflow run has ended."""
         ...
 
 

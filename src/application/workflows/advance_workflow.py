@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from application.runs.ports import Subscription, Wakeups
 from application.system.ports import Clock, IdSource
+from application.tracing.ports import WorkflowRecord, WorkflowTracer
 from application.workflows.node_execution import (
     AgentExecutor,
     AwaitsAnswer,
@@ -65,7 +66,9 @@ class AdvanceWorkflow:
         worker_id: WorkerId,
         clock: Clock,
         ids: IdSource,
+        tracer: WorkflowTracer,
     ) -> None:
+        self._tracer = tracer
         self._runs = runs
         self._journal = journal
         self._executors: dict[NodeKind, NodeExecutor] = {**executors, NodeKind.AGENT: agents}
@@ -124,8 +127,13 @@ class AdvanceWorkflow:
     ) -> WorkflowRun:
         """Store the run as it is, with tools that became ready."""
         now = self._clock.now()
-        audit = ended_entry(run, ids=self._ids, at=now) if run.status.is_terminal else None
-        return await self._journal.commit(claimed.lease, run, at=now, audit=audit, registered=registered)
+        is_over = run.status.is_terminal
+        audit = ended_entry(run, ids=self._ids, at=now) if is_over else None
+        stored = await self._journal.commit(claimed.lease, run, at=now, audit=audit, registered=registered)
+        if is_over:
+            self._tracer.workflow_finished(WorkflowRecord(run=stored, definition=claimed.definition))
+            logger.info("a workflow run has ended", extra={"workflow_run_id": run.id, "status": run.status.value})
+        return stored
 
     async def release_tools(self, run: WorkflowRun, plan: Plan) -> None:
         """The run has ended, and its tools with it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from application.audit.entries import audit_entry
 from application.runs.ports import RunQueue
 from application.system.ports import Clock, IdSource
+from application.tracing.ports import WorkflowRecord, WorkflowTracer
 from application.workflows.node_execution import ToolRegistrar
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
@@ -29,10 +30,18 @@ class StopWorkflowRun:
     agents are cancelled with it, by the worker that has the run or takes it up for that. Audited `workflow.run_stopped`."""
 
     def __init__(
-        self, *, runs: WorkflowRunStore, queue: RunQueue, tools: ToolRegistrar, clock: Clock, ids: IdSource
+        self,
+        *,
+        runs: WorkflowRunStore,
+        queue: RunQueue,
+        tools: ToolRegistrar,
+        clock: Clock,
+        ids: IdSource,
+        tracer: WorkflowTracer,
     ) -> None:
         self._runs = runs
         self._queue = queue
+        self._tracer = tracer
         self._tools = tools
         self._clock = clock
         self._ids = ids
@@ -48,6 +57,9 @@ class StopWorkflowRun:
         )
         if stopped is None:
             raise not_found("workflow run", command.run_id)
+        if stopped.status.is_terminal and not run.status.is_terminal:
+            definition = await self._runs.definition(principal.organization_id, stopped)
+            self._tracer.workflow_finished(WorkflowRecord(run=stopped, definition=definition))
         if stopped.status is WorkflowRunStatus.QUEUED:
             await self._queue.submit(RunId(stopped.id))
         if stopped.status.is_terminal:

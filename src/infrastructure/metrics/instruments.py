@@ -26,6 +26,12 @@ class Instruments:
         self.runs_ended = Counter(
             "dragoman_runs_ended", "Runs this process ended, by status.", ["status"], registry=registry
         )
+        self.workflow_runs_ended = Counter(
+            "dragoman_workflow_runs_ended",
+            "Workflow runs this process ended, by status.",
+            ["status"],
+            registry=registry,
+        )
         self.run_active = Histogram(
             "dragoman_run_active_seconds",
             "Time in which ended runs were executed, without waiting in the queue or for people.",

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 
-from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
 from domain.ids import RunId, ToolCallId
@@ -31,7 +31,7 @@ class _Turn:
 
 
 class MeteredTracer:
-    """The ports `Tracer` and `GatewayTracer`, before an adapter of them. It always listens: monitoring has no switch."""
+    """The ports `Tracer`, `GatewayTracer` and `WorkflowTracer`, before an adapter of them. It always listens: monitoring has no switch."""
 
     def __init__(self, tracer: ClosableTracer, *, instruments: Instruments) -> None:
         self._tracer = tracer
@@ -85,6 +85,11 @@ class MeteredTracer:
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """Tracing's own."""
         return self._tracer.trace_context(run, call_id)
+
+    def workflow_finished(self, record: WorkflowRecord) -> None:
+        """A workflow run has ended."""
+        self._instruments.workflow_runs_ended.labels(record.run.status.value).inc()
+        self._tracer.workflow_finished(record)
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """A call of a gateway session is over."""

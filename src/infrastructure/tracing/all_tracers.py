@@ -2,7 +2,7 @@
 
 import asyncio
 
-from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
@@ -39,6 +39,11 @@ class AllTracers:
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """`traceparent` of the call's span."""
         return self._tracers[0].trace_context(run, call_id)
+
+    def workflow_finished(self, record: WorkflowRecord) -> None:
+        """A workflow run has ended."""
+        for tracer in self._tracers:
+            tracer.workflow_finished(record)
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """A call of a gateway session is over."""

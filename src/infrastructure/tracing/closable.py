@@ -1,11 +1,11 @@
-"""What every adapter of tracing is: both ports, and an end."""
+"""What every adapter of tracing is: all ports, and an end."""
 
 from typing import Protocol
 
-from application.tracing.ports import GatewayTracer, Tracer
+from application.tracing.ports import GatewayTracer, Tracer, WorkflowTracer
 
 
-class ClosableTracer(Tracer, GatewayTracer, Protocol):
+class ClosableTracer(Tracer, GatewayTracer, WorkflowTracer, Protocol):
     """A tracer with an end."""
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """No tracing: what runs when no backend is configured."""
 
-from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
@@ -27,6 +27,9 @@ class NullTracer:
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """No context: there is no trace to go on with."""
         return {}
+
+    def workflow_finished(self, record: WorkflowRecord) -> None:
+        """Nothing is kept."""
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """Nothing is kept."""

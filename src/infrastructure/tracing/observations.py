@@ -8,6 +8,7 @@ from enum import StrEnum
 from application.models.ports import ModelReply, ModelRequest
 from application.tracing.ports import GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
+from domain.ids import RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
@@ -19,6 +20,7 @@ from domain.tools.meta_tools import SEARCH_TOOLS
 from infrastructure.tracing import span_ids
 
 RUN_NAME = "execute_run"
+WORKFLOW_NAME = "execute_workflow"
 GENERATION_NAME = "model_call"
 
 
@@ -28,11 +30,13 @@ class ObservationKind(StrEnum):
     AGENT = "agent"
     GENERATION = "generation"
     TOOL = "tool"
+    CHAIN = "chain"
+    SPAN = "span"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One span, of the trace of a run, or of the gateway session that `run_id` is then. `error` is set for what failed: a stable code or word, never content. `trace_metadata` describes the
+    """One span, of the trace of a run, or of the gateway session or workflow run that `run_id` is then. `error` is set for what failed: a stable code or word, never content. `trace_metadata` describes the
     run; `parent_id` is None for the root. A model call has its `prompt` instead of an input: it is as long as the
     thread, and whoever shows it takes as much of it as is wanted, by `newest_first`."""
 
@@ -56,6 +60,24 @@ class Observation:
     error: str | None = None
 
 
+def traced_as(run: Run) -> RunId | WorkflowRunId:
+    """What the run's trace is of: its own, unless a workflow's node began it."""
+    return _workflow_run_of(run) or run.id
+
+
+def _workflow_run_of(run: Run) -> WorkflowRunId | None:
+    named = run.metadata.get("workflow_run_id")
+    return WorkflowRunId(named) if isinstance(named, str) and named.startswith("wfr_") else None
+
+
+def _session_of(run: Run) -> str:
+    return _workflow_run_of(run) or run.thread_id
+
+
+def _trace_name(run: Run) -> str:
+    return RUN_NAME if _workflow_run_of(run) is None else WORKFLOW_NAME
+
+
 def run_observation(run: Run, agent: Agent | None) -> Observation:
     """The run as a whole, once it has ended."""
     failed = run.status in (RunStatus.FAILED, RunStatus.HALTED)
@@ -68,14 +90,17 @@ def run_observation(run: Run, agent: Agent | None) -> Observation:
     if run.incomplete_reason is not None:
         metadata["incomplete_reason"] = run.incomplete_reason.value
     finished_at = run.finished_at or run.started_at or run.created_at
+    workflow_run_id = _workflow_run_of(run)
+    node_id = str(run.metadata.get("node_id"))
     return Observation(
         kind=ObservationKind.AGENT,
         name=RUN_NAME,
         run_id=run.id,
-        trace_id=span_ids.trace_id(run.id),
+        trace_id=span_ids.trace_id(traced_as(run)),
         span_id=span_ids.run_span_id(run.id),
-        parent_id=None,
-        session_id=run.thread_id,
+        parent_id=None if workflow_run_id is None else span_ids.node_span_id(workflow_run_id, node_id),
+        session_id=_session_of(run),
+        trace_name=_trace_name(run),
         started_at=run.started_at or run.created_at,
         finished_at=finished_at,
         trace_metadata=_trace_metadata(run, None if agent is None else agent.config.name),
@@ -100,10 +125,11 @@ def generation_observation(record: GenerationRecord) -> Observation:
         kind=ObservationKind.GENERATION,
         name=GENERATION_NAME,
         run_id=run.id,
-        trace_id=span_ids.trace_id(run.id),
+        trace_id=span_ids.trace_id(traced_as(run)),
         span_id=span_ids.generation_span_id(run.id, record.turn),
         parent_id=span_ids.run_span_id(run.id),
-        session_id=run.thread_id,
+        session_id=_session_of(run),
+        trace_name=_trace_name(run),
         started_at=record.started_at,
         finished_at=record.finished_at,
         trace_metadata=_trace_metadata(run, record.agent.config.name),
@@ -134,10 +160,11 @@ def tool_call_observation(record: ToolCallRecord) -> Observation:
         kind=ObservationKind.TOOL,
         name=_tool_span_name(record),
         run_id=run.id,
-        trace_id=span_ids.trace_id(run.id),
+        trace_id=span_ids.trace_id(traced_as(run)),
         span_id=span_ids.tool_call_span_id(call.id),
         parent_id=span_ids.run_span_id(run.id),
-        session_id=run.thread_id,
+        session_id=_session_of(run),
+        trace_name=_trace_name(run),
         started_at=record.started_at,
         finished_at=record.finished_at,
         trace_metadata=_trace_metadata(run, None),

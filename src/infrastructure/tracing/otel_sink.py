@@ -25,6 +25,7 @@ _OPERATIONS = {
     ObservationKind.AGENT: "invoke_agent",
     ObservationKind.GENERATION: "chat",
     ObservationKind.TOOL: "execute_tool",
+    ObservationKind.CHAIN: "invoke_workflow",
 }
 _OWN_TOOL_KIND = "function"
 _MCP_TOOL_KIND = "extension"
@@ -69,7 +70,7 @@ class GenAiAttributes:
     def of(self, observation: Observation) -> dict[str, AttributeValue]:
         """All attributes of a span."""
         told: dict[str, AttributeValue | None] = {
-            "gen_ai.operation.name": _OPERATIONS[observation.kind],
+            "gen_ai.operation.name": _OPERATIONS.get(observation.kind),
             "gen_ai.conversation.id": observation.session_id,
             "gen_ai.agent.id": observation.trace_metadata.get("agent_id"),
             "gen_ai.agent.name": observation.trace_metadata.get("agent"),
@@ -84,7 +85,7 @@ class GenAiAttributes:
                 told |= _of_model(observation) | dict(self._said(observation))
             case ObservationKind.TOOL:
                 told |= _of_tool(observation) | dict(self._passed(observation))
-            case ObservationKind.AGENT:
+            case ObservationKind.AGENT | ObservationKind.CHAIN | ObservationKind.SPAN:
                 told |= dict(_own(observation))
         return {
             name: encodable(value) if isinstance(value, str) else value

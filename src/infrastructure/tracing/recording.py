@@ -2,10 +2,10 @@
 
 from collections import OrderedDict
 
-from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewaySessionId, RunId, ToolCallId
+from domain.ids import GatewaySessionId, RunId, ToolCallId, WorkflowRunId
 from domain.runs.run import Run
 from infrastructure.tracing import span_ids
 from infrastructure.tracing.gateway_observations import gateway_call_observation
@@ -15,7 +15,9 @@ from infrastructure.tracing.observations import (
     generation_observation,
     run_observation,
     tool_call_observation,
+    traced_as,
 )
+from infrastructure.tracing.workflow_observations import workflow_observations
 
 
 class RecordingTracer:
@@ -44,7 +46,12 @@ class RecordingTracer:
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """The same context as a real backend's."""
-        return {"traceparent": span_ids.traceparent(run.id, call_id)}
+        return {"traceparent": span_ids.traceparent(traced_as(run), call_id)}
+
+    def workflow_finished(self, record: WorkflowRecord) -> None:
+        """Keep the workflow run."""
+        for observe in workflow_observations(record):
+            self._keep(observe())
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """Keep the call of a gateway session."""
@@ -57,8 +64,9 @@ class RecordingTracer:
     async def close(self) -> None:
         """Nothing to end."""
 
-    def spans(self, run_id: RunId | GatewaySessionId) -> tuple[Observation, ...]:
-        """The spans of a run, or of a gateway session: its own first, then the others by start."""
+    def spans(self, run_id: RunId | GatewaySessionId | WorkflowRunId) -> tuple[Observation, ...]:
+        """The spans of a run, of a gateway session, or of a workflow run without those of its agents' runs: its own first,
+        then the others by start."""
         found = self._traces.get(run_id, {}).values()
         return tuple(sorted(found, key=lambda span: (span.parent_id is not None, span.started_at)))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord
+from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
@@ -11,7 +11,13 @@ from domain.runs.run import Run
 from infrastructure.tracing import span_ids
 from infrastructure.tracing.gateway_observations import gateway_call_observation
 from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
-from infrastructure.tracing.observations import generation_observation, run_observation, tool_call_observation
+from infrastructure.tracing.observations import (
+    generation_observation,
+    run_observation,
+    tool_call_observation,
+    traced_as,
+)
+from infrastructure.tracing.workflow_observations import workflow_observations
 
 OpenSender = Callable[[Callable[[], ObservationSink]], ObservationSender]
 
@@ -41,7 +47,12 @@ class SendingTracer:
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """`traceparent` of the call's span."""
-        return {"traceparent": span_ids.traceparent(run.id, call_id)}
+        return {"traceparent": span_ids.traceparent(traced_as(run), call_id)}
+
+    def workflow_finished(self, record: WorkflowRecord) -> None:
+        """The workflow run has ended."""
+        for observe in workflow_observations(record):
+            self._sender.submit(observe)
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """A call of a gateway session is over."""

@@ -4,11 +4,11 @@ same thing twice names the same span.
 
 import hashlib
 
-from domain.ids import GatewaySessionId, RunId, ToolCallId
+from domain.ids import GatewaySessionId, RunId, ToolCallId, WorkflowRunId
 
 
-def trace_id(run_id: RunId | GatewaySessionId) -> int:
-    """128 bits, of a run or a gateway session; the same as Langfuse's own `create_trace_id(seed=run_id)`, so that users can
+def trace_id(run_id: RunId | GatewaySessionId | WorkflowRunId) -> int:
+    """128 bits, of a run, a gateway session or a workflow run; the same as Langfuse's own `create_trace_id(seed=run_id)`, so that users can
     find its trace."""
     return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16], "big")
 
@@ -28,7 +28,17 @@ def tool_call_span_id(call_id: ToolCallId) -> int:
     return _span_id("tool_call", call_id)
 
 
-def traceparent(run_id: RunId | GatewaySessionId, call_id: ToolCallId) -> str:
+def workflow_span_id(run_id: WorkflowRunId) -> int:
+    """64 bits, of the span of a workflow run: the root of its trace."""
+    return _span_id("workflow", run_id)
+
+
+def node_span_id(run_id: WorkflowRunId, node_id: str) -> int:
+    """64 bits, of a node of a workflow run."""
+    return _span_id("workflow_node", run_id, node_id)
+
+
+def traceparent(run_id: RunId | GatewaySessionId | WorkflowRunId, call_id: ToolCallId) -> str:
     """The W3C header with the tool call as the parent, sampled (https://www.w3.org/TR/trace-context/)."""
     return f"00-{trace_id(run_id):032x}-{tool_call_span_id(call_id):016x}-01"
 

@@ -553,7 +553,7 @@ def use_cases(
             ids=ids,
         ),
         stop_workflow_run=StopWorkflowRun(
-            runs=stores.workflow_runs, queue=queue, tools=tool_step, clock=clock, ids=ids
+            runs=stores.workflow_runs, queue=queue, tools=tool_step, clock=clock, ids=ids, tracer=NullTracer()
         ),
         get_workflow_run=GetWorkflowRun(runs=stores.workflow_runs),
         list_workflow_runs=ListWorkflowRuns(runs=stores.workflow_runs),

@@ -338,14 +338,11 @@ class RunHarness(RunRecords):
         return await self.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run_id, tool_results=given))
 
     async def cancel(self, run_id: RunId, *, principal: Principal = ADMIN) -> Run:
+        runs, queue, clock = self.runs, self.queue, self.clock
         stop_run = StopRun(
-            runs=self.runs,
-            queue=self.queue,
-            connections=self.connections,
-            trace_ended=self.trace_ended,
-            clock=self.clock,
+            runs=runs, queue=queue, connections=self.connections, trace_ended=self.trace_ended, clock=clock
         )
-        use_case = CancelRun(runs=self.runs, stop_run=stop_run)
+        use_case = CancelRun(runs=runs, stop_run=stop_run)
         return await use_case.execute(CancelRunCommand(principal=principal, run_id=run_id))
 
     async def recover(self, *, sole_owner: bool = True) -> int:

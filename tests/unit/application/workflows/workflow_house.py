@@ -23,6 +23,7 @@ from infrastructure.expressions import JmesPathExpressions
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds
 from infrastructure.memory.workflow_runs import InMemoryWorkflowRunStore
+from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import KEY, ORG, an_audit_event
 from tests.workflow_builders import workflow
 
@@ -166,6 +167,7 @@ class WorkflowHouse:
         self.journal = MortalJournal(self.runs)
         self.clock = FixedClock()
         self.told = Told()
+        self.tracer = RecordingTracer()
         self.registering = Registering(self.told)
         self.worker_id = WorkerId("worker_1")
         saved = Workflow(
@@ -208,6 +210,7 @@ class WorkflowHouse:
             worker_id=self.worker_id,
             clock=self.clock,
             ids=SequentialIds(),
+            tracer=self.tracer,
         )
 
     async def advance(self) -> WorkflowRun:
