@@ -1,4 +1,4 @@
-"""`dragoman gateway`: sessions that open an agent's or a run's tools to MCP clients outside."""
+"""`dragoman gateway`: sessions that open the tools of an agent, a run, or nodes of a workflow run to MCP clients outside."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -25,6 +25,8 @@ class GatewaySession:
     id: str
     agent_id: str
     run_id: str | None = None
+    workflow_run_id: str | None = None
+    node_ids: list[str] | None = None
     names: str = ""
     created_at: str = ""
     expires_at: str = ""
@@ -43,6 +45,18 @@ def open_session(
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="Instead: the tools of an unfinished run, until it ends.")
     ] = None,
+    workflow_run: Annotated[
+        str | None,
+        typer.Option(
+            "--workflow-run", metavar="ID", help="Instead: tools of an unfinished workflow run, until it ends."
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node", metavar="NODE", help="Beside --workflow-run: a tool node, or an agent's; none opens nothing."
+        ),
+    ] = None,
     ttl_s: Annotated[
         int | None, typer.Option("--ttl", metavar="SECONDS", help="How long the token works, up to 30 days.")
     ] = None,
@@ -53,10 +67,14 @@ def open_session(
     as_json: JsonFlag = False,
 ) -> None:
     """Open a session and print its token, which cannot be had again."""
-    if (agent is None) == (run is None):
-        raise BadUsage("Say whose tools are opened: either --agent NAME or --run ID.")
+    if sum(one is not None for one in (agent, run, workflow_run)) != 1:
+        raise BadUsage("Say whose tools are opened: either --agent NAME, --run ID or --workflow-run ID.")
+    if nodes and workflow_run is None:
+        raise BadUsage("Nodes are those of a workflow run: name it with --workflow-run ID.")
     session = session_of(context)
     body: JsonObject = {"agent_id": agent} if agent is not None else {"run_id": run}
+    if workflow_run is not None:
+        body = {"workflow_run_id": workflow_run, "node_ids": [*(nodes or ())]}
     if ttl_s is not None:
         body["ttl_s"] = ttl_s
     if original_names:
@@ -93,7 +111,7 @@ def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
                 (
                     one.id,
                     one.agent_id,
-                    one.run_id or "",
+                    one.run_id or one.workflow_run_id or "",
                     one.names,
                     one.created_at,
                     f"revoked {one.revoked_at}" if one.revoked_at else one.expires_at,

@@ -42,7 +42,25 @@ def test_a_session_of_a_run_is_opened_and_printed_as_json() -> None:
     assert json.loads(outcome.out) == OPENED
 
 
-@pytest.mark.parametrize("arguments", [(), ("--agent", "a", "--run", "run_1")], ids=["neither", "both"])
+@pytest.mark.requirement("F5")
+@pytest.mark.parametrize("nodes", [(), ("weather", "news")])
+def test_a_session_of_nodes_of_a_workflow_run_is_opened(nodes: tuple[str, ...]) -> None:
+    service = FakeService().on("POST", "/v1/gateway-sessions", {**OPENED, "workflow_run_id": "wfr_1"})
+    given = [argument for node in nodes for argument in ("--node", node)]
+    assert service.run("gateway", "open", "--workflow-run", "wfr_1", *given).exit_code == 0
+    assert service.sent("POST", "/v1/gateway-sessions") == [{"workflow_run_id": "wfr_1", "node_ids": [*nodes]}]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--agent", "a", "--run", "run_1"),
+        ("--run", "run_1", "--workflow-run", "wfr_1"),
+        ("--agent", "a", "--node", "n"),
+    ],
+    ids=["neither", "both", "two runs", "nodes of an agent"],
+)
 def test_a_session_is_of_an_agent_or_of_a_run(arguments: tuple[str, ...]) -> None:
     service = FakeService()
     assert service.run("gateway", "open", *arguments).exit_code == 2

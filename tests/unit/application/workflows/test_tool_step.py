@@ -1,0 +1,301 @@
+"""Nodes in tool mode: what they become, what of them agents see, and what calls of them send."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from application.mcp.mcp_switch import McpSwitch
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
+from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.warm_catalogs import WarmCatalogs
+from application.tools.ports import NativeToolContext, NativeToolError
+from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset import Toolset
+from application.workflows.http_request import HttpAnswer, HttpCall, HttpRequests
+from application.workflows.http_step import BoundInputs
+from application.workflows.node_execution import NodeContext, NodeFailed
+from application.workflows.stored_wired_tools import CallComponent, StoredWiredTools
+from application.workflows.tool_step import ToolStep, inline_server_id
+from domain.agents.agent import AgentConfig
+from domain.ids import McpServerId, RunId, ThreadId, ToolCallId, WorkflowRunId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
+from domain.secrets.secret import Secret
+from domain.tools.tool import Tool
+from domain.tools.wired import RegisteredTool, WiredNodes
+from domain.workflows.execution import NodeRun, NodeStatus
+from domain.workflows.graph import NodeDefinition
+from infrastructure.expressions import JmesPathExpressions
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
+from infrastructure.memory.secrets import InMemorySecretStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import FixedClock, SequentialIds, StepClock
+from infrastructure.secrets import SecretBox
+from tests.builders import KEY, ORG, START, a_server, an_audit_event, an_organization, numbered
+from tests.workflow_builders import agent, entrypoint, node, planned, tool
+
+RUN, OTHER_RUN = WorkflowRunId("wfr_1"), WorkflowRunId("wfr_2")
+TOKEN = "token-that-nobody-sees"
+CONFIG = AgentConfig(name="guide", model="scripted:x.yaml", mcp_servers=("files",))
+CALL = NativeToolContext(
+    organization_id=ORG,
+    thread_id=ThreadId("thr_1"),
+    run_id=RunId("run_1"),
+    tool_call_id=ToolCallId("call_1"),
+    timeout_s=9,
+)
+INLINE: JsonObject = {"slug": "desk", "kind": "custom", "command": "desk", "env": {"KEY": {"secret": "WEATHER_TOKEN"}}}
+
+
+@dataclass
+class Answering:
+    """A server on the web."""
+
+    status: int = 200
+    text: str = '{"sky": "clear"}'
+    asked: list[HttpCall] = field(default_factory=list)
+
+    async def send(self, call: HttpCall) -> HttpAnswer:
+        self.asked.append(call)
+        return HttpAnswer(status=self.status, media_type="application/json", text=self.text)
+
+
+@dataclass
+class Stored:
+    """Registered tools, and how often they were read."""
+
+    tools: dict[tuple[WorkflowRunId, str], RegisteredTool] = field(default_factory=dict)
+    reads: int = 0
+
+    async def of(self, organization_id: str, nodes: WiredNodes) -> tuple[RegisteredTool, ...]:
+        self.reads += 1
+        wanted = ((nodes.workflow_run_id, node_id) for node_id in nodes.node_ids)
+        return tuple(self.tools[key] for key in wanted if key in self.tools)
+
+
+async def no_run(node_id: str, run_id: RunId) -> None:
+    raise AssertionError("a tool is no run")
+
+
+class House:
+    """A workflow run's tools over in-memory stores: registered, seen, called."""
+
+    def __init__(self) -> None:
+        self.state = InMemoryState()
+        self.state.organizations = {ORG: an_organization(ORG)}
+        self.secrets = InMemorySecretStore(self.state)
+        self.servers = InMemoryMcpServerStore(self.state)
+        self.connections = InMemoryMcpConnections()
+        self.web = Answering()
+        self.stored = Stored()
+        box, expressions, clock = SecretBox(["a key"]), JmesPathExpressions(), FixedClock()
+        catalogs = InMemoryMcpCatalogStore(self.state)
+        server_catalogs = ServerCatalogs(
+            catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
+        )
+        warm = WarmCatalogs(catalogs=catalogs, server_catalogs=server_catalogs, clock=clock)
+        switch = McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(self.state))
+        self.step = ToolStep(
+            inputs=BoundInputs(secrets=self.secrets, expressions=expressions),
+            servers=self.servers,
+            catalogs=warm,
+            connections=self.connections,
+            switch=switch,
+            box=box,
+            clock=clock,
+        )
+        self.catalog = ToolCatalog(
+            native_tools={},
+            displayable_tools={},
+            servers=self.servers,
+            catalogs=warm,
+            connections=self.connections,
+            switch=switch,
+            organizations=InMemoryOrganizationStore(self.state),
+            wired_tools=StoredWiredTools(tools=self.stored, box=box),
+        )
+        self.calls = CallComponent(requests=HttpRequests(caller=self.web, expressions=expressions), box=box)
+
+    async def with_token(self) -> "House":
+        secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
+        await self.secrets.put(secret, TOKEN, an_audit_event(1))
+        return self
+
+    async def server(
+        self, slug: str, *tools: str, enabled: bool = True, unreachable: McpFailure | None = None
+    ) -> McpServer:
+        answers = {name: InMemoryTool(answer=text_reply("ok")) for name in tools}
+        self.connections.servers[slug] = InMemoryMcpServer(tools=answers, unreachable=unreachable)
+        number = len(self.state.servers) + 10
+        config = McpServerConfig(slug=slug, kind=McpServerKind.CUSTOM, command="server", enabled=enabled)
+        server = a_server(McpServerId(numbered("mcp", number)), config=config)
+        await self.servers.add(server, an_audit_event(number))
+        return server
+
+    async def register(
+        self, definition: NodeDefinition, *, run_id: WorkflowRunId = RUN, outputs: Mapping[str, JsonValue] | None = None
+    ) -> RegisteredTool:
+        plan = planned(entrypoint(), agent("guide"), definition, "start -> guide", f"{definition.id} -> guide.tools")
+        context = NodeContext(
+            organization_id=ORG,
+            workflow_run_id=run_id,
+            requested_by=KEY,
+            run_input=None,
+            nodes={
+                node_id: NodeRun(node_id=node_id, status=NodeStatus.SUCCEEDED, output=output)
+                for node_id, output in (outputs or {}).items()
+            },
+            note_run=no_run,
+        )
+        made = (await self.step.execute(plan.by_id[definition.id], NodeRun(node_id=definition.id), context)).tool
+        self.stored.tools[run_id, definition.id] = made
+        return made
+
+    async def seen(self, *node_ids: str, run_id: WorkflowRunId = RUN, config: AgentConfig = CONFIG) -> Toolset:
+        wired = WiredNodes(workflow_run_id=run_id, node_ids=node_ids)
+        return await self.catalog.toolset(config, ConnectionScope(organization_id=ORG), wired=wired)
+
+    async def call(self, found: Tool | None, arguments: JsonObject) -> JsonValue:
+        assert found is not None
+        assert found.component is not None
+        return (await self.calls.call(found.component, arguments, CALL)).value
+
+
+@pytest.fixture
+async def house() -> House:
+    return await House().with_token()
+
+
+@pytest.mark.requirement("F2")
+async def test_a_model_sees_of_a_component_only_what_is_exposed(house: House) -> None:
+    made = await house.register(tool("weather"))
+    (shown,) = (await house.seen("weather")).shown
+    assert (shown.name, shown.description) == ("weather", "The weather in a city.")
+    assert shown.parameters == {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    assert TOKEN not in f"{made}{shown}{made.sealed!r}"
+
+
+@pytest.mark.requirement("F2")
+async def test_a_call_sends_what_is_bound_and_brings_nothing_of_it_back(house: House) -> None:
+    house.web.text = f'{{"you_sent": "{TOKEN}"}}'
+    await house.register(tool("weather"))
+    found = (await house.seen("weather")).find("weather")
+    answer = await house.call(found, {"city": "Ulm/../x", "token": "the model's"})
+    (sent,) = house.web.asked
+    assert sent.url == "https://weather.example/Ulm%2F..%2Fx"
+    assert dict(sent.headers)["Authorization"] == f"Bearer {TOKEN}"
+    assert answer == {"status": 200, "media_type": "application/json", "body": {"you_sent": "[hidden]"}}
+
+
+@pytest.mark.requirement("A5", "F2")
+async def test_what_a_server_says_of_a_refusal_reaches_the_model_without_the_secrets(house: House) -> None:
+    house.web.status, house.web.text = 404, f"no such city for {TOKEN}"
+    await house.register(tool("weather"))
+    found = (await house.seen("weather")).find("weather")
+    with pytest.raises(NativeToolError) as failed:
+        await house.call(found, {"city": "Atlantis"})
+    assert failed.value.code == "http_status"
+    assert failed.value.message == "The server answered HTTP 404. no such city for [hidden]"
+
+
+@pytest.mark.requirement("F2")
+async def test_a_component_keeps_a_secret_whose_value_changes_while_its_run_lasts(house: House) -> None:
+    await house.register(tool("weather"))
+    secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
+    await house.secrets.put(secret, "another", an_audit_event(2))
+    await house.call((await house.seen("weather")).find("weather"), {"city": "Ulm"})
+    assert dict(house.web.asked[0].headers)["Authorization"] == f"Bearer {TOKEN}"
+
+
+@pytest.mark.requirement("F2")
+async def test_a_component_without_its_credential_is_not_ready() -> None:
+    with pytest.raises(NodeFailed) as failed:
+        await House().register(tool("weather"))
+    assert (failed.value.error.code, failed.value.error.retryable) == ("secret_missing", False)
+
+
+@pytest.mark.requirement("F3")
+async def test_an_agent_sees_exactly_the_nodes_that_are_wired_to_it(house: House) -> None:
+    await house.server("files", "read", "write")
+    await house.register(tool("weather"))
+    await house.register(tool("news", "news"))
+    await house.register(node("files", "mcp_server", "tool", server="files", tools=["read"]))
+    assert [one.name for one in (await house.seen("weather", "files")).tools] == ["weather", "mcp__files__read"]
+    assert [one.name for one in (await house.seen("news")).tools] == ["news"]
+    nothing = await house.seen()
+    assert (nothing.tools, nothing.denied, nothing.servers) == ((), (), ())
+
+
+@pytest.mark.requirement("F3")
+async def test_the_agents_policies_and_allowlist_hold_for_what_is_wired(house: House) -> None:
+    await house.register(tool("weather"))
+    denying = ToolPolicies(rules=(("weather", ToolRule(decision=Verdict.DENY)),))
+    denied = await house.seen("weather", config=AgentConfig(name="a", model="m:x", tool_policies=denying))
+    assert denied.tools == ()
+    assert denied.find_denied("weather") is not None
+    hidden = await house.seen("weather", config=AgentConfig(name="a", model="m:x", tool_allowlist=()))
+    assert (hidden.tools, hidden.denied) == ((), ())
+
+
+@pytest.mark.requirement("F3", "F6")
+async def test_runs_with_tools_of_one_name_do_not_mix(house: House) -> None:
+    await house.register(tool("weather"))
+    await house.register(tool("weather", url="https://other.example/{{inputs.city}}"), run_id=OTHER_RUN)
+    for run_id in (RUN, OTHER_RUN, RUN):
+        await house.call((await house.seen("weather", run_id=run_id)).find("weather"), {"city": "Ulm"})
+    hosts = [call.url.split("/")[2] for call in house.web.asked]
+    assert hosts == ["weather.example", "other.example", "weather.example"]
+
+
+@pytest.mark.requirement("F2")
+async def test_registered_tools_are_read_once_and_missing_ones_looked_for_again(house: House) -> None:
+    early = await house.seen("weather")
+    assert (early.tools, early.problems) == ((), ("weather: the tool is not registered",))
+    await house.register(tool("weather"))
+    first = await house.seen("weather")
+    assert await house.seen("weather") is first
+    assert house.stored.reads == 2
+
+
+@pytest.mark.requirement("F2")
+async def test_a_server_of_the_runs_own_brings_its_tools_and_is_closed_with_it(house: House) -> None:
+    house.connections.servers["desk"] = InMemoryMcpServer(tools={"look": InMemoryTool(answer=text_reply("ok"))})
+    definition = node("desk", "mcp_server", "tool", server=INLINE)
+    made = await house.register(definition)
+    assert b"WEATHER_TOKEN" not in made.sealed
+    (look,) = (await house.seen("desk")).tools
+    assert look.name == "mcp__desk__look"
+    assert look.mcp is not None
+    assert look.mcp.inline is not None
+    assert look.mcp.server_id == look.mcp.inline.id == inline_server_id(RUN, "desk")
+    assert look.mcp.inline.config.slug == "desk"
+    assert await house.servers.get(ORG, look.mcp.server_id) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"server": "nowhere"}, "mcp_server_not_found"),
+        ({"server": "files", "tools": ["read", "burn"]}, "mcp_tool_not_found"),
+        ({"server": "silent"}, "mcp_server_unavailable"),
+        ({"server": "off"}, "mcp_server_disabled"),
+    ],
+)
+@pytest.mark.requirement("F2")
+async def test_a_server_that_cannot_be_a_tool_says_why(house: House, settings: JsonObject, code: str) -> None:
+    await house.server("files", "read")
+    await house.server("silent", unreachable=McpFailure(McpFailureKind.NOT_CONNECTED, "It does not start."))
+    await house.server("off", enabled=False)
+    with pytest.raises(NodeFailed) as failed:
+        await house.register(node("tool", "mcp_server", "tool", **settings))
+    assert failed.value.error.code == code
+    assert str(settings["server"]) in failed.value.error.detail
