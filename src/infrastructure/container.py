@@ -28,12 +28,15 @@ from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
 from application.audit.prune_audit import PruneAudit
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.gateway.answer_question import AnswerGatewayQuestion
+from application.gateway.ask_client import AskClient, Patience
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.clear_call import ClearGatewayCall, Holds
 from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.held_calls import HeldCalls
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
@@ -41,6 +44,8 @@ from application.gateway.open_session import OpenGatewaySession
 from application.gateway.ports import GatewayLedger, GatewaySessionStore
 from application.gateway.read_content import ReadGatewayContent
 from application.gateway.release_ended_sessions import ReleaseEndedSessions
+from application.gateway.request_cancellations import RequestCancellations
+from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.settle_lost_calls import SettleLostCalls
 from application.gateway.tool_nodes import ToolNodes
@@ -243,6 +248,7 @@ from infrastructure.persistence.database import Database
 from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway_notes import SqlGatewayNotes
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
@@ -1001,8 +1007,9 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         ids=ids,
     )
+    gateway_notes: providers.Provider[SqlGatewayNotes] = providers.Singleton(SqlGatewayNotes, database=database)
     settle_lost_calls: providers.Provider[SettleLostCalls] = providers.Singleton(
-        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, clock=clock
+        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes, clock=clock
     )
     release_ended_sessions: providers.Provider[ReleaseEndedSessions] = providers.Singleton(
         ReleaseEndedSessions, access=gateway_access, sessions=gateway_sessions, connections=connections, clock=clock
@@ -1010,13 +1017,40 @@ class Container(containers.DeclarativeContainer):
     list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
         ListGatewayTools, toolbox=gateway_toolbox
     )
+    request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=secret_box)
+    ask_client: providers.Provider[AskClient] = providers.Singleton(
+        AskClient,
+        notes=gateway_notes,
+        wakeups=wakeups,
+        box=secret_box,
+        schemas=schemas,
+        clock=clock,
+        ids=ids,
+        patience=Patience(),
+    )
+    held_calls: providers.Provider[HeldCalls] = providers.Singleton(
+        HeldCalls,
+        notes=gateway_notes,
+        states=request_states,
+        wakeups=wakeups,
+        box=secret_box,
+        schemas=schemas,
+        clock=clock,
+        ids=ids,
+    )
+    answer_gateway_question: providers.Provider[AnswerGatewayQuestion] = providers.Singleton(
+        AnswerGatewayQuestion, notes=gateway_notes, wakeups=wakeups, box=secret_box, schemas=schemas, clock=clock
+    )
+    request_cancellations: providers.Provider[RequestCancellations] = providers.Singleton(
+        RequestCancellations, notes=gateway_notes, wakeups=wakeups, clock=clock
+    )
     clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
         ClearGatewayCall,
         asking=gateway_approvals,
         approvals=approvals,
         check=check_tool_call,
         wakeups=wakeups,
-        box=secret_box,
+        states=request_states,
         clock=clock,
         ids=ids,
         holds=Holds(),
@@ -1036,6 +1070,9 @@ class Container(containers.DeclarativeContainer):
             components=component_tools,
         ),
         clearing=clear_gateway_call,
+        asking=ask_client,
+        held=held_calls,
+        states=request_states,
         ledger=gateway_ledger,
         access=gateway_access,
         cancel_run=cancel_run,

@@ -30,6 +30,7 @@ from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway_notes import SqlGatewayNotes
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
@@ -101,6 +102,8 @@ def sql_stores(database: Database) -> Stores:
         gateway_ledger=SqlGatewayLedger(database=database),
         gateway_approvals=(gateway_approvals := SqlGatewayApprovals(database=database)),
         lost_calls=gateway_approvals,
+        gateway_notes=(gateway_notes := SqlGatewayNotes(database=database)),
+        expired_notes=gateway_notes,
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups),
         usage=(usage := SqlUsageStore(database=database)),

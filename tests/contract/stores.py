@@ -11,9 +11,11 @@ from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals
 from application.gateway.ports import (
+    ExpiredNotes,
     GatewayApprovals,
     GatewayClientStore,
     GatewayLedger,
+    GatewayNotes,
     GatewaySessionStore,
     LostCalls,
 )
@@ -42,6 +44,7 @@ from infrastructure.memory.backlog import InMemoryBacklogReader
 from infrastructure.memory.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
 from infrastructure.memory.gateway_clients import InMemoryGatewayClientStore
+from infrastructure.memory.gateway_notes import InMemoryGatewayNotes
 from infrastructure.memory.identity import InMemoryIdentityStore
 from infrastructure.memory.journal import InMemoryRunJournal
 from infrastructure.memory.leases import InMemoryRunLeases
@@ -95,6 +98,8 @@ class Stores:
     gateway_ledger: GatewayLedger
     gateway_approvals: GatewayApprovals
     lost_calls: LostCalls
+    gateway_notes: GatewayNotes
+    expired_notes: ExpiredNotes
     leases: RunLeases
     journal: RunJournal
     usage: UsageReports
@@ -147,6 +152,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         gateway_ledger=InMemoryGatewayLedger(state),
         gateway_approvals=(gateway_approvals := InMemoryGatewayApprovals(state)),
         lost_calls=gateway_approvals,
+        gateway_notes=(gateway_notes := InMemoryGatewayNotes(state)),
+        expired_notes=gateway_notes,
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
         usage=(usage := InMemoryUsageStore(state)),

@@ -37,7 +37,11 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0026": ("0023", "adds what processes report of servers, and claims to renew grants; runs are stored as before"),
     "0027": ("0023", "adds what clients of the gateway ask for; runs are stored as before"),
     "0028": ("0023", "adds to workflow runs what their nodes wait for, and keys; runs are stored as before"),
-    "0029": ("0023", "adds tools of workflow runs, and which of them a run or a session sees; runs are stored as before"),
+    "0029": (
+        "0023",
+        "adds tools of workflow runs, and which of them a run or a session sees; runs are stored as before",
+    ),
+    "0030": ("0023", "adds what processes leave for each other about the gateway's calls; runs are stored as before"),
 }
 """Revisions without a file of their own: whose file has what they store, and why."""
 _NOT_STORED = ("alembic_version", "source_words")

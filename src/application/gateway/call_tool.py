@@ -8,33 +8,35 @@ from datetime import timedelta
 from typing import assert_never, cast
 
 from application.gateway.agent_caller import agent_caller
+from application.gateway.answer import GatewayAnswer
+from application.gateway.ask_client import AskableClient, AskClient, Conversation
 from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.guarded_logs import guarded_logs
+from application.gateway.halt_session import HaltGatewaySession
+from application.gateway.held_calls import Continuation, HeldCall, HeldCalls
 from application.gateway.ports import GatewayLedger
+from application.gateway.request_states import RequestStates
 from application.gateway.toolbox import GatewayToolbox, Toolbox
 from application.mcp.log_messages import LogTap
 from application.mcp.ports import McpProgress, McpReply, ProgressCallback
-from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.cancel_run import CancelRun
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
-from application.tools.ports import InputAwaited
+from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_text import cleaned
 from application.tracing.ports import GatewayCallRecord, GatewayTracer
-from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import ServiceError, conflict, not_found
+from domain.errors import ServiceError, not_found
 from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
 from domain.gateway.session import GatewaySession
-from domain.identity.api_key import Principal
-from domain.identity.role import Role
-from domain.ids import ApprovalId, AuditEventId, RunId, ToolCallId, derived_id
-from domain.json_value import JsonObject
+from domain.ids import ApprovalId, ToolCallId
+from domain.json_value import JsonObject, JsonValue
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
-from domain.threads.thread import Quarantine
 from domain.tools.capabilities import ToolType
+from domain.tools.elicitation import InputRound
 from domain.tools.names import MAX_NAME_LENGTH
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
@@ -50,8 +52,9 @@ SETTLE_WITHIN_S = 60.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGatewayToolCommand:
     """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that
-    it is given while its call waits for an approval; any other is told to make the same call again. With the same `retry_key`
-    it means the same call of an agent."""
+    it is given while its call waits for an approval, or, with `responses`, for itself; any other is told to make the same call
+    again once it is approved. `client` can be asked in the middle of the call. With the same `retry_key` it means the same call
+    of an agent."""
 
     session: GatewaySession
     name: str
@@ -62,17 +65,8 @@ class CallGatewayToolCommand:
     resumable: bool = False
     request_state: str | None = None
     retry_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayAnswer:
-    """What the client is told. `reply` is what the MCP server answered, where all of it may be passed on; then it says more
-    than the text of `result`, which is for models. `waiting`: the call was not sent, as it waits for an approval; `result`
-    says so to clients that cannot be given the state."""
-
-    result: ToolResult
-    reply: McpReply | None = None
-    waiting: Waiting | None = None
+    client: AskableClient | None = None
+    responses: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 class CallGatewayTool:
@@ -90,6 +84,9 @@ class CallGatewayTool:
         check: CheckToolCall,
         execute_tool: ExecuteTool,
         clearing: ClearGatewayCall,
+        asking: AskClient,
+        held: HeldCalls,
+        states: RequestStates,
         ledger: GatewayLedger,
         access: GatewayAccess,
         cancel_run: CancelRun,
@@ -101,9 +98,11 @@ class CallGatewayTool:
         self._check = check
         self._execute_tool = execute_tool
         self._clearing = clearing
+        self._asking = asking
+        self._held = held
+        self._states = states
         self._ledger = ledger
-        self._access = access
-        self._cancel_run = cancel_run
+        self._halting = HaltGatewaySession(ledger=ledger, access=access, cancel_run=cancel_run)
         self._tracer = tracer
         self._clock = clock
         self._ids = ids
@@ -113,7 +112,10 @@ class CallGatewayTool:
         `gateway_session_halted`, INVALID `request_state_invalid`, UNAVAILABLE `storage_unavailable`."""
         approval_id = None
         if command.request_state is not None:
-            approval_id = self._clearing.approval_in(command.request_state, command.session)
+            state = self._states.opened(command.session, command.request_state)
+            if "call" in state:
+                return await self._held.go_on(_continued(command, state))
+            approval_id = ApprovalId(str(state.get("approval")))
         hold_s, now = self._clearing.hold_s(resumable=command.resumable), asyncio.get_running_loop().time
         until = now() + hold_s
         while True:
@@ -134,11 +136,12 @@ class CallGatewayTool:
         if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
             raise await self._unknown(command, toolbox)
         call = self._call(session, toolbox, checked, checked.tool)
-        found = toolbox.guard.arguments(call.params)
+        found = toolbox.guard.arguments(
+            {**call.params, _ANSWERS: {**command.responses}} if command.responses else call.params
+        )
         if found is not None:
             refusal = ToolResult.blocked("run_halted", _HALTED)
-            await self._halt(session, self._settled(call, refusal, 0.0), checked.decision, found)
-            raise _halted(session)
+            raise await self._halting.execute(session, self._settled(call, refusal, 0.0), checked.decision, found)
         if checked.answer is not None:
             await self._refuse(session, toolbox, call, checked.answer, checked.decision)
             return GatewayAnswer(result=checked.answer)
@@ -177,30 +180,56 @@ class CallGatewayTool:
     async def _make(
         self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
     ) -> GatewayAnswer:
+        """Make a recorded call, and answer when it has ended, or its client is asked."""
+        within_s = toolbox.timeout_s(call.name) + ABANDON_AFTER_S + SETTLE_WITHIN_S
+        conversation = self._asking.about(
+            command.session, call, checked.tool, command.client, guard=toolbox.guard, call_s=within_s
+        )
+        if conversation is None or not command.resumable:
+            return await self._made(command, toolbox, call, checked, conversation)
+        held = HeldCall(
+            session=command.session,
+            call_id=call.id,
+            name=command.name,
+            arguments=command.arguments,
+            within_s=within_s,
+        )
+        return await self._held.begin(held, conversation, self._made(command, toolbox, call, checked, conversation))
+
+    async def _made(
+        self,
+        command: CallGatewayToolCommand,
+        toolbox: Toolbox,
+        call: GatewayCall,
+        checked: CheckedCall,
+        conversation: Conversation | None,
+    ) -> GatewayAnswer:
         """Send a recorded call, and settle it."""
         session, decision = command.session, checked.decision
+        asked = () if conversation is None else conversation.asked
         policy = toolbox.toolset.policy_of(call.name)
         began = self._clock.monotonic()
         replies: list[McpReply] = []
         try:
-            result = await self._outcome(command, toolbox, call, checked, replies)
+            result = await self._outcome(command, toolbox, call, checked, replies, conversation=conversation)
         except asyncio.CancelledError:
             # Whoever waited for the answer has gone; that the call was cut short is kept all the same.
             cut = self._settled(call, failure_text.outcome_unknown(), self._clock.monotonic() - began)
-            await asyncio.shield(self._ledger.settle(cut, gateway_call_audit(session, cut, decision=decision)))
+            cut_audit = gateway_call_audit(session, cut, decision=decision, asked=asked)
+            await asyncio.shield(self._ledger.settle(cut, cut_audit))
             self._trace(session, toolbox, cut)
             raise
         result, leaked = toolbox.guard.result(result)
         leaked = leaked or toolbox.guard.seen(call.id) or _leaked_beside(toolbox, replies)
         settlement = self._settled(call, result, self._clock.monotonic() - began)
         if leaked is not None:
-            await self._halt(session, settlement, decision, leaked)
+            halted = await self._halting.execute(session, settlement, decision, leaked)
             self._trace(session, toolbox, settlement)
-            raise _halted(session)
-        await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision))
+            raise halted
+        await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision, asked=asked))
         self._trace(session, toolbox, settlement)
         whole = replies[-1] if replies and policy.max_result_bytes is None else None
-        return GatewayAnswer(result=result, reply=whole)
+        return GatewayAnswer(result=result, reply=whole, missing={} if conversation is None else conversation.missing)
 
     async def _outcome(
         self,
@@ -209,6 +238,8 @@ class CallGatewayTool:
         call: GatewayCall,
         checked: CheckedCall,
         replies: list[McpReply],
+        *,
+        conversation: Conversation | None,
     ) -> ToolResult:
         session, policy = command.session, toolbox.toolset.policy_of(call.name)
         assert checked.tool is not None
@@ -230,11 +261,19 @@ class CallGatewayTool:
             on_reply=replies.append,
             logs=None if command.logs is None else guarded_logs(toolbox.guard, call.id, command.logs),
             caller=agent_caller(session, command.meta, retry_key=command.retry_key),
+            relay=conversation,
+            input=None if conversation is None else _given_unasked(command.responses),
         )
         deadline = asyncio.timeout(timeout_s + ABANDON_AFTER_S)
+        if conversation is not None:
+            conversation.deadline = deadline
         try:
             async with deadline:
                 return await self._execute_tool.execute(execution)
+        except CapabilitiesMissing as missing:
+            assert conversation is not None
+            conversation.missing = missing.capabilities
+            return failure_text.capabilities_missing(tuple(missing.capabilities))
         except InputAwaited as asked:
             question = asked.awaited.current
             return failure_text.input_declined("" if question is None else question.message)
@@ -312,31 +351,25 @@ class CallGatewayTool:
         await self._refuse(command.session, toolbox, call, failure_text.unknown_tool(name), None)
         return not_found("tool", command.name)
 
-    async def _halt(
-        self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
-    ) -> None:
-        call = settlement.call
-        halted = AuditEvent(
-            id=AuditEventId(derived_id("aud", call.id, "halted")),
-            organization_id=session.organization_id,
-            action=AuditAction.SESSION_HALTED,
-            actor="system",
-            resource=session.id,
-            at=settlement.at,
-            run_id=session.run_id,
-            details={"reason": "canary", "canary_id": canary_id, "tool_call_id": call.id},
-        )
-        quarantine = Quarantine(run_id=session.run_id or RunId(session.id), canary_id=canary_id, at=settlement.at)
-        await self._ledger.halt(
-            settlement, (gateway_call_audit(session, settlement, decision=decision), halted), quarantine
-        )
-        self._access.forget(session.id)
-        if session.run_id is not None:
-            opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.OPERATOR)
-            await self._cancel_run.execute(CancelRunCommand(principal=opener, run_id=session.run_id))
 
-
+_ANSWERS = "inputResponses"
 _HALTED = "The session was halted before this call was sent."
+
+
+def _continued(command: CallGatewayToolCommand, state: JsonObject) -> Continuation:
+    return Continuation(
+        session=command.session,
+        name=command.name,
+        arguments=command.arguments,
+        state=state,
+        responses=command.responses,
+    )
+
+
+def _given_unasked(responses: Mapping[str, JsonValue]) -> InputRound | None:
+    """Answers that come with the call itself: the server is to say what it makes of them."""
+    given = {key: response for key, response in responses.items() if isinstance(response, dict)}
+    return InputRound(number=0, questions=(), answers=given) if given else None
 
 
 def _guarded(toolbox: Toolbox, call_id: ToolCallId, tell: ProgressCallback) -> ProgressCallback:
@@ -354,7 +387,3 @@ def _leaked_beside(toolbox: Toolbox, replies: list[McpReply]) -> str | None:
     """The id of a token in what a server answered beside text and images."""
     raw = replies[-1].raw if replies else None
     return None if raw is None else toolbox.guard.arguments(cast(JsonObject, raw))
-
-
-def _halted(session: GatewaySession) -> ServiceError:
-    return conflict("gateway_session_halted", f"The session {session.id} was halted.")

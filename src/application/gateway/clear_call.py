@@ -1,22 +1,20 @@
 """ClearGatewayCall: whether a call that policy wants approved may be sent now, and who is asked if it may not."""
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
 from application.approvals.run_approvals import denied_result
 from application.gateway.ports import AskedCall, GatewayApprovals
+from application.gateway.request_states import RequestStates
 from application.gateway.session_approvals import new_approval, outcome_of, request_of
 from application.gateway.toolbox import Toolbox
 from application.runs.ports import Wakeups
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
-from application.tools.ports import Box
 from domain.approvals.approval import Approval, ApprovalState, approval_digest
-from domain.errors import ServiceError, invalid
 from domain.gateway.call import GatewayCall, GatewayCallState
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId
@@ -26,8 +24,6 @@ from domain.tools.result import ToolResult
 
 _REREAD_S = 5.0
 """How long a wake-up that was lost may go unnoticed."""
-_PURPOSE = "gateway request state"
-"""What else this box encrypts is not taken for a state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +86,7 @@ class ClearGatewayCall:
         approvals: ApprovalStore,
         check: CheckToolCall,
         wakeups: Wakeups,
-        box: Box,
+        states: RequestStates,
         clock: Clock,
         ids: IdSource,
         holds: Holds,
@@ -99,7 +95,7 @@ class ClearGatewayCall:
         self._approvals = approvals
         self._check = check
         self._wakeups = wakeups
-        self._box = box
+        self._states = states
         self._clock = clock
         self._ids = ids
         self._holds = holds
@@ -107,16 +103,6 @@ class ClearGatewayCall:
     def hold_s(self, *, resumable: bool) -> float:
         """How long the request of a client is held open."""
         return self._holds.resumable_s if resumable else self._holds.last_s
-
-    def approval_in(self, request_state: str, session: GatewaySession) -> ApprovalId:
-        """What a client was given. Raises INVALID `request_state_invalid` for what is not of this session."""
-        try:
-            told = json.loads(self._box.decrypt(request_state.encode()))
-        except (ServiceError, ValueError) as exc:
-            raise _state_invalid() from exc
-        if not isinstance(told, dict) or (told.get("purpose"), told.get("session")) != (_PURPOSE, session.id):
-            raise _state_invalid()
-        return ApprovalId(str(told["approval"]))
 
     async def execute(
         self,
@@ -224,8 +210,7 @@ class ClearGatewayCall:
                 if left_s <= 0:
                     break
                 await ended.wait(min(left_s, _REREAD_S))
-        told = {"purpose": _PURPOSE, "session": session.id, "approval": approval.id}
-        return Waiting(approval=approval, request_state=self._box.encrypt(json.dumps(told).encode()).decode("ascii"))
+        return Waiting(approval=approval, request_state=self._states.sealed(session, {"approval": approval.id}))
 
 
 def pending_result(approval: Approval) -> ToolResult:
@@ -239,7 +224,3 @@ def pending_result(approval: Approval) -> ToolResult:
 
 
 _SESSION_ENDED = "This call needed an approval, and its session ended before anybody decided. It was not executed."
-
-
-def _state_invalid() -> ServiceError:
-    return invalid("request_state_invalid", "params.requestState is not one that this session was given.")

@@ -1,6 +1,6 @@
 """Ports of the gateway slice: stored sessions, and the ledger of their calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -10,8 +10,9 @@ from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.gateway.client import ClientSettings, GatewayClient
+from domain.gateway.note import GatewayNote
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewayClientId, GatewaySessionId, OrganizationId
+from domain.ids import GatewayClientId, GatewayNoteId, GatewaySessionId, OrganizationId, ToolCallId
 from domain.threads.thread import Quarantine, Thread
 
 
@@ -135,6 +136,60 @@ class GatewayApprovals(Protocol):
 
     async def end(self, approval: Approval, outcome: ApprovalOutcome, audit: tuple[AuditEvent, ...]) -> bool:
         """End a pending approval, once. False, and nothing is stored, if it has ended."""
+        ...
+
+
+def call_topic(call_id: ToolCallId) -> str:
+    """Woken when a note about the call is left, or answered."""
+    return f"gateway-call:{call_id}"
+
+
+def cancellation_topic(note_id: GatewayNoteId) -> str:
+    """Woken when what the note takes back may be at work in another process."""
+    return f"gateway-cancel:{note_id}"
+
+
+class GatewayNotes(Protocol):
+    """What processes leave for each other about calls under way. Of another organization or session there is nothing."""
+
+    async def leave(self, *notes: GatewayNote, due_at: datetime | None = None) -> None:
+        """Store notes of one session; a cancellation that is there already stays. With `due_at`, the call that they are about
+        is waited for until then. Raises NOT_FOUND `gateway_session_not_found`."""
+        ...
+
+    async def get(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, note_id: str
+    ) -> GatewayNote | None:
+        """The note, or None."""
+        ...
+
+    async def of_call(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
+    ) -> tuple[GatewayNote, ...]:
+        """The call's notes, oldest first."""
+        ...
+
+    async def answer(
+        self,
+        organization_id: OrganizationId,
+        session_id: GatewaySessionId,
+        answers: Mapping[GatewayNoteId, bytes],
+        *,
+        at: datetime,
+    ) -> bool:
+        """Put answers beside questions. False, and nothing is stored, if one of them was answered, removed, or has expired."""
+        ...
+
+    async def remove(self, organization_id: OrganizationId, *note_ids: GatewayNoteId) -> None:
+        """They have served."""
+        ...
+
+
+class ExpiredNotes(Protocol):
+    """Notes that whoever left them did not remove."""
+
+    async def forget(self, *, before: datetime) -> int:
+        """Remove those of all organizations that expired `before` then; how many."""
         ...
 
 

@@ -9,27 +9,24 @@ from typing import cast
 from application.gateway.content_names import ContentKind, exposed_uri, policy_name
 from application.gateway.content_sources import ContentSources, Sources
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.ports import GatewayLedger
 from application.gateway.toolbox import scope_of
 from application.mcp.contents import ContentMethod, ContentRequest, McpContents
 from application.mcp.ports import McpFailure, McpFailureKind
-from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.cancel_run import CancelRun
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut
-from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, invalid, not_found
+from domain.errors import ErrorKind, ServiceError, invalid, not_found
 from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.identity.api_key import Principal
-from domain.identity.role import Role
-from domain.ids import AuditEventId, RunId, ToolCallId, derived_id
+from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.server import ElicitationPolicy, McpServer
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
-from domain.threads.thread import Quarantine
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
@@ -82,8 +79,7 @@ class ReadGatewayContent:
         self._contents = contents
         self._check = check
         self._ledger = ledger
-        self._access = access
-        self._cancel_run = cancel_run
+        self._halting = HaltGatewaySession(ledger=ledger, access=access, cancel_run=cancel_run)
         self._clock = clock
         self._ids = ids
 
@@ -149,7 +145,8 @@ class ReadGatewayContent:
         checked = self._check.recheck(call.name, call.params, toolset)
         found = toolbox.guard.arguments(call.params)
         if found is not None:
-            await self._halt(session, self._settled(call, ToolResult.blocked("run_halted", _HALTED)), None, found)
+            halted = self._settled(call, ToolResult.blocked("run_halted", _HALTED))
+            raise await self._halting.execute(session, halted, None, found)
         if checked.answer is not None:
             await self._refuse(session, call, checked.answer, checked.decision)
         if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
@@ -178,7 +175,7 @@ class ReadGatewayContent:
         leaked = leaked or sources.toolbox.guard.arguments(cast(JsonObject, result))
         settlement = self._settled(read.call, kept, self._clock.monotonic() - began)
         if leaked is not None:
-            await self._halt(session, settlement, decision, leaked)
+            raise await self._halting.execute(session, settlement, decision, leaked)
         await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision))
         return result
 
@@ -202,29 +199,6 @@ class ReadGatewayContent:
         settlement = self._settled(call, refusal)
         await self._ledger.refuse(settlement, gateway_call_audit(session, settlement, decision=decision))
         raise ServiceError("content_denied", ErrorKind.FORBIDDEN, refusal.text)
-
-    async def _halt(
-        self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
-    ) -> None:
-        call = settlement.call
-        halted = AuditEvent(
-            id=AuditEventId(derived_id("aud", call.id, "halted")),
-            organization_id=session.organization_id,
-            action=AuditAction.SESSION_HALTED,
-            actor="system",
-            resource=session.id,
-            at=settlement.at,
-            run_id=session.run_id,
-            details={"reason": "canary", "canary_id": canary_id, "tool_call_id": call.id},
-        )
-        quarantine = Quarantine(run_id=session.run_id or RunId(session.id), canary_id=canary_id, at=settlement.at)
-        audit = gateway_call_audit(session, settlement, decision=decision)
-        await self._ledger.halt(settlement, (audit, halted), quarantine)
-        self._access.forget(session.id)
-        if session.run_id is not None:
-            opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.OPERATOR)
-            await self._cancel_run.execute(CancelRunCommand(principal=opener, run_id=session.run_id))
-        raise conflict("gateway_session_halted", f"The session {session.id} was halted.")
 
 
 _HALTED = "The session was halted before this was sent."

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from application.gateway.ports import GatewayLedger, LostCalls
+from application.gateway.ports import ExpiredNotes, GatewayLedger, LostCalls
 from application.system.ports import Clock
 from application.tools import failure_text
 from domain.gateway.call import GatewaySettlement, gateway_call_audit
@@ -19,24 +19,27 @@ class SettleLostCalls:
     """Rules: a call that was recorded and is not settled long after its own timeout (`GatewayCall.due_at`) is of a dead
     process, and its outcome is unknown; it is not sent again. Where this process has the database alone, whatever is there
     when it starts is lost. A call that is under way is never due, so processes that share a database need no lease for this;
-    two that settle the same one store it once."""
+    two that settle the same one store it once. What was left for others about calls, and was not fetched in time, is removed."""
 
     def __init__(
         self,
         *,
         calls: LostCalls,
         ledger: GatewayLedger,
+        notes: ExpiredNotes,
         clock: Clock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._calls = calls
         self._ledger = ledger
+        self._notes = notes
         self._clock = clock
         self._sleep = sleep
 
     async def execute(self, *, sole_owner: bool = False) -> int:
         """Settle them; how many were lost. `sole_owner`: nobody makes calls now, so all that are open are."""
         count = 0
+        await self._notes.forget(before=self._clock.now())
         while True:
             now = self._clock.now()
             lost = await self._calls.lost(before=None if sole_owner else now, limit=_BATCH)

@@ -6,12 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from application.mcp.caller_relay import CallerRelay
 from application.mcp.log_messages import LogTap
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.client_request import ClientRequest
 from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer
@@ -102,13 +104,15 @@ class ContentBlock:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpInputRequired:
     """A server answers a call with questions, or asks only to be called again with `request_state`, which is opaque.
-    `unsupported` names what else it asks for (sampling, roots). `ended`: it did not wait, and has answered the call without
+    `requests` is all of what it asks for that a client may be passed, under its own names; `questions` are those of them that
+    people answer, and `unsupported` names what else it asks for (sampling, roots). `ended`: it did not wait, and has answered the call without
     the input, so that calling it again is a new call."""
 
     questions: tuple[Elicitation, ...] = ()
     request_state: str | None = None
     unsupported: tuple[str, ...] = ()
     ended: bool = False
+    requests: tuple[ClientRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +158,8 @@ class McpFailure(Exception):
 
     `detail` is safe to show: the server's own words for SERVER_ERROR (cleaned, capped by the use case), else a fixed
     sentence of ours; where that speaks to the operator, `for_model` is what models are told in its place. `stderr` is the tail of a started server's error output, for the operator only. `retry_after_s` is
-    set where it is known that nothing will be sent to the server before.
+    set where it is known that nothing will be sent to the server before. `required` are capabilities, as the protocol has them,
+    without which the server does not make the call.
     """
 
     def __init__(
@@ -166,6 +171,7 @@ class McpFailure(Exception):
         stderr: str = "",
         retry_after_s: float | None = None,
         for_model: str | None = None,
+        required: JsonObject | None = None,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
@@ -174,6 +180,7 @@ class McpFailure(Exception):
         self.stderr = stderr
         self.retry_after_s = retry_after_s
         self.for_model = for_model
+        self.required = required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,8 +211,9 @@ class McpCall:
     """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.
     `meta` goes into the request's `_meta` (idempotency key, trace context). `definition` is the tool as the caller knows
     it: a server that lists it otherwise on the connection used is not called. `accepts_input` says that somebody can be
-    asked; a call that asked before goes again with the answers (`input_responses`) and the `request_state` it gave. `logs`
-    says who wants to hear what the server logs about it."""
+    asked; a call that asked before goes again with the answers (`input_responses`) and the `request_state` it gave. With a
+    `relay`, that is who is asked: a server of the older generations waits for the answers. `logs` says who wants to hear what
+    the server logs about it."""
 
     tool_name: str
     arguments: JsonObject
@@ -217,6 +225,7 @@ class McpCall:
     input_responses: Mapping[str, JsonObject] | None = None
     request_state: str | None = None
     logs: LogTap | None = field(default=None, compare=False, repr=False)
+    relay: CallerRelay | None = None
 
 
 class ServerState(StrEnum):

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from application.mcp.caller_relay import CallerRelay
 from application.mcp.log_messages import LogTap
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
@@ -21,12 +22,13 @@ from application.mcp.ports import (
 )
 from application.mcp.server_catalogs import ServerCatalogs
 from application.tools import failure_text
-from application.tools.ports import InputAwaited, SchemaValidator
+from application.tools.ports import CapabilitiesMissing, InputAwaited, SchemaValidator
 from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_text
 from domain.errors import ServiceError, is_storage_away
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
+from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.pinning import DefinitionState
 from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
 from domain.tools.elicitation import MAX_ROUNDS, InputRound
@@ -43,8 +45,8 @@ class ExecuteMcpToolCommand:
     """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
     server (trace context, idempotency key), and so does `input`, the answers to what it asked before;
     `known` are answers to use if it asks the same once more; `max_results` is how many of its results policy lets through.
-    `on_reply` is given the server's whole answer, unless policy leaves something out of it; `logs` is who hears what it logs
-    meanwhile."""
+    `relay` is asked what the server asks, while the call waits. `on_reply` is given the server's whole answer, unless policy
+    leaves something out of it; `logs` is who hears what it logs meanwhile."""
 
     tool: Tool
     tool_call_id: ToolCallId
@@ -58,6 +60,7 @@ class ExecuteMcpToolCommand:
     max_results: int | None = None
     on_reply: Callable[[McpReply], None] | None = None
     logs: LogTap | None = None
+    relay: CallerRelay | None = None
 
 
 class ExecuteMcpTool:
@@ -84,7 +87,7 @@ class ExecuteMcpTool:
         self._switch = switch
 
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
-        """The outcome. Raises InputAwaited, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
+        """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
         binding = command.tool.mcp
         ids: dict[str, object] = {
             "organization_id": command.scope.organization_id,
@@ -108,6 +111,9 @@ class ExecuteMcpTool:
                 ids["detail"] = failure.detail
         except InputAwaited:
             logger.info("MCP tool asks for input", extra=ids)
+            raise
+        except CapabilitiesMissing:
+            logger.info("MCP tool needs capabilities of its caller", extra=ids)
             raise
         except Exception as error:
             if is_storage_away(error):
@@ -135,6 +141,10 @@ class ExecuteMcpTool:
             )
         except McpFailure as failure:
             given = command.input
+            if command.relay is not None:
+                if failure.required is not None and (missing := command.relay.lacks(failure.required)):
+                    raise CapabilitiesMissing(missing) from failure
+                raise
             if failure.rpc_code != _INVALID_PARAMS or given is None or given.request_state is None:
                 raise
             # It knows its own note no more (many forget it when they restart), and has not run the call.
@@ -142,10 +152,18 @@ class ExecuteMcpTool:
             return await self._call(anew, binding, timeout_s - (asyncio.get_running_loop().time() - began))
         if reply.input_required is not None:
             left_s = timeout_s - (asyncio.get_running_loop().time() - began)
+            if command.relay is not None:
+                return await self._relayed(command, command.relay, binding, reply.input_required, left_s)
             if reply.input_required.ended and not command.tool.repeatable:
                 question = reply.input_required.questions[0].message
                 return failure_text.input_undeliverable(question, reply_text(reply)[0])
             return await self._asked(command, binding, server, reply.input_required, left_s)
+        return self._result(command, binding, server, reply)
+
+    def _result(
+        self, command: ExecuteMcpToolCommand, binding: McpBinding, server: McpServer, reply: McpReply
+    ) -> ToolResult:
+        """What a finished call comes to."""
         text, images = reply_text(reply)
         if not reply.is_error:
             violations = self._output_violations(server, binding, reply)
@@ -218,6 +236,32 @@ class ExecuteMcpTool:
             raise McpFailure(McpFailureKind.INVALID_REPLY, "The server asked with a form that cannot be used.")
         raise InputAwaited(awaited)
 
+    async def _relayed(
+        self,
+        command: ExecuteMcpToolCommand,
+        relay: CallerRelay,
+        binding: McpBinding,
+        asked: McpInputRequired,
+        left_s: float,
+    ) -> ToolResult:
+        """Ask whoever made the call, and send it again with the answers. A form may come back without any; for what else is
+        refused the protocol has no answer."""
+        number = 1 if command.input is None else command.input.number + 1
+        unknown = tuple(method for method in asked.unsupported if method not in list(ClientRequestKind))
+        if number > MAX_ROUNDS:
+            return failure_text.asked_too_often(MAX_ROUNDS)
+        if unknown:
+            return failure_text.input_unsupported(unknown)
+        answers = await relay.ask(asked.requests) if asked.requests else {}
+        given = {key: answer.result for key, answer in answers.items() if answer.result is not None}
+        if len(given) < len(asked.requests):
+            refused = (request.kind.value for request in asked.requests if request.key not in given)
+            return failure_text.input_unsupported(tuple(refused))
+        if left_s <= 0:
+            raise McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
+        again = InputRound(number=number, questions=(), answers=given, request_state=asked.request_state)
+        return await self._call(replace(command, input=again), binding, left_s)
+
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not await self._switch.is_on(scope.organization_id):
             raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
@@ -261,6 +305,7 @@ def _mcp_call(command: ExecuteMcpToolCommand, binding: McpBinding, server: McpSe
         input_responses=None if command.input is None else command.input.answers or None,
         request_state=None if command.input is None else command.input.request_state,
         logs=command.logs,
+        relay=command.relay,
     )
 
 

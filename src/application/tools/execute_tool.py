@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from application.mcp.caller_relay import CallerRelay
 from application.mcp.log_messages import LogTap
 from application.mcp.ports import ConnectionScope, McpProgress, McpReply, ProgressCallback
 from application.tools import failure_text
@@ -32,8 +33,9 @@ IDEMPOTENCY_META = "dragoman/idempotency-key"
 class ExecuteToolCommand:
     """A call that passed `CheckToolCall`, of a run or of a gateway session. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its
     server asked for before, with the answers. `max_results` and `max_result_bytes` are how much of its result policy lets
-    through. `holds_canary` is for native tools: see `NativeToolContext`. `on_reply` is given what an MCP server or an agent
-    answered, if all of it may be passed on. `caller` is for calls of agents, which nobody else can make."""
+    through. `relay` asks whoever made the call what an MCP server asks in the middle of it. `holds_canary` is for native tools:
+    see `NativeToolContext`. `on_reply` is given what an MCP server or an agent answered, if all of it may be passed on. `caller`
+    is for calls of agents, which nobody else can make."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -52,6 +54,7 @@ class ExecuteToolCommand:
     on_reply: Callable[[McpReply], None] | None = None
     logs: LogTap | None = None
     caller: AgentCaller | None = None
+    relay: CallerRelay | None = None
 
 
 class ExecuteTool:
@@ -74,7 +77,8 @@ class ExecuteTool:
         self._components = components
 
     async def execute(self, command: ExecuteToolCommand) -> ToolResult:
-        """The outcome. Raises InputAwaited, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
+        """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE `storage_unavailable`: that is no outcome of
+        the call."""
         if command.tool.type is ToolType.MCP_TOOL and command.tool.component is None:
             result = await self._execute_mcp_tool.execute(
                 ExecuteMcpToolCommand(
@@ -94,6 +98,7 @@ class ExecuteTool:
                     max_results=command.max_results,
                     on_reply=command.on_reply,
                     logs=command.logs,
+                    relay=command.relay,
                 )
             )
         elif command.tool.type is ToolType.AGENT:

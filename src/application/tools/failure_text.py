@@ -149,6 +149,12 @@ def input_unsupported(methods: tuple[str, ...]) -> ToolResult:
     return ToolResult.failed("mcp_input_declined", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
+def capabilities_missing(names: tuple[str, ...]) -> ToolResult:
+    """The server makes the call only for clients that can be asked for more than this one; it did nothing."""
+    text = f"MCP tool execution failed: the server needs a client with {', '.join(names)}. The call was not made."
+    return ToolResult.failed("mcp_capability_missing", text)
+
+
 def asked_too_often(rounds: int) -> ToolResult:
     """The server asked again and again."""
     text = f"MCP tool execution failed: the server asked for input more than {rounds} times during one call."

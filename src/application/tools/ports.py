@@ -45,6 +45,14 @@ class InputAwaited(Exception):
         self.awaited = awaited
 
 
+class CapabilitiesMissing(Exception):
+    """The call was not made: its server needs capabilities that whoever made it, and can be asked, has not."""
+
+    def __init__(self, capabilities: JsonObject) -> None:
+        super().__init__("the tool's server needs capabilities of the client")
+        self.capabilities = capabilities
+
+
 class NativeToolError(Exception):
     """An expected failure of a native tool; `code` is stable, the message is written for the model."""
 

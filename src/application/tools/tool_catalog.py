@@ -388,6 +388,7 @@ def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: b
             timeout_s=server.config.timeout_s,
             definition=definition,
             inline=server if is_inline else None,
+            asks=server.config.asks,
         ),
         repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),
     )

@@ -1,5 +1,6 @@
 """The ledger of gateway calls: recorded before they are sent, settled before they are answered; and their audit entries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -7,7 +8,7 @@ from enum import StrEnum
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId, AuditEventId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId, derived_id
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import OUTCOME_ACTIONS, arguments_digest
 from domain.tools.capabilities import ToolType
@@ -52,15 +53,22 @@ class GatewaySettlement:
 
 
 def gateway_call_audit(
-    session: GatewaySession, settlement: GatewaySettlement, *, decision: Decision | None
+    session: GatewaySession,
+    settlement: GatewaySettlement,
+    *,
+    decision: Decision | None,
+    asked: Sequence[JsonValue] = (),
 ) -> AuditEvent:
-    """The call was settled, for whoever opened the session. `decision` is policy's word on it, where it was asked."""
+    """The call was settled, for whoever opened the session. `decision` is policy's word on it, where it was asked; `asked` what
+    its server asked the client for, and how that ended, without the words."""
     call, result = settlement.call, settlement.result
     details: JsonObject = {"gateway_session_id": session.id}
     if result.error_code is not None:
         details["error"] = result.error_code
     if decision is not None:
         details["decision"] = decision.as_json()
+    if asked:
+        details["asked"] = [*asked]
     return AuditEvent(
         id=AuditEventId(derived_id("aud", call.id, "settled")),
         organization_id=session.organization_id,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from domain.ids import AgentId, McpServerId, WorkflowRunId
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition
+from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.server import McpServer
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 
@@ -12,8 +13,8 @@ from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBinding:
     """Where an MCP tool lives: the server, and the name the server itself gives the tool. `definition` is what the run was
-    given: a tool that is no longer just that is not called. `inline` is the server itself where it is nobody's but a workflow
-    run's, and not registered."""
+    given: a tool that is no longer just that is not called. `asks` is what the server may ask clients of the gateway for;
+    `inline` the server itself where it is nobody's but a workflow run's, and not registered."""
 
     server_id: McpServerId
     server_slug: str
@@ -21,6 +22,7 @@ class McpBinding:
     output_schema: JsonObject | None = None
     timeout_s: float | None = None
     definition: McpToolDefinition | None = None
+    asks: frozenset[ClientRequestKind] = frozenset()
     inline: McpServer | None = field(default=None, repr=False)
 
 

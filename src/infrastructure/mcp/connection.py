@@ -18,6 +18,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from application.mcp.ports import McpFailure, McpFailureKind
+from domain.mcp.client_request import ClientRequestKind
 from infrastructure.mcp.asked_calls import AskedCalls
 from infrastructure.mcp.faults import (
     BROKEN,
@@ -63,7 +64,7 @@ class ConnectionEvents(Protocol):
 class McpConnection:
     """A connection from its beginning, which the constructor is, to its end.
 
-    `asks` says that questions of the server are taken in the middle of calls, `is_private` that one run or session uses it. `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
+    `asks` is what the server may ask for in the middle of calls, `is_private` that one run or session uses it. `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
     is pinged every `keep_alive_s`, if given and of a version that has pings, so that a dead peer is noticed.
     """
 
@@ -76,7 +77,7 @@ class McpConnection:
         events: ConnectionEvents,
         connect_timeout_s: float,
         idle_timeout_s: float,
-        asks: bool = False,
+        asks: frozenset[ClientRequestKind] = frozenset(),
         is_private: bool = False,
         keep_alive_s: float | None = None,
         on_tools_changed: Callable[[], None] | None = None,
@@ -229,7 +230,9 @@ class McpConnection:
             dispatcher=dispatcher,
             client_info=self._client,
             message_handler=self._on_message,
-            elicitation_callback=asked_calls.answer if self._asks else None,
+            elicitation_callback=asked_calls.answer if ClientRequestKind.ELICITATION in self._asks else None,
+            sampling_callback=asked_calls.sample if ClientRequestKind.SAMPLING in self._asks else None,
+            list_roots_callback=asked_calls.roots if ClientRequestKind.ROOTS in self._asks else None,
         )
         await stack.enter_async_context(client)
         try:

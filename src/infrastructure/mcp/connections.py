@@ -28,7 +28,7 @@ from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
-from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
+from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.catalog import with_usable_schemas
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
@@ -135,7 +135,7 @@ class SdkMcpConnections:
         known = self._known_secrets
 
         async def say(session: ServerSession) -> McpReply:
-            hiding = known.hiding_logs(server.id, call)
+            hiding = known.hiding_in(server.id, call)
             return await session.call_tool(hiding, deadline, known.hiding(server.id, on_progress))
 
         try:
@@ -321,7 +321,7 @@ class SdkMcpConnections:
             events=life,
             connect_timeout_s=self._connect_timeout_s,
             idle_timeout_s=server.config.idle_timeout_s,
-            asks=server.config.elicitation is ElicitationPolicy.ASK,
+            asks=server.config.asks,
             is_private=server.config.isolation is not Isolation.SHARED,
             keep_alive_s=self._keep_alive_s if is_kept else None,
             on_tools_changed=life.changes.announce if life.changes else None,

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp.types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, JSONRPCError
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ErrorData,
+    JSONRPCError,
+)
 
 from application.mcp.ports import McpFailure, McpFailureKind
+from domain.json_value import JsonObject
+from domain.mcp.client_request import ClientRequestKind
 from infrastructure.mcp.stdio_framing import REPLY_TOO_LARGE, REPLY_UNREADABLE
 from infrastructure.mcp.text import clean
 
@@ -141,7 +149,17 @@ def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailu
         return McpFailure(fault.kind, fault.detail, for_model=fault.for_model)
     if is_over or is_closed(error):
         return McpFailure(McpFailureKind.CONNECTION_LOST, end or BROKEN.detail)
-    return McpFailure(McpFailureKind.SERVER_ERROR, clean(error.message), rpc_code=error.code)
+    required = _required_in(error) if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY else None
+    return McpFailure(McpFailureKind.SERVER_ERROR, clean(error.message), rpc_code=error.code, required=required)
+
+
+def _required_in(error: MCPError) -> JsonObject | None:
+    """The capabilities that a server wants of its client (MCP 2026-07-28, basic), as far as they are ones."""
+    required = error.error.data.get("requiredCapabilities") if isinstance(error.error.data, dict) else None
+    known = {kind.capability for kind in ClientRequestKind}
+    if not isinstance(required, dict):
+        return None
+    return {name: value for name, value in required.items() if name in known and isinstance(value, dict)} or None
 
 
 def closed_error() -> MCPError:

@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired
+from domain.json_value import JsonObject
+from domain.mcp.client_request import ClientRequest, ClientRequestKind
 from domain.tools.elicitation import Elicitation
 from infrastructure.mcp.text import capped, clean, clean_value
 
-_ELICITATION = "elicitation/create"
+_KINDS = frozenset(ClientRequestKind)
+_OF_A_HOP = frozenset({"_meta", "task", "includeContext"})
 _MAX_QUESTIONS = 8
 _MAX_KEY = 128
 _MAX_MESSAGE = 4096
 _MAX_URL = 2048
 _MAX_SCHEMA_BYTES = 16 * 1024
 _MAX_STATE_BYTES = 64 * 1024
+_MAX_SAMPLING_BYTES = 256 * 1024
 
 
 def read_input_required(result: Mapping[str, Any]) -> McpInputRequired:
@@ -28,22 +32,43 @@ def read_input_required(result: Mapping[str, Any]) -> McpInputRequired:
         raise _invalid("The server asked for input without saying for which.")
     if len(requests) > _MAX_QUESTIONS or len((state or "").encode("utf-8", "replace")) > _MAX_STATE_BYTES:
         raise _invalid("The server asked for too much input at a time.")
-    questions, others = [], []
+    questions, others, relayed = [], [], []
     for key, request in requests.items():
         method = request.get("method") if isinstance(request, dict) else None
-        if method == _ELICITATION:
+        if method in _KINDS:
+            relayed.append(read_request(key, ClientRequestKind(method), request.get("params")))
+        if method == ClientRequestKind.ELICITATION:
             questions.append(read_question(key, request.get("params")))
         else:
             others.append(capped(clean(method), _MAX_KEY) if isinstance(method, str) else "something unknown")
-    return McpInputRequired(questions=tuple(questions), request_state=state, unsupported=tuple(others))
+    return McpInputRequired(
+        questions=tuple(questions), request_state=state, unsupported=tuple(others), requests=tuple(relayed)
+    )
+
+
+def read_request(key: str, kind: ClientRequestKind, params: object) -> ClientRequest:
+    """One of the requests that a client may be passed, without what belongs to one hop. Raises McpFailure INVALID_REPLY."""
+    if kind is ClientRequestKind.ELICITATION:
+        question = read_question(key, params)
+        asked: JsonObject = {"message": question.message}
+        asked |= {"requestedSchema": question.schema} if question.url is None else {"mode": "url", "url": question.url}
+        return ClientRequest(key=key, kind=kind, params=asked)
+    _check_key(key)
+    if kind is ClientRequestKind.ROOTS:
+        return ClientRequest(key=key, kind=kind, params={})
+    if not isinstance(params, dict) or not isinstance(params.get("messages"), list):
+        raise _invalid("The server asked for a model's answer in a way that is not valid MCP.")
+    passed = clean_value({name: value for name, value in params.items() if name not in _OF_A_HOP})
+    if len(json.dumps(passed)) > _MAX_SAMPLING_BYTES:
+        raise _invalid("The server asked for a model's answer to too long a prompt.")
+    return ClientRequest(key=key, kind=kind, params=cast(JsonObject, passed))
 
 
 def read_question(key: str, params: object) -> Elicitation:
     """The question in the raw parameters of `elicitation/create`. Raises McpFailure INVALID_REPLY."""
     if not isinstance(params, dict) or not isinstance(message := params.get("message"), str):
         raise _invalid("The server asked a question that is not valid MCP.")
-    if len(key) > _MAX_KEY or clean(key) != key:
-        raise _invalid("The server's name for a question cannot be used.")
+    _check_key(key)
     message = capped(clean(message).strip(), _MAX_MESSAGE)
     if params.get("mode", "form") == "url":
         url = params.get("url")
@@ -54,6 +79,11 @@ def read_question(key: str, params: object) -> Elicitation:
     if not isinstance(schema, dict) or len(json.dumps(schema)) > _MAX_SCHEMA_BYTES:
         raise _invalid("The server asked with a form that cannot be used.")
     return Elicitation(request_id=key, message=message, schema=schema)
+
+
+def _check_key(key: str) -> None:
+    if len(key) > _MAX_KEY or clean(key) != key:
+        raise _invalid("The server's name for a question cannot be used.")
 
 
 def _invalid(detail: str) -> McpFailure:

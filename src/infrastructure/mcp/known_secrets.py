@@ -3,15 +3,25 @@ itself prints or answers. Above: connections and transports.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
+from application.mcp.caller_relay import CallerRelay
 from application.mcp.log_messages import LogTap, McpLogMessage
-from application.mcp.ports import ContentBlock, McpCall, McpFailure, McpProgress, McpReply, ProgressCallback
+from application.mcp.ports import (
+    ContentBlock,
+    McpCall,
+    McpFailure,
+    McpInputRequired,
+    McpProgress,
+    McpReply,
+    ProgressCallback,
+)
 from domain.ids import McpServerId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.client_request import ClientAnswer, ClientRequest
 from infrastructure.redaction import Redactor
 
 _SERVERS = 10_000
@@ -51,6 +61,7 @@ class KnownSecrets:
             reply,
             content=tuple(_hidden_block(known, block) for block in reply.content),
             structured=_hidden_value(known, reply.structured),
+            input_required=_hidden_asked(known, reply.input_required),
         )
 
     def hide_in_json(self, server_id: McpServerId, value: JsonObject) -> JsonObject:
@@ -85,9 +96,11 @@ class KnownSecrets:
 
         return told
 
-    def hiding_logs(self, server_id: McpServerId, call: McpCall) -> McpCall:
-        """The call, whose listener is told log messages without the server's secrets."""
+    def hiding_in(self, server_id: McpServerId, call: McpCall) -> McpCall:
+        """The call, whose listener is told log messages, and whose maker is asked, without the server's secrets."""
         known, tap = self._of_server.get(server_id), call.logs
+        if known is not None and call.relay is not None:
+            call = replace(call, relay=_HidingRelay(call.relay, known))
         if known is None or tap is None:
             return call
 
@@ -96,6 +109,37 @@ class KnownSecrets:
             await tap.tell(replace(message, data=_hidden_value(known, message.data), logger=name))
 
         return replace(call, logs=LogTap(level=tap.level, tell=told))
+
+
+class _HidingRelay:
+    """Passes on what a server asks for without its secrets."""
+
+    def __init__(self, relay: CallerRelay, known: Redactor) -> None:
+        self._relay = relay
+        self._known = known
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """The caller's."""
+        return self._relay.capabilities
+
+    def lacks(self, required: JsonObject) -> JsonObject:
+        """What the caller lacks."""
+        return self._relay.lacks(required)
+
+    async def ask(self, requests: tuple[ClientRequest, ...]) -> Mapping[str, ClientAnswer]:
+        """Ask the caller."""
+        return await self._relay.ask(tuple(_hidden_request(self._known, request) for request in requests))
+
+
+def _hidden_request(known: Redactor, request: ClientRequest) -> ClientRequest:
+    return replace(request, params=cast(JsonObject, _hidden_value(known, request.params)))
+
+
+def _hidden_asked(known: Redactor, asked: McpInputRequired | None) -> McpInputRequired | None:
+    if asked is None or not asked.requests:
+        return asked
+    return replace(asked, requests=tuple(_hidden_request(known, request) for request in asked.requests))
 
 
 def _hidden_block(known: Redactor, block: ContentBlock) -> ContentBlock:

@@ -47,7 +47,7 @@ from application.mcp.ports import (
 )
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.log_level import LogLevel
-from infrastructure.mcp.asked_calls import AskedCalls
+from infrastructure.mcp.asked_calls import AskedCall, AskedCalls
 from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
 from infrastructure.mcp.exchanges import Exchanges
@@ -69,9 +69,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
     """The SDK's dispatcher, whose end can be seen, with `exchanges` of ours beside it on the same streams. `is_private`: the
     connection has one user."""
 
-    def __init__(
-        self, reader: MessageReader, writer: MessageSink | MessageWriter, *, is_private: bool = False
-    ) -> None:
+    def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter, *, is_private: bool = False) -> None:
         super().__init__(reader, writer)
         self.ended = asyncio.Event()
         self.exchanges = Exchanges(writer, is_private=is_private)
@@ -259,7 +257,7 @@ class ServerSession:
     async def _reply(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
         with self._asked_calls.during(call) as asked:
             try:
-                reply = read_reply(await self._call(call, deadline, on_progress))
+                reply = read_reply(await self._call(call, deadline, on_progress, asked))
             except McpFailure as exc:
                 if not asked.questions or exc.kind is not McpFailureKind.SERVER_ERROR:
                     raise
@@ -269,7 +267,9 @@ class ServerSession:
             return replace(reply, input_required=McpInputRequired(questions=tuple(asked.questions), ended=True))
         return reply
 
-    async def _call(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> dict[str, Any]:
+    async def _call(
+        self, call: McpCall, deadline: float, on_progress: ProgressCallback | None, asked: AskedCall
+    ) -> dict[str, Any]:
         params: dict[str, Any] = {"name": call.tool_name, "arguments": call.arguments}
         if call.meta:
             params["_meta"] = dict(call.meta)
@@ -284,11 +284,20 @@ class ServerSession:
             if header_map:
                 headers |= mcp_param_headers(header_map, call.arguments)
         meta = self._asking_meta if call.accepts_input else self._meta
+        if call.relay is not None and self._is_modern:
+            meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: call.relay.capabilities}
         if call.logs is not None:
             await self._set_log_level(call.logs.level, deadline)
             meta = {**meta, LOG_LEVEL_META_KEY: call.logs.level.value}
         return await self._request(
-            "tools/call", params, deadline, headers=headers, meta=meta, on_progress=on_progress, logs=call.logs
+            "tools/call",
+            params,
+            deadline,
+            headers=headers,
+            meta=meta,
+            on_progress=on_progress,
+            logs=call.logs,
+            asked=asked,
         )
 
     async def _request(
@@ -301,6 +310,7 @@ class ServerSession:
         meta: Mapping[str, Any] | None = None,
         on_progress: ProgressCallback | None = None,
         logs: LogTap | None = None,
+        asked: AskedCall | None = None,
     ) -> dict[str, Any]:
         if self._is_modern:
             params["_meta"] = {**params.get("_meta", {}), **(meta or self._meta)}
@@ -309,7 +319,9 @@ class ServerSession:
         if self._is_modern:
             headers[MCP_METHOD_HEADER] = method
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(deadline) as timeout:
+                if asked is not None:
+                    asked.timeout = timeout
                 return await self._exchanges.request(
                     request_id, method, params, headers=headers, on_progress=on_progress, logs=logs
                 )

@@ -10,6 +10,7 @@ from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import (
     agent_version,
     audit_key,
+    gateway_note,
     mcp_server,
     model_provider,
     oauth_authorization,
@@ -31,6 +32,8 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     audit_key.c.secret,
     webhook_key.c.secret,
     workflow_tool.c.sealed,
+    gateway_note.c.sealed,
+    gateway_note.c.answer,
 )
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
 

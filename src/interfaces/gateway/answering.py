@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from litestar.types import Receive, Send
 
+from application.gateway.request_cancellations import RequestCancellations, SentRequest
+from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
 from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import Envelope
@@ -22,6 +25,11 @@ QUIET_S = 10.0
 """How long a request may go unanswered before its answer becomes a stream, which comments keep alive."""
 WATCH_AFTER_S = 0.05
 """How long a request may take before it is looked whether its client is still there: most are answered by then."""
+ELSEWHERE_AFTER_S = 1.0
+"""And how much longer before it is looked whether it was taken back at another process."""
+_Key = tuple[str, str, RequestId]
+_TakenBack = Callable[[], Coroutine[None, None, None]]
+_FIRST = asyncio.FIRST_COMPLETED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +46,27 @@ class GatewayCall:
 class GatewayAnswers:
     """Answers requests one by one, each in the task that it came in: one of its own would cost as much as policy and audit."""
 
-    def __init__(self, *, methods: GatewayMethods) -> None:
+    def __init__(self, *, methods: GatewayMethods, cancellations: RequestCancellations) -> None:
         self._methods = methods
-        self._calls: dict[tuple[str, RequestId], _Carrier] = {}
+        self._cancellations = cancellations
+        self._calls: dict[_Key, _Carrier] = {}
 
     async def answer(self, call: GatewayCall, receive: Receive, send: Send) -> None:
         """Answer in JSON; or, if the client takes that, as a stream from the first thing that is to be told before the answer,
         or when it takes long. Of the newer generation, a client that leaves cancels what it asked for; of the older, that goes on
         until it is told not to (MCP 2025-11-25, transports: a disconnection is no cancellation)."""
-        carrier = _Carrier(call, receive, send)
+        sent = None if call.envelope.is_modern else _sent(call)
+        taken_back = None if sent is None else partial(self._taken_back, sent)
+        carrier = _Carrier(call, receive, send, taken_back)
         exchange = Exchange(
             session=call.session,
             envelope=call.envelope,
             message=call.message,
             tell=carrier.tell if call.takes_stream else None,
+            left=carrier.left,
         )
-        key = (call.session.id, call.message.id or 0)
-        if not call.envelope.is_modern:
-            self._calls[key] = carrier
+        if sent is not None:
+            self._calls[_key(sent)] = carrier
         carrier.begin()
         try:
             answer, status = result_json(call.message.id, await self.result(exchange)), 200
@@ -70,15 +81,17 @@ class GatewayAnswers:
             answer, status = error_json(call.message.id, cancelled), 200
         finally:
             carrier.end()
-            if self._calls.get(key) is carrier:
-                del self._calls[key]
+            if sent is not None and self._calls.get(_key(sent)) is carrier:
+                del self._calls[_key(sent)]
         await carrier.finish(answer, status)
 
-    def cancel(self, session_id: str, request_id: RequestId) -> None:
-        """Stop what a client of the older generation no longer wants; nothing happens if it is not at work here."""
-        carrier = self._calls.get((session_id, request_id))
+    async def cancel(self, sent: SentRequest) -> None:
+        """Stop what a client of the older generation no longer wants, wherever that is at work."""
+        carrier = self._calls.get(_key(sent))
         if carrier is not None:
             carrier.cancel()
+        else:
+            await self._cancellations.cancel(sent)
 
     async def result(self, exchange: Exchange) -> dict[str, object]:
         """The result of a request that is answered elsewhere. Raises RpcError."""
@@ -93,6 +106,14 @@ class GatewayAnswers:
             )
             raise RpcError(INTERNAL_ERROR, "The gateway failed. Its log says why.") from exc
 
+    async def _taken_back(self, sent: SentRequest) -> None:
+        """Returns when the request was taken back at another process; never, if that cannot be known."""
+        try:
+            await self._cancellations.cancelled(sent)
+        except ServiceError:
+            logger.warning("gateway cancellations cannot be read", extra={"gateway_session_id": sent.session.id})
+            await asyncio.get_running_loop().create_future()
+
 
 class _Carrier:
     """One answer on its way: what is told before it, signs of life while it takes long, and whether its client has left."""
@@ -105,14 +126,17 @@ class _Carrier:
         "_send",
         "_sending",
         "_streams",
+        "_taken_back",
         "_task",
         "_timer",
         "_watcher",
         "has_left",
+        "left",
     )
 
-    def __init__(self, call: GatewayCall, receive: Receive, send: Send) -> None:
+    def __init__(self, call: GatewayCall, receive: Receive, send: Send, taken_back: _TakenBack | None) -> None:
         self._call = call
+        self._taken_back = taken_back
         self._receive = receive
         self._send = send
         self._task = asyncio.current_task()
@@ -122,11 +146,13 @@ class _Carrier:
         self._streams = self._is_over = self._is_withdrawn = False
         self.has_left = False
         """Whether the request was cancelled because its client has gone."""
+        is_asked = taken_back is not None and call.takes_stream and call.envelope.capabilities
+        self.left = asyncio.Event() if is_asked else None
+        """Set when a client of the older generation has gone, which could have been asked something."""
 
     def begin(self) -> None:
         """The request is being answered."""
-        if self._call.takes_stream or self._call.envelope.is_modern:
-            self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._watch)
+        self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._watch)
 
     def end(self) -> None:
         """There is an answer, or nobody waits for one."""
@@ -165,15 +191,30 @@ class _Carrier:
 
     async def _watched(self) -> None:
         leaving = asyncio.create_task(client_left(self._receive))
+        signs: set[asyncio.Task[None]] = set()
         try:
-            while True:
-                patience_s = QUIET_S if self._call.takes_stream else None
-                done, _ = await asyncio.wait({leaving}, timeout=patience_s)
-                if done:
-                    break
-                await self._part(PING)
+            done, _ = await asyncio.wait({leaving}, timeout=ELSEWHERE_AFTER_S)
+            if self._taken_back is not None:
+                signs.add(asyncio.create_task(self._taken_back()))
+            while not done:
+                done, _ = await asyncio.wait(
+                    {leaving, *signs}, timeout=QUIET_S if self._call.takes_stream else None, return_when=_FIRST
+                )
+                if not done:
+                    await self._part(PING)
+            if leaving.done():
+                self._client_left()
+            if signs:
+                await asyncio.wait(signs)
+                self.cancel()
         finally:
             leaving.cancel()
+            for sign in signs:
+                sign.cancel()
+
+    def _client_left(self) -> None:
+        if self.left is not None:
+            self.left.set()
         if self._call.envelope.is_modern and not self._is_over:
             self.has_left = True
             self.cancel()
@@ -187,3 +228,14 @@ class _Carrier:
                 self._streams = True
                 await start_stream(self._send)
             await send_part(self._send, part, more=more)
+
+
+def _sent(call: GatewayCall) -> SentRequest:
+    client = call.envelope.client
+    return SentRequest(
+        session=call.session, client="" if client is None else client.id, request_id=call.message.id or 0
+    )
+
+
+def _key(sent: SentRequest) -> _Key:
+    return sent.session.id, sent.client, sent.request_id

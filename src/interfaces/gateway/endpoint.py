@@ -10,6 +10,7 @@ import msgspec
 from litestar.types import HTTPScope, Receive, Send
 
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.request_cancellations import RequestCancellations, SentRequest
 from application.mcp.oauth_client import PublicAddress
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession
@@ -17,6 +18,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
 from interfaces.gateway.answering import GatewayAnswers, GatewayCall
+from interfaces.gateway.asking import GatewayQuestions
 from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import (
     LEGACY_VERSIONS,
@@ -54,11 +56,19 @@ class GatewayEndpoint:
     older generation ends its session."""
 
     def __init__(
-        self, *, access: GatewayAccess, methods: GatewayMethods, clients: LegacyClients, address: PublicAddress
+        self,
+        *,
+        access: GatewayAccess,
+        methods: GatewayMethods,
+        clients: LegacyClients,
+        questions: GatewayQuestions,
+        cancellations: RequestCancellations,
+        address: PublicAddress,
     ) -> None:
         self._access = access
         self._clients = clients
-        self._answers = GatewayAnswers(methods=methods)
+        self._questions = questions
+        self._answers = GatewayAnswers(methods=methods, cancellations=cancellations)
         self._address = address
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
@@ -92,8 +102,9 @@ class GatewayEndpoint:
             message = read_message(value)
             if isinstance(message, RpcResponse):
                 await self._clients.client(session, headers)
-                # Nobody asks clients anything here, so there is nothing to be answered.
-                raise RpcError(INVALID_REQUEST, "No request of ours is waiting for this answer.", status=400)
+                await self._questions.answered(session, message)
+                await send_whole(send, 202, b"", [])
+                return
             if message.id is None:
                 await self._notified(session, headers, message, send)
                 return
@@ -143,7 +154,10 @@ class GatewayEndpoint:
         async def answered(value: JsonValue) -> dict[str, object] | None:
             try:
                 message = read_message(value)
-                if isinstance(message, RpcResponse) or message.id is None:
+                if isinstance(message, RpcResponse):
+                    await self._questions.answered(session, message)
+                    return None
+                if message.id is None:
                     return None
                 exchange = Exchange(session=session, envelope=envelope, message=message)
                 return result_json(message.id, await self._answers.result(exchange))
@@ -163,11 +177,11 @@ class GatewayEndpoint:
         version = headers.get(VERSION_HEADER)
         if version is not None and version not in (*LEGACY_VERSIONS, *MODERN_VERSIONS):
             raise unsupported_version(version)
-        if version not in MODERN_VERSIONS:
-            await self._clients.client(session, headers)
+        client = None if version in MODERN_VERSIONS else await self._clients.client(session, headers)
         cancelled = message.params.get("requestId")
         if message.method == "notifications/cancelled" and isinstance(cancelled, str | int):
-            self._answers.cancel(session.id, cancelled)
+            sent = SentRequest(session=session, client="" if client is None else client.id, request_id=cancelled)
+            await self._answers.cancel(sent)
         await send_whole(send, 202, b"", [])
 
     async def _envelope(

@@ -1,5 +1,6 @@
 """One request of the gateway, as what answers it is given it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ Tell = Callable[[dict[str, object]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request: of which session, in which version, and how its client is told of things before the answer, if it can be."""
+    """One request: of which session, in which version, and how its client is told of things before the answer, if it can be;
+    until it has `left`."""
 
     session: GatewaySession
     envelope: Envelope
     message: RpcMessage
     tell: Tell | None = None
+    left: asyncio.Event | None = None

@@ -9,6 +9,7 @@ from application.tools.agent_calls import DEPTH_META
 from application.tools.execute_tool import IDEMPOTENCY_META
 from domain.errors import ErrorKind, ServiceError
 from domain.json_value import JsonObject, JsonValue
+from interfaces.gateway.asking import askable_client, input_required, input_responses, missing_capability
 from interfaces.gateway.contents import CONTENT_CAPABILITIES, LISTS, READS, GatewayContents
 from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, negotiated
@@ -152,8 +153,14 @@ class GatewayMethods:
                 resumable=exchange.envelope.is_modern,
                 request_state=_request_state(exchange),
                 retry_key=_retry_key(meta),
+                client=askable_client(exchange),
+                responses=input_responses(exchange),
             )
         )
+        if answer.asked is not None:
+            return input_required(answer.asked)
+        if answer.missing and exchange.envelope.is_modern:
+            raise missing_capability(answer.missing)
         if answer.waiting is not None and exchange.envelope.is_modern:
             return {"resultType": "input_required", "requestState": answer.waiting.request_state}
         return answer_json(answer, any_structure=exchange.envelope.is_modern)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from application.gateway.call_tool import GatewayAnswer
+from application.gateway.answer import GatewayAnswer
 from application.tools.result_text import cleaned
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent

@@ -7,6 +7,7 @@ from litestar.di import Provide
 
 from application.metrics.ports import RequestMeter
 from interfaces.gateway.app import with_gateway
+from interfaces.gateway.asking import GatewayQuestions
 from interfaces.gateway.contents import GatewayContents
 from interfaces.gateway.endpoint import GatewayEndpoint
 from interfaces.gateway.legacy_clients import LegacyClients
@@ -131,7 +132,14 @@ def create_app(
     )
     address = use_cases.public_address
     clients = LegacyClients(handshakes=use_cases.client_handshakes)
-    gateway = GatewayEndpoint(access=use_cases.gateway_access, methods=methods, clients=clients, address=address)
+    gateway = GatewayEndpoint(
+        access=use_cases.gateway_access,
+        methods=methods,
+        clients=clients,
+        questions=GatewayQuestions(answer_question=use_cases.answer_gateway_question),
+        cancellations=use_cases.request_cancellations,
+        address=address,
+    )
     app.asgi_handler = with_access_log(with_gateway(app.asgi_handler, gateway, address), meter)
     return app
 

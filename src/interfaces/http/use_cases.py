@@ -14,6 +14,7 @@ from application.approvals.list_approvals import ListApprovals
 from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.gateway.answer_question import AnswerGatewayQuestion
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.gateway_access import GatewayAccess
@@ -22,6 +23,7 @@ from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
 from application.gateway.read_content import ReadGatewayContent
+from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
@@ -111,6 +113,8 @@ class UseCases:
     client_handshakes: ClientHandshakes
     list_gateway_tools: ListGatewayTools
     call_gateway_tool: CallGatewayTool
+    answer_gateway_question: AnswerGatewayQuestion
+    request_cancellations: RequestCancellations
     list_gateway_contents: ListGatewayContents
     read_gateway_content: ReadGatewayContent
     open_gateway_session: OpenGatewaySession

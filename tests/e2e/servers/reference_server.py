@@ -9,7 +9,9 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     AudioContent,
     Completion,
     CreateMessageRequest,
@@ -253,6 +255,15 @@ async def test_input_required_result_capabilities(ctx: Context) -> str | InputRe
     if able is not None and able.elicitation is not None:
         requests["user_name"] = asking("What is your name?", "name")
     return InputRequiredResult(input_requests=requests) if requests else "The client can do nothing of it."
+
+
+@a_tool
+async def test_missing_capability(ctx: Context) -> str:
+    able = ctx.session.client_capabilities
+    if able is None or able.sampling is None:
+        required: Mapping[str, Any] = {"requiredCapabilities": {"sampling": {}}}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "This tool needs a client with sampling.", required)
+    return "The client has all that is needed."
 
 
 @server.resource("test://static-text", mime_type="text/plain")

@@ -14,17 +14,22 @@ from application.audit.export_audit_events import ExportAuditEvents
 from application.audit.list_audit_events import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.gateway.answer_question import AnswerGatewayQuestion
+from application.gateway.ask_client import AskClient, Patience
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.clear_call import ClearGatewayCall, Holds
 from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.held_calls import HeldCalls
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
 from application.gateway.open_session import OpenGatewaySession
 from application.gateway.read_content import ReadGatewayContent
+from application.gateway.request_cancellations import RequestCancellations
+from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
@@ -303,7 +308,7 @@ def use_cases(
         approvals=stores.approvals,
         check=CheckToolCall(schemas=JsonSchemaValidator()),
         wakeups=stores.wakeups,
-        box=SecretBox([BOX_KEY]),
+        states=RequestStates(box=SecretBox([BOX_KEY])),
         clock=clock,
         ids=ids,
         holds=holds,
@@ -354,6 +359,25 @@ def use_cases(
                 ),
             ),
             clearing=clearing,
+            asking=AskClient(
+                notes=stores.gateway_notes,
+                wakeups=stores.wakeups,
+                box=SecretBox([BOX_KEY]),
+                schemas=JsonSchemaValidator(),
+                clock=clock,
+                ids=ids,
+                patience=Patience(),
+            ),
+            held=HeldCalls(
+                notes=stores.gateway_notes,
+                states=RequestStates(box=SecretBox([BOX_KEY])),
+                wakeups=stores.wakeups,
+                box=SecretBox([BOX_KEY]),
+                schemas=JsonSchemaValidator(),
+                clock=clock,
+                ids=ids,
+            ),
+            states=RequestStates(box=SecretBox([BOX_KEY])),
             ledger=stores.gateway_ledger,
             access=access,
             cancel_run=cancel_run,
@@ -361,6 +385,14 @@ def use_cases(
             clock=clock,
             ids=ids,
         ),
+        answer_gateway_question=AnswerGatewayQuestion(
+            notes=stores.gateway_notes,
+            wakeups=stores.wakeups,
+            box=SecretBox([BOX_KEY]),
+            schemas=JsonSchemaValidator(),
+            clock=clock,
+        ),
+        request_cancellations=RequestCancellations(notes=stores.gateway_notes, wakeups=stores.wakeups, clock=clock),
         list_gateway_contents=ListGatewayContents(sources=content_sources),
         read_gateway_content=ReadGatewayContent(
             sources=content_sources,

@@ -192,7 +192,7 @@ async def everything(mode: str, port: int | None = None) -> AsyncIterator[str]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        await until(lambda: process.poll() is not None or _accepts(port))
+        await until(lambda: process.poll() is not None or accepts(port))
         assert process.poll() is None, "server-everything does not start; run `npm ci` in tests/node"
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -200,7 +200,8 @@ async def everything(mode: str, port: int | None = None) -> AsyncIterator[str]:
         process.wait()
 
 
-def _accepts(port: int) -> bool:
+def accepts(port: int) -> bool:
+    """Whether something listens there."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
 

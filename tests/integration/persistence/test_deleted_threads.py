@@ -52,6 +52,7 @@ OF_A_THREAD = {
     "budget_reservation",
     "gateway_call",
     "gateway_client",
+    "gateway_note",
     "gateway_session",
     "idempotency_key",
     "message",

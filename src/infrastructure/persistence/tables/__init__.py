@@ -9,7 +9,7 @@ and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLit
 from infrastructure.persistence.tables.agents import agent, agent_version
 from infrastructure.persistence.tables.approvals import approval, timer
 from infrastructure.persistence.tables.audit import audit_event, audit_head, audit_key, audit_seal
-from infrastructure.persistence.tables.gateway import gateway_call, gateway_client, gateway_session
+from infrastructure.persistence.tables.gateway import gateway_call, gateway_client, gateway_note, gateway_session
 from infrastructure.persistence.tables.identity import api_key, organization
 from infrastructure.persistence.tables.mcp import (
     mcp_connection_state,
@@ -49,6 +49,7 @@ __all__ = [
     "budget_reservation",
     "gateway_call",
     "gateway_client",
+    "gateway_note",
     "gateway_session",
     "idempotency_key",
     "mcp_connection_state",

@@ -1,6 +1,6 @@
 """Tables of the gateway: sessions, what their clients asked for, and the ledger of their calls."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -66,4 +66,20 @@ gateway_call = Table(
         postgresql_where=text("state <> 'settled'"),
     ),
     sqlite_with_rowid=False,
+)
+
+# What processes leave for each other about calls under way; `sealed` and `answer` are encrypted.
+gateway_note = Table(
+    "gateway_note",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("session_id", PlainText, ForeignKey("gateway_session.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", PlainText, nullable=False),
+    Column("call_id", PlainText),
+    Column("sealed", LargeBinary),
+    Column("answer", LargeBinary),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False, index=True),
+    Index(None, "session_id", "call_id", "id"),
 )

@@ -1,5 +1,7 @@
-"""A server of the official SDK whose tools ask for input in the middle of a call, in both generations of the protocol."""
+"""A server of the official SDK whose tools ask for input in the middle of a call, in both generations of the protocol: over
+stdio, or, `python asking_server.py PORT`, over SSE."""
 
+import sys
 from typing import Annotated
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -70,4 +72,6 @@ async def visit(context: Context) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:  # a transport that has the older generations only
+        server.run("sse", port=int(sys.argv[1]))
     server.run()

@@ -41,7 +41,12 @@ class House:
 
     @property
     def settle_lost_calls(self) -> SettleLostCalls:
-        return SettleLostCalls(calls=self.stores.lost_calls, ledger=self.stores.gateway_ledger, clock=self.clock)
+        return SettleLostCalls(
+            calls=self.stores.lost_calls,
+            ledger=self.stores.gateway_ledger,
+            notes=self.stores.expired_notes,
+            clock=self.clock,
+        )
 
     @property
     def release_ended(self) -> ReleaseEndedSessions:

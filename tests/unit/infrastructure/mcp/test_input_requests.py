@@ -46,7 +46,7 @@ def test_questions_are_read_with_the_servers_note_and_cleaned() -> None:
 @pytest.mark.requirement("B4")
 def test_what_else_a_server_asks_for_is_named() -> None:
     requests = {
-        "a": {"method": "sampling/createMessage", "params": {}},
+        "a": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}},
         "b": {"method": "roots/list"},
         "c": "?",
         "d": form(),

@@ -1,0 +1,241 @@
+"""AskClient: what servers ask in the middle of a call, put to the client whose call it is."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import cast
+
+from application.gateway.ports import GatewayNotes, call_topic
+from application.runs.canary_guard import CanaryGuard
+from application.runs.ports import Subscription, Wakeups
+from application.system.ports import Clock, IdSource
+from application.tools.ports import Box, SchemaValidator
+from domain.gateway.call import GatewayCall
+from domain.gateway.note import GatewayNote, GatewayNoteKind
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewayNoteId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind, unanswered
+from domain.tools.tool import Tool
+
+_REREAD_S = 5.0
+"""How long a wake-up that was lost may go unnoticed."""
+_NOT_ASKED = "The client cannot be asked for this."
+_GONE = "The client did not answer."
+
+Question = tuple[GatewayNoteId, ClientRequest]
+"""What is asked, by the id that its answer comes with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskableClient:
+    """The client of a call. `capabilities` are what it says it can be asked for, as the protocol has them. One that is asked while
+    its request waits is sent questions by `ask`, and told by `take_back` of those it need not answer any more; when it has
+    `left`, nobody does. Any other is asked by the answer to its request, and comes back."""
+
+    capabilities: JsonObject
+    ask: Callable[[tuple[Question, ...]], Awaitable[None]] | None = None
+    take_back: Callable[[tuple[GatewayNoteId, ...]], Awaitable[None]] | None = None
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """For how many seconds a client is waited for."""
+
+    answer_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskClient:
+    """Rules: a server asks only for what its settings allow and the client says it has; what is asked and what is answered is
+    searched for canary tokens, and goes no further with one; each question is a row, which a client answers at any process;
+    nothing of it is kept when it has been answered, nobody waits any more, or its time is up; then the server is told that
+    nobody answers. How each question ended is in the call's audit entry, not its words."""
+
+    notes: GatewayNotes
+    wakeups: Wakeups
+    box: Box
+    schemas: SchemaValidator
+    clock: Clock
+    ids: IdSource
+    patience: Patience
+
+    def about(
+        self,
+        session: GatewaySession,
+        call: GatewayCall,
+        tool: Tool | None,
+        client: AskableClient | None,
+        *,
+        guard: CanaryGuard,
+        call_s: float,
+    ) -> "Conversation | None":
+        """How the client is asked in the middle of the call, which takes `call_s` at most apart from that; None if its server may
+        ask for nothing."""
+        if client is None or tool is None or tool.mcp is None or not tool.mcp.asks:
+            return None
+        return Conversation(self, session, call, tool.mcp.asks, client, guard=guard, call_s=call_s)
+
+
+class Conversation:
+    """The port `CallerRelay`, about one call. `asked` says how its questions ended, `missing` which capabilities the server needed that the client has not, `announced` which questions a client is to be told
+    of by the answer to its request. `deadline` is the call's, which stands still while the client is asked."""
+
+    def __init__(
+        self,
+        parts: AskClient,
+        session: GatewaySession,
+        call: GatewayCall,
+        allowed: frozenset[ClientRequestKind],
+        client: AskableClient,
+        *,
+        guard: CanaryGuard,
+        call_s: float,
+    ) -> None:
+        self._parts = parts
+        self._session = session
+        self._call = call
+        self._client = client
+        self._guard = guard
+        self._call_s = call_s
+        self._allowed = {kind.capability for kind in allowed}
+        self._able = {
+            name: value
+            for name, value in client.capabilities.items()
+            if name in self._allowed and isinstance(value, dict)
+        }
+        self.asked: list[JsonValue] = []
+        self.missing: JsonObject = {}
+        self.announced: asyncio.Queue[tuple[Question, ...]] = asyncio.Queue()
+        self.deadline: asyncio.Timeout | None = None
+        self._open = 0
+        self._left_s = 0.0
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What the client has, and may be asked for."""
+        return cast(JsonObject, self._able)
+
+    def lacks(self, required: JsonObject) -> JsonObject:
+        """What it would be asked for, and has not."""
+        return {name: value for name, value in required.items() if name in self._allowed and name not in self._able}
+
+    async def ask(self, requests: tuple[ClientRequest, ...]) -> Mapping[str, ClientAnswer]:
+        """Put the questions to the client, and wait for all answers."""
+        answers: dict[str, ClientAnswer] = {}
+        askable = tuple(request for request in requests if self._can_ask(request))
+        if askable and not self._leaks({"asked": [request.as_json() for request in askable]}):
+            answers = await self._answers(askable)
+            if self._leaks({"answered": {key: answer.as_json() for key, answer in answers.items()}}):
+                answers = {}
+        for request in requests:
+            is_asked = request.key in answers
+            answer = answers.setdefault(
+                request.key, unanswered(request.kind, _NOT_ASKED, declined=request not in askable)
+            )
+            word = answer.word if is_asked else "not_asked"
+            self.asked.append({"kind": request.kind.capability, "answer": word})
+        return answers
+
+    def _can_ask(self, request: ClientRequest) -> bool:
+        able = self._able.get(request.kind.capability)
+        if not isinstance(able, dict):
+            return False
+        if request.kind is ClientRequestKind.ELICITATION and "url" in request.params:
+            return "url" in able
+        if request.kind is ClientRequestKind.ELICITATION:
+            # One that names no mode has forms.
+            schema = cast(JsonObject, request.params["requestedSchema"])
+            return ("form" in able or "url" not in able) and self._parts.schemas.problem_with(schema) is None
+        return "tools" not in request.params or "tools" in able
+
+    def _leaks(self, said: JsonObject) -> bool:
+        self._guard.progress(self._call.id, said)
+        return self._guard.seen(self._call.id) is not None
+
+    async def _answers(self, requests: tuple[ClientRequest, ...]) -> dict[str, ClientAnswer]:
+        parts, call = self._parts, self._call
+        now = parts.clock.now()
+        until = min(now + timedelta(seconds=parts.patience.answer_s), self._session.expires_at)
+        notes = [self._note(request, now, until) for request in requests]
+        ids = tuple(note.id for note in notes)
+        questions = tuple(zip(ids, requests, strict=True))
+        with self._waiting():
+            async with parts.wakeups.subscribe(call_topic(call.id)) as woken:
+                await parts.notes.leave(*notes, due_at=until + timedelta(seconds=self._call_s))
+                given: dict[GatewayNoteId, bytes] = {}
+                try:
+                    if self._client.ask is None:
+                        self.announced.put_nowait(questions)
+                    else:
+                        await self._client.ask(questions)
+                    given = await self._given(ids, woken, until)
+                finally:
+                    await asyncio.shield(self._forget(ids, given))
+        return {
+            request.key: self._opened(given[note_id]) if note_id in given else unanswered(request.kind, _GONE)
+            for note_id, request in questions
+        }
+
+    def _note(self, request: ClientRequest, now: datetime, until: datetime) -> GatewayNote:
+        return GatewayNote(
+            id=GatewayNoteId(self._parts.ids.new("gwn")),
+            organization_id=self._session.organization_id,
+            session_id=self._session.id,
+            kind=GatewayNoteKind.QUESTION,
+            call_id=self._call.id,
+            sealed=self._parts.box.encrypt(json.dumps(request.as_json()).encode()),
+            created_at=now,
+            expires_at=until,
+        )
+
+    async def _given(
+        self, ids: tuple[GatewayNoteId, ...], woken: Subscription, until: datetime
+    ) -> dict[GatewayNoteId, bytes]:
+        """Answers as they are stored: all of them, or those that are there when nobody is waited for any more."""
+        parts, session = self._parts, self._session
+        leaving = asyncio.create_task(self._client.left.wait())
+        try:
+            while True:
+                stored = await parts.notes.of_call(session.organization_id, session.id, self._call.id)
+                given = {note.id: note.answer for note in stored if note.id in ids and note.answer is not None}
+                left_s = (until - parts.clock.now()).total_seconds()
+                if len(given) == len(ids) or left_s <= 0 or leaving.done():
+                    return given
+                waking = asyncio.create_task(woken.wait(min(left_s, _REREAD_S)))
+                try:
+                    await asyncio.wait({waking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    waking.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait({waking})
+        finally:
+            leaving.cancel()
+
+    async def _forget(self, ids: tuple[GatewayNoteId, ...], given: Mapping[GatewayNoteId, bytes]) -> None:
+        await self._parts.notes.remove(self._session.organization_id, *ids)
+        unused = tuple(note_id for note_id in ids if note_id not in given)
+        if unused and self._client.take_back is not None:
+            await self._client.take_back(unused)
+
+    def _opened(self, sealed: bytes) -> ClientAnswer:
+        return ClientAnswer.from_json(json.loads(self._parts.box.decrypt(sealed)))
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """The call's own time stands still."""
+        loop, deadline = asyncio.get_running_loop(), self.deadline
+        if deadline is not None and not self._open and (when := deadline.when()) is not None:
+            self._left_s = when - loop.time()
+            deadline.reschedule(None)
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if deadline is not None and deadline is self.deadline and not self._open:
+                deadline.reschedule(loop.time() + self._left_s)

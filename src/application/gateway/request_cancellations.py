@@ -1,0 +1,65 @@
+"""RequestCancellations: a client of the older generation takes back a request that may be at work in another process."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from application.gateway.ports import GatewayNotes, cancellation_topic
+from application.runs.ports import Wakeups
+from application.system.ports import Clock
+from domain.gateway.note import GatewayNote, GatewayNoteKind
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewayNoteId, derived_id
+
+_KEPT_S = 60.0
+"""Long enough for the other process to hear of it; short, since a client may use its ids anew after another handshake."""
+_REREAD_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """A request by the id that its client gave it. `client` tells clients of one session apart, where they say who they are."""
+
+    session: GatewaySession
+    client: str
+    request_id: str | int
+
+    @property
+    def note_id(self) -> GatewayNoteId:
+        """Of its cancellation."""
+        kind = type(self.request_id).__name__  # 1 and "1" are different ids
+        return GatewayNoteId(derived_id("gwn", self.session.id, self.client, kind, self.request_id, "cancelled"))
+
+
+class RequestCancellations:
+    """Rules: a cancellation is a row, and others are told its id alone; it is good for the session and the client that took the
+    request back; a request that is not known anywhere is not waited for."""
+
+    def __init__(self, *, notes: GatewayNotes, wakeups: Wakeups, clock: Clock) -> None:
+        self._notes = notes
+        self._wakeups = wakeups
+        self._clock = clock
+
+    async def cancel(self, sent: SentRequest) -> None:
+        """Tell whoever is at work on it."""
+        now, session = self._clock.now(), sent.session
+        note = GatewayNote(
+            id=sent.note_id,
+            organization_id=session.organization_id,
+            session_id=session.id,
+            kind=GatewayNoteKind.CANCELLATION,
+            created_at=now,
+            expires_at=now + timedelta(seconds=_KEPT_S),
+        )
+        await self._notes.leave(note)
+        self._wakeups.wake(cancellation_topic(sent.note_id))
+
+    async def cancelled(self, sent: SentRequest) -> None:
+        """Return when the request has been taken back, perhaps before it was asked."""
+        session = sent.session
+        async with self._wakeups.subscribe(cancellation_topic(sent.note_id)) as woken:
+            while True:
+                note = await self._notes.get(session.organization_id, session.id, sent.note_id)
+                if note is not None and self._clock.now() < note.expires_at:
+                    await self._notes.remove(session.organization_id, sent.note_id)
+                    return
+                await woken.wait(_REREAD_S)

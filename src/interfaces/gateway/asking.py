@@ -1,0 +1,110 @@
+"""What servers ask of a client in the middle of its call, in the words of its generation; and its answers (MCP client/elicitation,
+client/sampling, client/roots; MCP 2026-07-28, basic/utilities/mrtr)."""
+
+import asyncio
+from collections.abc import Mapping
+
+from application.gateway.answer import Asked
+from application.gateway.answer_question import AnswerGatewayQuestion, AnswerGatewayQuestionCommand
+from application.gateway.ask_client import AskableClient, Question
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import GatewaySession
+from domain.ids import GatewayNoteId
+from domain.json_value import JsonObject, JsonValue
+from domain.mcp.client_request import ClientRequestKind
+from interfaces.gateway.exchange import Exchange, Tell
+from interfaces.gateway.messages import INVALID_PARAMS, INVALID_REQUEST, RpcError, RpcResponse
+
+MISSING_CAPABILITY = -32021
+"""MCP 2026-07-28, basic: the request needs a capability that the client did not declare."""
+_CAPABILITIES = frozenset(kind.capability for kind in ClientRequestKind)
+
+
+def askable_client(exchange: Exchange) -> AskableClient | None:
+    """How the client of a call can be asked; None if it cannot be. One of the older generation is, on the stream of its call."""
+    capabilities, tell = exchange.envelope.capabilities, exchange.tell
+    if exchange.envelope.is_modern:
+        return AskableClient(capabilities=capabilities)
+    if tell is None or _CAPABILITIES.isdisjoint(capabilities):
+        return None
+    return _OnStream(tell).client(capabilities, exchange.left or asyncio.Event())
+
+
+class _OnStream:
+    """Asks by requests of the gateway's own, whose answers are posted."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def client(self, capabilities: JsonObject, left: asyncio.Event) -> AskableClient:
+        return AskableClient(capabilities=capabilities, ask=self._ask, take_back=self._take_back, left=left)
+
+    async def _ask(self, questions: tuple[Question, ...]) -> None:
+        for note_id, request in questions:
+            params = dict(request.params)
+            if params.get("mode") == "url":
+                params["elicitationId"] = note_id  # which the older generation requires
+            await self._tell({"jsonrpc": "2.0", "id": note_id, "method": request.kind.value, "params": params})
+
+    async def _take_back(self, note_ids: tuple[GatewayNoteId, ...]) -> None:
+        for note_id in note_ids:
+            told: dict[str, object] = {"requestId": note_id, "reason": "Nobody waits for the answer any more."}
+            await self._tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
+
+
+def input_required(asked: Asked) -> dict[str, object]:
+    """The answer to a call that goes on once the client has answered."""
+    requests = {
+        request.key: {"method": request.kind.value, "params": request.params}
+        if request.params
+        else {"method": request.kind.value}
+        for request in asked.requests
+    }
+    return {"resultType": "input_required", "inputRequests": requests, "requestState": asked.request_state}
+
+
+def input_responses(exchange: Exchange) -> Mapping[str, JsonValue]:
+    """What the client answers with its request. Raises RpcError."""
+    if not exchange.envelope.is_modern or "inputResponses" not in exchange.message.params:
+        return {}
+    responses = exchange.message.params["inputResponses"]
+    if not isinstance(responses, dict) or not all(isinstance(answer, dict) for answer in responses.values()):
+        raise RpcError(INVALID_PARAMS, "params.inputResponses must be an object of answers.")
+    return responses
+
+
+def missing_capability(missing: JsonObject) -> RpcError:
+    """The server does not make the call for a client that cannot be asked."""
+    names = ", ".join(missing)
+    return RpcError(
+        MISSING_CAPABILITY,
+        f"The server needs a client with {names}. The call was not made.",
+        data={"requiredCapabilities": missing},
+        status=400,
+    )
+
+
+class GatewayQuestions:
+    """Takes the answers that clients of the older generation post."""
+
+    def __init__(self, *, answer_question: AnswerGatewayQuestion) -> None:
+        self._answer_question = answer_question
+
+    async def answered(self, session: GatewaySession, response: RpcResponse) -> None:
+        """Hand the answer on. Raises RpcError for one that nobody waits for, or that does not fit."""
+        refusal = None
+        if response.error is not None:
+            said = response.error.get("message") if isinstance(response.error, dict) else None
+            refusal = said if isinstance(said, str) else ""
+        command = AnswerGatewayQuestionCommand(
+            session=session, question_id=str(response.id), result=response.result, refusal=refusal
+        )
+        try:
+            await self._answer_question.execute(command)
+        except ServiceError as error:
+            if error.kind is ErrorKind.NOT_FOUND:
+                detail = "No request of ours is waiting for this answer."
+                raise RpcError(INVALID_REQUEST, detail, status=400) from error
+            if error.kind is ErrorKind.INVALID:
+                raise RpcError(INVALID_PARAMS, error.detail, data={"code": error.code}, status=400) from error
+            raise
