@@ -89,28 +89,20 @@ class ExecuteMcpTool:
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
         """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
         binding = command.tool.mcp
-        ids: dict[str, object] = {
-            "organization_id": command.scope.organization_id,
-            "thread_id": command.scope.thread_id,
-            "run_id": command.scope.run_id,
-            "gateway_session_id": command.scope.gateway_session_id,
-            "tool_call_id": command.tool_call_id,
-            "tool": command.tool.name,
-            "server_id": None if binding is None else binding.server_id,
-        }
         if binding is None:
-            logger.error("MCP tool without a server", extra=ids)
+            logger.error("MCP tool without a server", extra=_ids(command))
             return failure_text.missing_binding()
+        about: dict[str, object] = {}
         timeout_s = min(command.timeout_s, binding.timeout_s or command.timeout_s)
         try:
             result = await self._call(command, binding, timeout_s)
         except McpFailure as failure:
             result = await self._failed(command, failure, timeout_s)
-            ids |= {"failure": failure.kind.value, "rpc_code": failure.rpc_code, "stderr": failure.stderr[-500:]}
+            about = {"failure": failure.kind.value, "rpc_code": failure.rpc_code, "stderr": failure.stderr[-500:]}
             if failure.kind is not McpFailureKind.SERVER_ERROR:  # a server's own words are results, which no log holds
-                ids["detail"] = failure.detail
+                about["detail"] = failure.detail
         except InputAwaited:
-            logger.info("MCP tool asks for input", extra=ids)
+            logger.info("MCP tool asks for input", extra=_ids(command))
             raise
         except CapabilitiesMissing:
             logger.info("MCP tool needs capabilities of its caller", extra=ids)
@@ -118,13 +110,12 @@ class ExecuteMcpTool:
         except Exception as error:
             if is_storage_away(error):
                 raise
-            logger.exception("MCP call failed unexpectedly", extra=ids)
+            logger.exception("MCP call failed unexpectedly", extra=_ids(command))
             result = failure_text.mcp_unexpected(command.tool_call_id)
-        logger.log(
-            logging.WARNING if result.is_error else logging.INFO,
-            "MCP tool called",
-            extra={**ids, "status": result.outcome.value, "error_code": result.error_code},
-        )
+        level = logging.WARNING if result.is_error else logging.INFO
+        if logger.isEnabledFor(level):
+            outcome = {"status": result.outcome.value, "error_code": result.error_code}
+            logger.log(level, "MCP tool called", extra={**_ids(command), **about, **outcome})
         return result
 
     async def _call(self, command: ExecuteMcpToolCommand, binding: McpBinding, timeout_s: float) -> ToolResult:
@@ -291,6 +282,19 @@ class ExecuteMcpTool:
             )
             return ()
         return violations
+
+
+def _ids(command: ExecuteMcpToolCommand) -> dict[str, object]:
+    """What the log tells a call by."""
+    return {
+        "organization_id": command.scope.organization_id,
+        "thread_id": command.scope.thread_id,
+        "run_id": command.scope.run_id,
+        "gateway_session_id": command.scope.gateway_session_id,
+        "tool_call_id": command.tool_call_id,
+        "tool": command.tool.name,
+        "server_id": None if command.tool.mcp is None else command.tool.mcp.server_id,
+    }
 
 
 def _mcp_call(command: ExecuteMcpToolCommand, binding: McpBinding, server: McpServer, timeout_s: float) -> McpCall:

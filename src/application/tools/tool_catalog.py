@@ -162,9 +162,12 @@ class ToolCatalog:
         given: "_Given | None" = None,
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
-        found = tuple(task.result() for task in tasks)
+        if len(slugs) <= 1:  # as with most agents, and before every call of the gateway: a task each would cost more
+            found = tuple([await self._server(slug, organization_id, catalog_of) for slug in slugs])
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
+            found = tuple(task.result() for task in tasks)
         if given is not None:
             found += await self._inline(organization_id, given.brought)
         organization = await self._organizations.get(organization_id) if restricted else None

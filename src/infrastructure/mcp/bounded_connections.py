@@ -29,43 +29,58 @@ class Places:
 
     def __init__(self, max_waiting: int) -> None:
         self._max_waiting = max_waiting
-        self._rooms: dict[Hashable, _Room] = {}
+        self._rooms: dict[Hashable, Room] = {}
 
     @property
     def in_use(self) -> int:
         """For how many keys somebody has a place, or waits for one."""
         return len(self._rooms)
 
-    @asynccontextmanager
-    async def taken(self, key: Hashable, size: int, wait_s: float, busy: str) -> AsyncIterator[None]:
-        """A place, waited for as long as `wait_s`. Raises McpFailure BUSY with the sentence `busy` if there is none by
-        then, or too many wait already."""
+    async def take(self, key: Hashable, size: int, wait_s: float, busy: str) -> "Room":
+        """A place, waited for as long as `wait_s`; to be given back. Raises McpFailure BUSY with the sentence `busy` if there
+        is none by then, or too many wait already."""
         room = self._rooms.get(key)
         if room is None:
-            room = self._rooms[key] = _Room(size)
+            room = self._rooms[key] = Room(size)
         if room.users >= size + self._max_waiting:
             raise McpFailure(McpFailureKind.BUSY, busy)
         room.users += 1
         try:
             await room.enter(wait_s, busy)
-            try:
-                yield
-            finally:
-                room.places.release()
+        except BaseException:
+            self._left(key, room)
+            raise
+        return room
+
+    @asynccontextmanager
+    async def taken(self, key: Hashable, size: int, wait_s: float, busy: str) -> AsyncIterator[None]:
+        """The same for a block."""
+        room = await self.take(key, size, wait_s, busy)
+        try:
+            yield
         finally:
-            room.users -= 1
-            if not room.users and self._rooms.get(key) is room:
-                del self._rooms[key]
+            self.give_back(key, room)
+
+    def give_back(self, key: Hashable, room: "Room") -> None:
+        """A place that was taken."""
+        room.places.release()
+        self._left(key, room)
+
+    def _left(self, key: Hashable, room: "Room") -> None:
+        room.users -= 1
+        if not room.users and self._rooms.get(key) is room:
+            del self._rooms[key]
 
 
-class _Room:
-    """`users` are those inside and those waiting."""
+class Room:
+    """The places for one key; `users` are those inside and those waiting."""
 
     def __init__(self, size: int) -> None:
         self.places = asyncio.Semaphore(size)
         self.users = 0
 
     async def enter(self, wait_s: float, busy: str) -> None:
+        """Take a place. Raises McpFailure BUSY."""
         if not self.places.locked():
             await self.places.acquire()  # does not wait
             return
@@ -95,8 +110,11 @@ class ServerBoundConnections(WrappedConnections):
         began = _now()
         busy = "The MCP server is busy: too many calls to it are under way. Nothing was sent."
         key = (server.id, server.version)
-        async with self._places.taken(key, server.config.max_concurrency, call.timeout_s, busy):
+        room = await self._places.take(key, server.config.max_concurrency, call.timeout_s, busy)
+        try:
             return await self._connections.call_tool(server, scope, _with_less_time(call, began), on_progress)
+        finally:
+            self._places.give_back(key, room)
 
 
 class OrganizationBoundConnections(WrappedConnections):
@@ -124,8 +142,12 @@ class OrganizationBoundConnections(WrappedConnections):
         """As the port says. Raises McpFailure BUSY."""
         began = _now()
         busy = "The organization has too many MCP calls under way. Nothing was sent."
-        async with self._places.taken(server.organization_id, self._max_calls, call.timeout_s, busy):
+        key = server.organization_id
+        room = await self._places.take(key, self._max_calls, call.timeout_s, busy)
+        try:
             return await self._connections.call_tool(server, scope, _with_less_time(call, began), on_progress)
+        finally:
+            self._places.give_back(key, room)
 
 
 def _now() -> float:
