@@ -120,6 +120,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     stack.push_async_callback(container.lazy_providers().close)
     stack.push_async_callback(container.oauth().close)
     stack.push_async_callback(container.connections().close)
+    stack.push_async_callback(container.resource_watches().close)
     stack.push_async_callback(container.announced_connections().close)
     stack.push_async_callback(container.warm_catalogs().close)
     stack.push_async_callback(container.code_execution().close)

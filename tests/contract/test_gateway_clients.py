@@ -80,7 +80,7 @@ async def test_a_change_that_is_refused_changes_nothing(stores: Stores) -> None:
 
     with pytest.raises(ServiceError) as refused:
         await stores.gateway_clients.change(client, lambda known: known.subscribed("file:///one-more"))
-    assert (refused.value.code, refused.value.kind) == ("too_many_subscriptions", ErrorKind.LIMIT)
+    assert (refused.value.code, refused.value.kind) == ("too_many_subscriptions", ErrorKind.INVALID)
     again = await stores.gateway_clients.change(client, lambda known: known.subscribed("file:///0"))
     assert again is not None
     assert len(again.subscriptions) == MAX_SUBSCRIPTIONS

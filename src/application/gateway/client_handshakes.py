@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from application.gateway.ports import GatewayClientStore, client_topic
-from application.runs.ports import Wakeups
+from application.gateway.ports import GatewayClientStore
 from application.system.ports import Clock, IdSource
 from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
@@ -39,7 +38,7 @@ class ClientHandshakes:
     as it likes, and each time is a client of its own.
 
     What was read of a client counts for `fresh_s`, and, while this process is told of what others change (`is_told`), until
-    then. The ids of a key's own sessions, which last for a day, go on into the next day's.
+    then; `on_change` is called once one of an organization was changed here. The ids of a key's own sessions, which last for a day, go on into the next day's.
     """
 
     def __init__(
@@ -47,15 +46,15 @@ class ClientHandshakes:
         *,
         clients: GatewayClientStore,
         box: Box,
-        wakeups: Wakeups,
         clock: Clock,
         ids: IdSource,
         is_told: Callable[[], bool],
         fresh_s: float = 0.5,
+        on_change: Callable[[OrganizationId], None] = lambda _: None,
     ) -> None:
         self._clients = clients
+        self._on_change = on_change
         self._box = box
-        self._wakeups = wakeups
         self._clock = clock
         self._ids = ids
         self._is_told = is_told
@@ -95,7 +94,7 @@ class ClientHandshakes:
         return settings
 
     async def change(self, client: GatewayClient, change: Callable[[ClientSettings], ClientSettings]) -> ClientSettings:
-        """Store a change; whoever pushes to the client learns of it. Raises what `change` raises, and NOT_FOUND
+        """Store a change. Raises what `change` raises, and NOT_FOUND
         `gateway_client_not_found`."""
         changed = await self._clients.change(client, change)
         # What is being read now may be from before.
@@ -103,7 +102,7 @@ class ClientHandshakes:
         self._read.pop(client.id, None)
         if changed is None:
             raise _unknown()
-        self._wakeups.wake(client_topic(client.id))
+        self._on_change(client.organization_id)
         return changed
 
     async def end(self, client: GatewayClient) -> None:

@@ -33,7 +33,7 @@ class GatewayAccess:
     service's rate limit as a key is.
 
     What was read of a session counts for `fresh_s`. While this process is told of sessions that others end (`is_told`) it
-    counts until then, except for those that end with a run.
+    counts until then, except for those that end with a run. `on_forget` is called when a session has ended here.
     """
 
     def __init__(
@@ -46,8 +46,10 @@ class GatewayAccess:
         clock: Clock,
         is_told: Callable[[], bool],
         fresh_s: float = 0.5,
+        on_forget: Callable[[], None] = lambda: None,
     ) -> None:
         self._sessions = sessions
+        self._on_forget = on_forget
         self._agents = agents
         self._authenticate = authenticate
         self._limits = limits
@@ -84,6 +86,7 @@ class GatewayAccess:
         token_hash = self._hashes.pop(session_id, None)
         if token_hash is not None:
             self._known.pop(token_hash, None)
+        self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Sessions of the organization have ended elsewhere, None: perhaps of any: none of them is known any more, nor what

@@ -29,13 +29,16 @@ class TokenCache:
     """At most `capacity` keys by token hash, least recently used out first; capacity 0 remembers nothing.
 
     A look-up that was under way while any key was revoked is not remembered: `put` takes the `generation` read before
-    the look-up. Where several processes serve one database, each calls `forget_organization` when it hears that keys were
+    the look-up. `on_forget` is called once a key that was revoked here is not known any more. Where several processes serve one database, each calls `forget_organization` when it hears that keys were
     changed, and `fresh` says whether it would have heard by now: nothing is known while it would not.
     """
 
-    def __init__(self, capacity: int, *, fresh: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self, capacity: int, *, fresh: Callable[[], bool] = lambda: True, on_forget: Callable[[], None] = lambda: None
+    ) -> None:
         self._capacity = capacity
         self._fresh = fresh
+        self._on_forget = on_forget
         self._keys: OrderedDict[str, KnownKey] = OrderedDict()
         self._hashes: dict[ApiKeyId, str] = {}
         self.generation = 0
@@ -69,6 +72,7 @@ class TokenCache:
         token_hash = self._hashes.pop(key_id, None)
         if token_hash is not None:
             self._keys.pop(token_hash, None)
+        self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Keys of the organization were changed, None: perhaps of any. None of them is known any more, nor what is being

@@ -19,6 +19,8 @@ class ContentMethod(StrEnum):
     PROMPTS = "prompts/list"
     GET_PROMPT = "prompts/get"
     COMPLETE = "completion/complete"
+    SUBSCRIBE = "resources/subscribe"
+    UNSUBSCRIBE = "resources/unsubscribe"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

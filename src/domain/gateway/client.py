@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import invalid
 from domain.ids import GatewayClientId, GatewaySessionId, OrganizationId
 from domain.json_value import JsonObject
 from domain.mcp.log_level import LogLevel
@@ -38,12 +38,12 @@ class ClientSettings:
         return replace(self, log_level=level)
 
     def subscribed(self, uri: str) -> "ClientSettings":
-        """With news of this resource, too. Raises LIMIT `too_many_subscriptions`."""
+        """With news of this resource, too. Raises INVALID `too_many_subscriptions`."""
         if uri in self.subscriptions:
             return self
         if len(self.subscriptions) >= MAX_SUBSCRIPTIONS:
             detail = f"A client may be told of {MAX_SUBSCRIPTIONS} resources; unsubscribe from one first."
-            raise ServiceError("too_many_subscriptions", ErrorKind.LIMIT, detail)
+            raise invalid("too_many_subscriptions", detail)
         return replace(self, subscriptions=(*self.subscriptions, uri))
 
     def unsubscribed(self, uri: str) -> "ClientSettings":

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from application.gateway.followers import Followers
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
 from application.secrets.ports import SecretStore
@@ -16,6 +17,8 @@ from domain.mcp.server import McpServer
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.home import Home
+from infrastructure.mcp.announced_connections import Announcements
+from infrastructure.mcp.announced_news import AnnouncedNews
 from infrastructure.mcp.bounded_contents import BoundedContents
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.install.directories import InstallDirectories
@@ -85,6 +88,8 @@ def connections(
     node: NodeRuntime,
     reporter: StateReporter | None,
     states: ServerStates,
+    followers: Followers,
+    announcements: Announcements,
 ) -> SupervisedConnections:
     def changed(server: McpServer, status: ServerStatus) -> None:
         states.changed(server, status)
@@ -112,6 +117,7 @@ def connections(
             on_tools_changed=supervised.tools_changed,
             on_lost=supervised.lost,
             on_status=changed,
+            on_listed=news.listed,
             max_processes=settings.mcp_max_processes,
         )
 
@@ -119,6 +125,7 @@ def connections(
         scope = ConnectionScope(organization_id=server.organization_id)
         await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
+    news = AnnouncedNews(followers.listed, announcements=announcements)
     owned = LazyMcpConnections(load)
     limits = CallLimits(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from application.agents.ports import AgentStore
 from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewayClientStore, GatewaySessionStore
 from application.identity.authenticate import Authenticate
@@ -123,7 +124,7 @@ def sweep_lock(settings: Settings) -> SweepLock:
 
 
 def token_cache(rows: RowFeed) -> TokenCache:
-    cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh)
+    cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh, on_forget=lambda: rows.wrote(("api_key",), None))
     rows.listen(cache.forget_organization, "api_key")
     return cache
 
@@ -138,15 +139,36 @@ def gateway_access(
     clock: Clock,
 ) -> GatewayAccess:
     access = GatewayAccess(
-        sessions=sessions, agents=agents, authenticate=authenticate, limits=limits, clock=clock, is_told=rows.fresh
+        sessions=sessions,
+        agents=agents,
+        authenticate=authenticate,
+        limits=limits,
+        clock=clock,
+        is_told=rows.fresh,
+        on_forget=lambda: rows.wrote(("gateway_session",), None),
     )
     rows.listen(access.forget_organization, "gateway_session")
     return access
 
 
 def client_handshakes(
-    rows: RowFeed, *, clients: GatewayClientStore, box: SecretBox, wakeups: Wakeups, clock: Clock, ids: IdSource
+    rows: RowFeed, *, clients: GatewayClientStore, box: SecretBox, clock: Clock, ids: IdSource
 ) -> ClientHandshakes:
-    handshakes = ClientHandshakes(clients=clients, box=box, wakeups=wakeups, clock=clock, ids=ids, is_told=rows.fresh)
+    handshakes = ClientHandshakes(
+        clients=clients,
+        box=box,
+        clock=clock,
+        ids=ids,
+        is_told=rows.fresh,
+        on_change=lambda organization_id: rows.wrote(("gateway_client",), organization_id),
+    )
     rows.listen(handshakes.forget_organization, "gateway_client")
     return handshakes
+
+
+def followers(rows: RowFeed) -> Followers:
+    """They are told of what this process writes, and of what it hears that others wrote."""
+    told = Followers()
+    rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key")
+    rows.watch(told.tools_changed, "agent", "organization", "mcp_server", "mcp_server_state")
+    return told

@@ -27,11 +27,23 @@ class RowFeed:
         self._monotonic = monotonic
         self._heard_of = float("-inf")
         self._listeners: dict[str, list[Forget]] = {}
+        self._watchers: dict[str, list[Forget]] = {}
 
     def listen(self, forget: Forget, *tables: str) -> None:
         """Call `forget` for each change of these tables, as soon as it is heard."""
         for table in tables:
             self._listeners.setdefault(table, []).append(forget)
+
+    def watch(self, watcher: Forget, *tables: str) -> None:
+        """Call `watcher` for each change of these tables whoever makes it, this process too; after those who `listen`."""
+        for table in tables:
+            self._watchers.setdefault(table, []).append(watcher)
+
+    def wrote(self, tables: tuple[str, ...], organization_id: OrganizationId | None) -> None:
+        """This process changed rows of these tables, and keeps nothing from before."""
+        for table in tables:
+            for watcher in self._watchers.get(table, ()):
+                watcher(organization_id)
 
     def fresh(self) -> bool:
         """Whether all changes but those of the last second are known here."""
@@ -49,10 +61,12 @@ class RowFeed:
         """Somebody changed a row of the table."""
         for forget in self._listeners.get(table, ()):
             forget(organization_id)
+        self.wrote((table,), organization_id)
 
     def interrupted(self) -> None:
         """Changes may have been missed: all that is kept is forgotten, and nothing vouched for until the next heartbeat."""
         self._heard_of = float("-inf")
-        for forgetting in self._listeners.values():
-            for forget in forgetting:
-                forget(None)
+        for told in (self._listeners, self._watchers):
+            for forgetting in told.values():
+                for forget in forgetting:
+                    forget(None)

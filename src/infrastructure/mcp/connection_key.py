@@ -18,6 +18,11 @@ class ConnectionKey:
     isolation: Isolation
     scope_id: str | None
 
+    @property
+    def named(self) -> tuple[OrganizationId, McpServerId, str | None]:
+        """Whose connection it is, as others are told of it."""
+        return (self.organization_id, self.server_id, self.scope_id)
+
 
 def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey | None:
     """The key under which `scope` uses `server`; None if the use stands alone and its connection ends with it.

@@ -18,9 +18,10 @@ from application.mcp.ports import (
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
+from infrastructure.mcp.resource_watches import FollowingConnections, WantedResources
 
 
-class ClosableConnections(McpConnections, McpContents, Protocol):
+class ClosableConnections(McpConnections, McpContents, FollowingConnections, Protocol):
     """Connections with an end."""
 
     async def close(self) -> None:
@@ -54,6 +55,10 @@ class LazyMcpConnections:
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
         """As `McpContents` has it."""
         return await (await self._connections()).ask(server, scope, request)
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """As `FollowingConnections` has it."""
+        await (await self._connections()).follow_resources(server, scope, wanted)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """As the port says."""

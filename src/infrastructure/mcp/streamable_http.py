@@ -252,9 +252,12 @@ class StreamableHttpTransport:
             if reply is not None and request_id is not None:
                 reply.id = request_id
                 answered = True
-            elif request_id is not None and isinstance(item, SessionMessage):
-                if isinstance(item.message, JSONRPCNotification):
-                    item.metadata = ServerMessageMetadata(related_request_id=request_id)
+            elif (
+                request_id is not None
+                and isinstance(item, SessionMessage)
+                and isinstance(item.message, JSONRPCNotification)
+            ):
+                item.metadata = ServerMessageMetadata(related_request_id=request_id)
             self._reader.put(item)
         return answered
 

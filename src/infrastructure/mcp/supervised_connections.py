@@ -14,6 +14,7 @@ from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.backoff import Backoff
 from domain.mcp.server import McpServer
+from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.wrapped_connections import WrappedConnections
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,10 @@ class OwnedConnections(Protocol):
 
     async def close(self) -> None:
         """End every connection, in bounded time. Never raises."""
+        ...
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """Watch resources. Raises McpFailure."""
         ...
 
 
@@ -86,6 +91,10 @@ class SupervisedConnections(WrappedConnections):
         if self._contents is None:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Contents of servers are not asked for here.")
         return await self._contents.ask(server, scope, request)
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """As `FollowingConnections` has it."""
+        await self._owned.follow_resources(server, scope, wanted)
 
     async def tools_changed(self, server: McpServer) -> None:
         """The server said that its tools changed. Raises McpFailure."""

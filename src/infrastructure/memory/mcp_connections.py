@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from application.mcp.contents import ContentMethod, ContentRequest
 from application.mcp.log_messages import LogCallback
+from application.mcp.news import Release
 from application.mcp.ports import (
     ConnectionScope,
     ContentBlock,
@@ -102,6 +103,7 @@ class InMemoryMcpConnections:
         self.discoveries: list[McpServer] = []
         self.cancelled: list[McpCall] = []
         self.asked: list[ContentRequest] = []
+        self.watched: list[tuple[str, str, Callable[[str], None]]] = []
         self.released: list[ConnectionScope] = []
         self.forgiven: list[McpServerId] = []
         self._now = now
@@ -161,6 +163,12 @@ class InMemoryMcpConnections:
         if request.method not in scripted.contents:
             raise McpFailure(McpFailureKind.SERVER_ERROR, "Method not found", rpc_code=_METHOD_NOT_FOUND)
         return scripted.contents[request.method]
+
+    def watch(self, server: McpServer, scope: ConnectionScope, uri: str, tell: Callable[[str], None]) -> Release:
+        """As `McpResourceNews` has it; `watched` says by whom, and is called to say that something was updated."""
+        watcher = (server.config.slug, uri, tell)
+        self.watched.append(watcher)
+        return lambda: self.watched.remove(watcher)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """The scripted tools, by name. Raises McpFailure."""

@@ -37,6 +37,7 @@ class RowCache(Generic[Key, Value]):
     def __init__(self, capacity: int, *, feed: RowFeed, tables: tuple[str, ...]) -> None:
         self._capacity = capacity
         self._feed = feed
+        self._tables = tables
         self._values: OrderedDict[Key, Value] = OrderedDict()
         self._generation = 0
         feed.listen(self._forget, *tables)
@@ -62,19 +63,24 @@ class RowCache(Generic[Key, Value]):
         """The row of `key` was written."""
         self._generation += 1
         self._values.pop(key, None)
+        self._feed.wrote(self._tables, OrganizationId(key[0]))
 
     def clear(self) -> None:
         """Something was written: keep nothing from before."""
-        self._generation += 1
-        self._values.clear()
+        self._empty()
+        self._feed.wrote(self._tables, None)
 
     def _forget(self, organization_id: OrganizationId | None) -> None:
         if organization_id is None:
-            self.clear()
+            self._empty()
             return
         self._generation += 1
         for key in [key for key in self._values if key[0] == organization_id]:
             del self._values[key]
+
+    def _empty(self) -> None:
+        self._generation += 1
+        self._values.clear()
 
 
 class ReadAnew(Generic[Key, Value]):

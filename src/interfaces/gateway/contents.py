@@ -13,7 +13,7 @@ from interfaces.gateway.messages import INVALID_PARAMS, INVALID_REQUEST, RpcErro
 from interfaces.gateway.pages import page_of
 from interfaces.gateway.tool_shapes import cleaned_json, cleaned_meta
 
-CONTENT_CAPABILITIES: JsonObject = {"resources": {}, "prompts": {}, "completions": {}}
+CONTENT_CAPABILITIES: JsonObject = {"completions": {}}
 LISTS = {
     "resources/list": ContentKind.RESOURCES,
     "resources/templates/list": ContentKind.TEMPLATES,
@@ -56,7 +56,7 @@ class GatewayContents:
         try:
             result = await self._read_content.execute(command)
         except ServiceError as error:
-            raise _rpc_error(error, params, is_modern=envelope.is_modern) from error
+            raise content_error(error, params, is_modern=envelope.is_modern) from error
         answer = {key: cleaned_json(value) for key, value in result.items() if key not in _OF_A_HOP}
         if isinstance(meta := result.get("_meta"), dict) and (passed := cleaned_meta(meta)):
             answer["_meta"] = cleaned_json(passed)
@@ -72,7 +72,7 @@ def _entry_json(entry: JsonObject) -> dict[str, object]:
     return shape
 
 
-def _rpc_error(error: ServiceError, params: JsonObject, *, is_modern: bool) -> Exception:
+def content_error(error: ServiceError, params: JsonObject, *, is_modern: bool) -> Exception:
     """What clients tell apart: nothing of that name, and what policy refuses; all else as elsewhere in the gateway."""
     if error.code in ("resource_not_found", "prompt_not_found", "content_not_found"):
         uri = params.get("uri")

@@ -27,6 +27,7 @@ from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.secrets import SecretBox
+from interfaces.gateway.streams import StreamLimits
 from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from tests.approval_builders import awaiting_approval_call
@@ -199,6 +200,7 @@ class House:
         *,
         heartbeat_s: float = 15.0,
         holds: Holds = NO_HOLD,
+        stream_limits: StreamLimits | None = None,
         metrics_token: str | None = None,
     ) -> None:
         self._tables = tables or InMemoryTables()
@@ -218,6 +220,7 @@ class House:
             monitoring=Monitoring(page=a_page(stores, instruments), token=metrics_token),
             version="1.2.3",
             heartbeat_s=heartbeat_s,
+            stream_limits=stream_limits,
         )
 
     @asynccontextmanager

@@ -35,13 +35,9 @@ async def caller(service: Service) -> Caller:
 async def test_a_legacy_client_shakes_hands_lists_and_calls(caller: Caller) -> None:
     hello = await caller.legacy("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}})
     assert hello["result"]["protocolVersion"] == "2025-06-18"  # type: ignore[index]
-    assert hello["result"]["capabilities"].keys() == {
-        "tools",
-        "resources",
-        "prompts",
-        "completions",
-        "logging",
-    }  # type: ignore[index]
+    announced = hello["result"]["capabilities"]  # type: ignore[index]
+    assert announced.keys() == {"tools", "resources", "prompts", "completions", "logging"}
+    assert announced["resources"] == {"subscribe": True, "listChanged": True}
     noted = await caller.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert (noted.status_code, noted.content) == (202, b"")
 
@@ -239,7 +235,7 @@ async def test_what_cannot_be_used_is_answered_with_the_protocols_own_error(
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 async def test_methods_that_mean_nothing_here_are_refused(caller: Caller, method: str) -> None:
     response = await caller.send(b"", method=method)
-    assert (response.status_code, response.headers["allow"]) == (405, "POST, DELETE")
+    assert (response.status_code, response.headers["allow"]) == (405, "GET, POST, DELETE")
 
 
 @pytest.mark.requirement("B6", "C2", "F5")

@@ -43,7 +43,6 @@ def another_process(service: Service) -> ClientHandshakes:
     return ClientHandshakes(
         clients=service.stores.gateway_clients,
         box=SecretBox([BOX_KEY]),
-        wakeups=service.stores.wakeups,
         clock=FixedClock(),
         ids=SequentialIds(),
         is_told=lambda: False,
