@@ -31,10 +31,13 @@ from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.answer_question import AnswerGatewayQuestion
 from application.gateway.ask_client import AskClient, Patience
 from application.gateway.call_tool import CallGatewayTool
+from application.gateway.check_subscription import CheckSubscription
 from application.gateway.clear_call import ClearGatewayCall, Holds
 from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
+from application.gateway.follow_changes import FollowChanges
+from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.held_calls import HeldCalls
 from application.gateway.list_contents import ListGatewayContents
@@ -219,6 +222,7 @@ from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.lazy_oauth import LazyOAuth
 from infrastructure.mcp.state_reporter import StateReporter
+from infrastructure.mcp.resource_watches import ResourceWatches
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.metered_leases import MeteredRunLeases
@@ -421,6 +425,7 @@ class Container(containers.DeclarativeContainer):
     state_reporter: providers.Provider[StateReporter | None] = providers.Singleton(
         mcp_assembly.state_reporter, settings, database=database, clock=clock, ids=ids
     )
+    followers: providers.Provider[Followers] = providers.Singleton(storage_assembly.followers, row_feed)
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         mcp_assembly.connections,
         settings=settings,
@@ -435,7 +440,10 @@ class Container(containers.DeclarativeContainer):
         node=node_runtime,
         reporter=state_reporter,
         states=server_states,
+        followers=followers,
+        announcements=wakeups,
     )
+    resource_watches: providers.Provider[ResourceWatches] = providers.Singleton(ResourceWatches, connections)
     # For those who end what other processes may have open, too.
     announced_connections: providers.Provider[AnnouncedConnections] = providers.Singleton(
         AnnouncedConnections, connections, announcements=wakeups
@@ -978,7 +986,6 @@ class Container(containers.DeclarativeContainer):
         row_feed,
         clients=providers.Singleton(SqlGatewayClientStore, database=database),
         box=secret_box,
-        wakeups=wakeups,
         clock=clock,
         ids=ids,
     )
@@ -1082,6 +1089,20 @@ class Container(containers.DeclarativeContainer):
     )
     content_sources: providers.Provider[ContentSources] = providers.Singleton(
         ContentSources, toolbox=gateway_toolbox, servers=servers, contents=connections, switch=mcp_switch
+    )
+    check_subscription: providers.Provider[CheckSubscription] = providers.Singleton(
+        CheckSubscription, sources=content_sources, check=check_tool_call
+    )
+    follow_changes: providers.Provider[FollowChanges] = providers.Singleton(
+        FollowChanges,
+        followers=followers,
+        toolbox=gateway_toolbox,
+        sources=content_sources,
+        check=check_subscription,
+        handshakes=client_handshakes,
+        resources=resource_watches,
+        wakeups=wakeups,
+        clock=clock,
     )
     list_gateway_contents: providers.Provider[ListGatewayContents] = providers.Singleton(
         ListGatewayContents, sources=content_sources

@@ -21,11 +21,6 @@ def session_topic(session_id: GatewaySessionId) -> str:
     return f"gateway-session:{session_id}"
 
 
-def client_topic(client_id: GatewayClientId) -> str:
-    """Woken when a client's settings have changed, or it has ended."""
-    return f"gateway-client:{client_id}"
-
-
 class GatewaySessionStore(Protocol):
     """Sessions by id and by the hash of their token. Those of a run are over with it: they are read as revoked."""
 

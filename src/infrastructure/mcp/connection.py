@@ -11,12 +11,13 @@ from typing import Protocol
 
 from mcp import ClientSession
 from mcp.client.session import IncomingMessage
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp.types import Implementation, ToolListChangedNotification
+from mcp.types import Implementation, ResourceUpdatedNotification
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from application.mcp.news import ListKind
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.client_request import ClientRequestKind
 from infrastructure.mcp.asked_calls import AskedCalls
@@ -28,6 +29,7 @@ from infrastructure.mcp.faults import (
     fault_in,
     is_closed,
 )
+from infrastructure.mcp.list_news import changed_list, listening
 from infrastructure.mcp.negotiation import Negotiate
 from infrastructure.mcp.server_session import ObservedDispatcher, ServerFacts, ServerSession
 from infrastructure.mcp.transports import ServerTransport
@@ -81,6 +83,7 @@ class McpConnection:
         is_private: bool = False,
         keep_alive_s: float | None = None,
         on_tools_changed: Callable[[], None] | None = None,
+        on_listed: Callable[[ListKind], None] | None = None,
     ) -> None:
         self._transport = transport
         self._negotiate = negotiate
@@ -92,6 +95,11 @@ class McpConnection:
         self._is_private = is_private
         self._keep_alive_s = keep_alive_s
         self._on_tools_changed = on_tools_changed
+        self._on_listed = on_listed
+        self.over = asyncio.Event()
+        """Set once it is of no new use, however that came."""
+        self.resource_listeners: set[Callable[[str], None]] = set()
+        """Told of resources that an older server says were updated."""
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -157,12 +165,14 @@ class McpConnection:
     def retire(self) -> None:
         """No new uses: it ends when the present ones have."""
         self._is_retired = True
+        self.over.set()
         if not self._uses:
             self.stop()
 
     def stop(self) -> None:
         """Ends it now; uses in flight fail."""
         self._stopping.set()
+        self.over.set()
         if not self._settled.is_set():
             self._owner.cancel()
 
@@ -197,6 +207,7 @@ class McpConnection:
                 self._settled.set()
                 self._events.connected(session.facts)
                 await self._first_of(self._stopping, dispatcher.ended, self._dead)
+                self.over.set()
                 if self._dead.is_set():
                     self._events.lost(self._death.detail, needs_auth=self._death.needs_auth)
                 elif (
@@ -209,6 +220,7 @@ class McpConnection:
             logger.debug("closing an MCP connection", exc_info=True)
         finally:
             self._stopping.set()
+            self.over.set()
             self._settled.set()
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
@@ -253,8 +265,8 @@ class McpConnection:
         )
         is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
         # Also where nobody else is told: what this connection listed does not hold after a change.
-        if session.facts.announces_tool_changes and is_modern:
-            listener = asyncio.create_task(self._listen(client), name="mcp-listen")
+        if session.facts.announces and is_modern:
+            listener = asyncio.create_task(self._listen(client, session.facts.announces), name="mcp-listen")
             stack.push_async_callback(_ended, listener)
         if self._keep_alive_s is not None and not is_modern:
             pinger = asyncio.create_task(self._keep_alive(session, self._keep_alive_s), name="mcp-keep-alive")
@@ -262,29 +274,36 @@ class McpConnection:
         return session, dispatcher
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._tools_changed()
+        if (kind := changed_list(message)) is not None:
+            self._changed(kind)
+        elif isinstance(message, ResourceUpdatedNotification):
+            for tell in list(self.resource_listeners):
+                tell(message.params.uri)
 
-    def _tools_changed(self) -> None:
+    def _changed(self, kind: ListKind) -> None:
+        if kind is not ListKind.TOOLS:
+            if self._on_listed is not None:
+                self._on_listed(kind)
+            return
         if self._session is not None:
             self._session.definitions_changed()
         if self._on_tools_changed is not None:
             self._on_tools_changed()
 
-    async def _listen(self, client: ClientSession) -> None:
-        """Waits for changes of the tools, which a modern server announces to those who ask. A stream that breaks is
+    async def _listen(self, client: ClientSession, kinds: frozenset[ListKind]) -> None:
+        """Waits for changes of lists, which a modern server announces to those who ask. A stream that breaks is
         opened again, and counts as a change, since one may have been missed; a server that is not there any more to
         open it is a lost connection."""
         pause_s, is_first = _FIRST_LISTEN_PAUSE_S, True
         while True:
             try:
-                async with listen(client, tools_list_changed=True) as subscription:
-                    if not is_first:
-                        self._tools_changed()
+                async with listening(client, kinds) as changes:
+                    for kind in () if is_first else kinds:
+                        self._changed(kind)
                     is_first = False
-                    async for _ in subscription:
+                    async for kind in changes:
                         pause_s = _FIRST_LISTEN_PAUSE_S
-                        self._tools_changed()
+                        self._changed(kind)
                 return
             except SubscriptionLost:
                 logger.debug("the news of changed tools broke off", exc_info=True)

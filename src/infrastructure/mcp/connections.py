@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -29,6 +30,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerKind
+from infrastructure.mcp.announced_news import Listed
 from infrastructure.mcp.catalog import with_usable_schemas
 from infrastructure.mcp.connection import McpConnection
 from infrastructure.mcp.connection_key import ConnectionKey, connection_key
@@ -36,6 +38,8 @@ from infrastructure.mcp.connection_life import ConnectionLife
 from infrastructure.mcp.crashes import Crashes
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.resource_following import follow_resources
+from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.server_record import NOTED, ServerRecord, StatusChanged
 from infrastructure.mcp.server_session import ServerSession, UnusableConnectionError
 from infrastructure.mcp.stdio import StderrLog
@@ -44,9 +48,7 @@ from infrastructure.mcp.transports import OpenTransport
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_CONNECT_TIMEOUT_S = 30.0
-DEFAULT_CLOSE_TIMEOUT_S = 5.0
-DEFAULT_KEEP_ALIVE_S = 30.0
+DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_CLOSE_TIMEOUT_S, DEFAULT_KEEP_ALIVE_S = 30.0, 5.0, 30.0
 DEFAULT_MAX_PROCESSES = 100
 
 _Answer = TypeVar("_Answer")
@@ -54,10 +56,9 @@ _Answer = TypeVar("_Answer")
 
 class SdkMcpConnections:
     """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
-
     `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
     `on_lost` is called when the connection that a server's organization shares is lost, `on_status` when the state of a
-    server changes. `known_secrets` are taken out
+    server changes, `on_listed` when one says that its resources or prompts are others. `known_secrets` are taken out
     of what servers print and answer. `negotiate` settles the protocol version with servers that are not of kind
     `sse`. An organization has at most `max_processes` servers started; one more takes the place of the one idle for
     longest, or waits.
@@ -72,6 +73,7 @@ class SdkMcpConnections:
         on_tools_changed: ToolsChanged | None = None,
         on_lost: Callable[[McpServer], None] | None = None,
         on_status: StatusChanged | None = None,
+        on_listed: Listed | None = None,
         known_secrets: KnownSecrets,
         negotiate: Negotiate = negotiate_any,
         connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
@@ -87,6 +89,7 @@ class SdkMcpConnections:
         self._known_secrets = known_secrets
         self._on_lost = on_lost
         self._on_status = on_status
+        self._on_listed = on_listed
         self._negotiate = negotiate
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
@@ -152,6 +155,12 @@ class SdkMcpConnections:
         with self._known_secrets.hidden_in_failures(server.id):
             result = await self._talk(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
         return self._known_secrets.hide_in_json(server.id, result)
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """As `FollowingConnections` has it."""
+        deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
+        async with self._connection(self._admit(server), scope, deadline) as connection:
+            await follow_resources(connection, await connection.session(deadline), wanted)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """Connect if needed and list all tools (all pages). Raises McpFailure. Seldom enough not to wait for the pause
@@ -325,6 +334,7 @@ class SdkMcpConnections:
             is_private=server.config.isolation is not Isolation.SHARED,
             keep_alive_s=self._keep_alive_s if is_kept else None,
             on_tools_changed=life.changes.announce if life.changes else None,
+            on_listed=None if self._on_listed is None or key is None else partial(self._on_listed, *key.named),
         )
         life.connection = connection
         record.connecting()

@@ -30,11 +30,13 @@ from mcp.types import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
     Implementation,
+    ServerCapabilities,
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.mcp.contents import ContentMethod, ContentRequest
 from application.mcp.log_messages import LogTap
+from application.mcp.news import ListKind
 from application.mcp.ports import (
     ContentBlock,
     ContentKind,
@@ -109,7 +111,7 @@ class ServerFacts:
     protocol_version: str
     name: str
     instructions: str | None
-    announces_tool_changes: bool
+    announces: frozenset[ListKind]
     has_log_levels: bool
 
 
@@ -127,9 +129,10 @@ class ServerSession:
     ) -> None:
         assert session.protocol_version is not None  # negotiated
         self.facts = _read_facts(session, session.protocol_version)
+        self.client = session
         self._dispatcher = dispatcher
         self._transport = transport
-        self._is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self.is_modern = self._is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
         self._headers = {MCP_PROTOCOL_VERSION_HEADER: session.protocol_version}
         self._meta: dict[str, Any] = {}
         if self._is_modern:
@@ -360,14 +363,25 @@ class ServerSession:
                 await self._dispatcher.notify("notifications/cancelled", params)
 
 
+def _announced(capabilities: ServerCapabilities | None) -> frozenset[ListKind]:
+    """Of which lists the server says that they changed."""
+    if capabilities is None:
+        return frozenset()
+    of_kinds = {
+        ListKind.TOOLS: capabilities.tools,
+        ListKind.RESOURCES: capabilities.resources,
+        ListKind.PROMPTS: capabilities.prompts,
+    }
+    return frozenset(kind for kind, said in of_kinds.items() if said is not None and said.list_changed)
+
+
 def _read_facts(session: ClientSession, protocol_version: str) -> ServerFacts:
     capabilities = session.server_capabilities
-    tools = capabilities.tools if capabilities else None
     instructions = clean(session.instructions or "").strip()
     return ServerFacts(
         protocol_version=protocol_version,
         name=capped(clean(session.server_info.name), _MAX_NAME) if session.server_info else "",
         instructions=capped(instructions, _MAX_INSTRUCTIONS) or None,
-        announces_tool_changes=bool(tools and tools.list_changed),
+        announces=_announced(capabilities),
         has_log_levels=bool(capabilities and capabilities.logging),
     )

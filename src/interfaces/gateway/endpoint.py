@@ -4,6 +4,7 @@ A plain ASGI application, so that a call costs no routing and no parsing that it
 """
 
 import asyncio
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
@@ -13,6 +14,7 @@ from application.gateway.gateway_access import GatewayAccess
 from application.gateway.request_cancellations import RequestCancellations, SentRequest
 from application.mcp.oauth_client import PublicAddress
 from domain.errors import ErrorKind, ServiceError
+from domain.gateway.client import GatewayClient
 from domain.gateway.session import GatewaySession
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -45,15 +47,25 @@ from interfaces.gateway.messages import (
 )
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.origins import refused_origin
+from interfaces.gateway.streams import LISTEN, GatewayStreams, Listener, takes_events
 from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_error, send_whole
 
 MAX_BATCH = 50
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 
+class _Asked(NamedTuple):
+    """A request as it came."""
+
+    scope: HTTPScope
+    headers: dict[str, str]
+    receive: Receive
+    send: Send
+
+
 class GatewayEndpoint:
-    """Serves `/mcp`: POST, one message at a time (a 2025-03-26 client may send several), and DELETE, by which a client of the
-    older generation ends its session."""
+    """Serves `/mcp`: POST, one message at a time (a 2025-03-26 client may send several); of the older generation also GET, a
+    stream of what changes, and DELETE, by which a client ends its session."""
 
     def __init__(
         self,
@@ -61,12 +73,14 @@ class GatewayEndpoint:
         access: GatewayAccess,
         methods: GatewayMethods,
         clients: LegacyClients,
+        streams: GatewayStreams,
         questions: GatewayQuestions,
         cancellations: RequestCancellations,
         address: PublicAddress,
     ) -> None:
         self._access = access
         self._clients = clients
+        self._streams = streams
         self._questions = questions
         self._answers = GatewayAnswers(methods=methods, cancellations=cancellations)
         self._address = address
@@ -84,14 +98,11 @@ class GatewayEndpoint:
             await self._send_refusal(send, error)
             return
         scope["auth"] = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
+        asked = _Asked(scope, headers, receive, send)
         request_id: RequestId | None = None
         try:
-            if scope["method"] == "DELETE":
-                await self._clients.end(session, headers)
-                await send_whole(send, 204, b"", [])
-                return
             if scope["method"] != "POST":
-                await send_whole(send, 405, b"", [(b"allow", b"POST, DELETE")])
+                await self._without_body(asked, session)
                 return
             _check_media(headers)
             value = decoded(await read_body(receive, headers))
@@ -109,6 +120,10 @@ class GatewayEndpoint:
                 await self._notified(session, headers, message, send)
                 return
             envelope, answered_with = await self._envelope(session, headers, message, duplicated)
+            if envelope.is_modern and message.method == LISTEN:
+                takes_events(headers)
+                await self._streams.listen(self._listener(asked, session), message)
+                return
             call = GatewayCall(
                 session=session,
                 envelope=envelope,
@@ -119,6 +134,29 @@ class GatewayEndpoint:
             await self._answers.answer(call, receive, send)
         except RpcError as error:
             await send_error(send, request_id, error)
+
+    def _listener(self, asked: _Asked, session: GatewaySession, client: GatewayClient | None = None) -> Listener:
+        async def is_open() -> bool:
+            try:
+                await self._opened(asked.scope, asked.headers)
+            except ServiceError as error:
+                return error.kind in (ErrorKind.LIMIT, ErrorKind.UNAVAILABLE)
+            return True
+
+        return Listener(session=session, is_open=is_open, receive=asked.receive, send=asked.send, client=client)
+
+    async def _without_body(self, asked: _Asked, session: GatewaySession) -> None:
+        """What clients of the older generation do besides: listen, and say that they are done. Raises RpcError."""
+        method, headers = asked.scope["method"], asked.headers
+        if method == "DELETE":
+            await self._clients.end(session, headers)
+            await send_whole(asked.send, 204, b"", [])
+        elif method == "GET" and headers.get(VERSION_HEADER) not in MODERN_VERSIONS:
+            takes_events(headers)
+            client = await self._clients.client(session, headers)
+            await self._streams.stand_by(self._listener(asked, session, client))
+        else:
+            await send_whole(asked.send, 405, b"", [(b"allow", b"GET, POST, DELETE")])
 
     async def _opened(self, scope: HTTPScope, headers: dict[str, str]) -> GatewaySession:
         scheme, _, token = headers.get("authorization", "").partition(" ")

@@ -22,12 +22,15 @@ from interfaces.gateway.messages import (
     RpcError,
 )
 from interfaces.gateway.pages import page_of
+from interfaces.gateway.streams import CHANGE_CAPABILITIES
+from interfaces.gateway.subscriptions import ResourceSubscriptions
 from interfaces.gateway.tool_shapes import answer_json, tool_json
 
 TTL_MS = 5_000
 """How long a client may keep a list without asking again: an agent that is changed is seen within that time."""
 
 _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
+CAPABILITIES: JsonObject = {**CHANGE_CAPABILITIES, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES}
 _SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
 _PASSED_META = ("traceparent", "tracestate", DEPTH_META)
 _MAX_RETRY_KEY = 256
@@ -43,6 +46,7 @@ class GatewayMethods:
         call_tool: CallGatewayTool,
         contents: GatewayContents,
         logs: GatewayLogs,
+        subscriptions: ResourceSubscriptions,
         version: str,
     ) -> None:
         self._list_tools = list_tools
@@ -57,6 +61,8 @@ class GatewayMethods:
             "tools/list": self._tools,
             "tools/call": self._call,
             "logging/setLevel": self._logs.set_level,
+            "resources/subscribe": subscriptions.subscribe,
+            "resources/unsubscribe": subscriptions.unsubscribe,
             **of_contents,
         }
         self._modern: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
@@ -82,7 +88,7 @@ class GatewayMethods:
     async def _initialize(self, exchange: Exchange) -> dict[str, object]:
         return {
             "protocolVersion": negotiated(exchange.message.params.get("protocolVersion")),
-            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES},
+            "capabilities": CAPABILITIES,
             "serverInfo": self._server_info,
             "instructions": _INSTRUCTIONS,
         }
@@ -93,7 +99,7 @@ class GatewayMethods:
     async def _discover(self, exchange: Exchange) -> dict[str, object]:
         return {
             "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
-            "capabilities": {"tools": {}, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES},
+            "capabilities": CAPABILITIES,
             "serverInfo": self._server_info,
             "_meta": {_SERVER_INFO_META: self._server_info},
             "instructions": _INSTRUCTIONS,

@@ -13,6 +13,8 @@ from interfaces.gateway.endpoint import GatewayEndpoint
 from interfaces.gateway.legacy_clients import LegacyClients
 from interfaces.gateway.logs import GatewayLogs
 from interfaces.gateway.methods import GatewayMethods
+from interfaces.gateway.streams import GatewayStreams, StreamLimits
+from interfaces.gateway.subscriptions import ResourceSubscriptions
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
 from interfaces.http.api_keys.routes import api_keys_routes
@@ -57,10 +59,12 @@ def create_app(
     monitoring: Monitoring,
     version: str,
     heartbeat_s: float = HEARTBEAT_S,
+    stream_limits: StreamLimits | None = None,
 ) -> Litestar:
     """The application. It owns nothing: what the use cases stand on is started and stopped by others.
 
-    `monitoring` answers /metrics, `meter` hears of requests; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment.
+    `monitoring` answers /metrics, `meter` hears of requests; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment;
+    `stream_limits` are those of the gateway's.
     """
     waits = RunWaits(
         start_run=use_cases.start_run, watch_run=use_cases.watch_run, get_run_messages=use_cases.get_run_messages
@@ -128,14 +132,21 @@ def create_app(
             list_contents=use_cases.list_gateway_contents, read_content=use_cases.read_gateway_content
         ),
         logs=GatewayLogs(handshakes=use_cases.client_handshakes),
+        subscriptions=ResourceSubscriptions(
+            check=use_cases.check_subscription, handshakes=use_cases.client_handshakes
+        ),
         version=version,
     )
     address = use_cases.public_address
     clients = LegacyClients(handshakes=use_cases.client_handshakes)
+    listening = GatewayStreams(
+        follow=use_cases.follow_changes, limits=stream_limits or StreamLimits(heartbeat_s=heartbeat_s)
+    )
     gateway = GatewayEndpoint(
         access=use_cases.gateway_access,
         methods=methods,
         clients=clients,
+        streams=listening,
         questions=GatewayQuestions(answer_question=use_cases.answer_gateway_question),
         cancellations=use_cases.request_cancellations,
         address=address,

@@ -16,7 +16,9 @@ from application.audit.list_audit_events import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.answer_question import AnswerGatewayQuestion
 from application.gateway.call_tool import CallGatewayTool
+from application.gateway.check_subscription import CheckSubscription
 from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.follow_changes import FollowChanges
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
@@ -111,6 +113,8 @@ class UseCases:
     public_address: PublicAddress
     gateway_access: GatewayAccess
     client_handshakes: ClientHandshakes
+    check_subscription: CheckSubscription
+    follow_changes: FollowChanges
     list_gateway_tools: ListGatewayTools
     call_gateway_tool: CallGatewayTool
     answer_gateway_question: AnswerGatewayQuestion

@@ -6,6 +6,7 @@ from application.agents.delete_agent import DeleteAgent
 from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
+from application.agents.ports import AgentStore
 from application.agents.update_agent import UpdateAgent
 from application.approvals.check_decisions import CheckDecisions
 from application.approvals.decide_approval import DecideApproval
@@ -17,10 +18,13 @@ from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.answer_question import AnswerGatewayQuestion
 from application.gateway.ask_client import AskClient, Patience
 from application.gateway.call_tool import CallGatewayTool
+from application.gateway.check_subscription import CheckSubscription
 from application.gateway.clear_call import ClearGatewayCall, Holds
 from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.content_sources import ContentSources
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
+from application.gateway.follow_changes import FollowChanges
+from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.held_calls import HeldCalls
 from application.gateway.list_contents import ListGatewayContents
@@ -140,6 +144,7 @@ from application.workflows.workflow_checks import WorkflowChecks
 from domain.ids import OrganizationId
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
+from infrastructure.events.row_feed import RowFeed
 from infrastructure.expressions import JmesPathExpressions
 from infrastructure.memory.audit_chain import GivenSealKeys
 from infrastructure.memory.authorizer import InMemoryAuthorizer
@@ -149,6 +154,7 @@ from infrastructure.memory.plain_text_extractor import PlainTextExtractor
 from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
+from infrastructure.persistence.cached_stores import CachedAgentStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
@@ -190,7 +196,7 @@ def use_cases(
     ids = SequentialIds()
     known_models = ModelsThat(*models)
     prices = FlatPrices()
-    tokens = TokenCache(capacity=100)
+    tokens = TokenCache(capacity=100, on_forget=lambda: followers.sessions_changed(None))
     uses = KeyUses(identities=stores.identity)
     switch = McpSwitch(enabled=True, organizations=stores.organizations)
     server_catalogs = ServerCatalogs(catalogs=stores.catalogs, connections=connections, clock=clock, ids=ids)
@@ -224,7 +230,10 @@ def use_cases(
         agents=stores.agents,
         policies=policies,
     )
-    agents, servers, threads, runs = stores.agents, stores.servers, stores.threads, stores.runs
+    feed, followers = RowFeed(shared=False), Followers()
+    feed.watch(followers.tools_changed, "agent")
+    agents: AgentStore = CachedAgentStore(stores.agents, feed=feed).anew()
+    servers, threads, runs = stores.servers, stores.threads, stores.runs
     workflow_checks = WorkflowChecks(
         expressions=JmesPathExpressions(),
         schemas=JsonSchemaValidator(),
@@ -286,6 +295,15 @@ def use_cases(
         limits=session_limits or KeyLimits(every=None, clock=FixedClock()),
         clock=FixedClock(),
         is_told=lambda: True,
+        on_forget=lambda: followers.sessions_changed(None),
+    )
+    handshakes = ClientHandshakes(
+        clients=stores.gateway_clients,
+        box=SecretBox([BOX_KEY]),
+        clock=FixedClock(),
+        ids=ids,
+        is_told=lambda: True,
+        on_change=followers.sessions_changed,
     )
     start_run = StartRun(
         runs=runs,
@@ -322,6 +340,7 @@ def use_cases(
         clock=FixedClock(),
     )
     content_sources = ContentSources(toolbox=toolbox, servers=servers, contents=connections, switch=switch)
+    check_subscription = CheckSubscription(sources=content_sources, check=CheckToolCall(schemas=JsonSchemaValidator()))
     execute_mcp_tool = ExecuteMcpTool(
         servers=servers,
         catalogs=stores.catalogs,
@@ -334,13 +353,17 @@ def use_cases(
         authenticate=authenticate,
         public_address=ListeningAddress("https://agents.example.com"),
         gateway_access=access,
-        client_handshakes=ClientHandshakes(
-            clients=stores.gateway_clients,
-            box=SecretBox([BOX_KEY]),
+        client_handshakes=handshakes,
+        check_subscription=check_subscription,
+        follow_changes=FollowChanges(
+            followers=followers,
+            toolbox=toolbox,
+            sources=content_sources,
+            check=check_subscription,
+            handshakes=handshakes,
+            resources=connections,
             wakeups=stores.wakeups,
             clock=FixedClock(),
-            ids=ids,
-            is_told=lambda: True,
         ),
         list_gateway_tools=ListGatewayTools(toolbox=toolbox),
         call_gateway_tool=CallGatewayTool(
