@@ -19,6 +19,7 @@ from domain.json_value import JsonValue
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
+from infrastructure.mcp.announced_news import Listed
 from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.launch import Launch, launch_in_place
@@ -91,6 +92,7 @@ async def sdk_connections(
     on_tools_changed: ToolsChanged | None = None,
     on_lost: Callable[[McpServer], None] | None = None,
     on_status: StatusChanged | None = None,
+    on_listed: Listed | None = None,
     connect_timeout_s: float = PATIENCE_S,
     keep_alive_s: float = PATIENCE_S,
     max_processes: int = 100,
@@ -125,6 +127,7 @@ async def sdk_connections(
         on_tools_changed=on_tools_changed,
         on_lost=on_lost,
         on_status=on_status,
+        on_listed=on_listed,
         connect_timeout_s=connect_timeout_s,
         keep_alive_s=keep_alive_s,
         max_processes=max_processes,

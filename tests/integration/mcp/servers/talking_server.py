@@ -14,6 +14,21 @@ def talking_server() -> MCPServer:
         await ctx.session.send_log_message("error", "in general", logger="w")
         return "worked"
 
+    @server.resource("test://notes")
+    def notes() -> str:
+        return "notes"
+
+    @server.tool()
+    async def touch(ctx: Context, uri: str) -> str:
+        await ctx.notify_resource_updated(uri)
+        return "touched"
+
+    @server.tool()
+    async def relist(ctx: Context) -> str:
+        await ctx.notify_resources_changed()
+        await ctx.notify_prompts_changed()
+        return "others"
+
     return server
 
 
