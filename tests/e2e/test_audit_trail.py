@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
+from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.dragoman_process import Dragoman
 from tests.e2e.service import serving
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with a trail of at least four entries."""
-    opened = Dragoman(tmp_path_factory.mktemp("made") / "home")
+    opened = DragomanHere(tmp_path_factory.mktemp("made") / "home")
     opened.run("key", "create", "one")
     opened.run("run", "hi", "--model", opened.script("hello", {"text": "Hello."}))
     return opened.home
@@ -30,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def dragoman(made: Path, tmp_path: Path) -> Dragoman:
     """A copy of it."""
     shutil.copytree(made, tmp_path / "home")
-    return Dragoman(tmp_path / "home")
+    return DragomanHere(tmp_path / "home")
 
 
 def change(dragoman: Dragoman, *statements: str) -> None:
@@ -165,7 +166,7 @@ def test_entries_of_a_killed_service_are_sealed_by_the_next_start(tmp_path: Path
     home = tmp_path / "home"
     with serving(home) as service:
         service.stop(signal.SIGKILL)
-    dragoman = Dragoman(home)
+    dragoman = DragomanHere(home)
     # As after a kill between an entry and its seal, long ago.
     number = "(SELECT max(number) FROM audit_seal)"
     (before,) = rows(dragoman, "SELECT count(*) FROM audit_event")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from domain.json_value import JsonObject
-from tests.e2e.dragoman_process import Dragoman
+from tests.e2e.dragoman_here import DragomanHere
 from tests.integration.mcp.install.packages import wheel
 
 pytestmark = pytest.mark.timeout(300)
@@ -18,7 +18,7 @@ CALLS_IT: tuple[JsonObject, ...] = (
 
 @pytest.mark.requirement("B1", "B2", "B14")
 def test_runs_go_on_whether_or_not_a_server_is_installed(tmp_path: Path) -> None:
-    dragoman = Dragoman(tmp_path / "home")
+    dragoman = DragomanHere(tmp_path / "home")
     file = wheel(tmp_path)
     dragoman.run("mcp", "add", "tiny", "--kind", "python", "--package", str(file))
     model = dragoman.script("calls", *CALLS_IT)
