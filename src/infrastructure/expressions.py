@@ -10,6 +10,7 @@ from jmespath.parser import ParsedResult
 
 from application.workflows.ports import ExpressionFailed
 from domain.json_value import JsonValue
+from infrastructure.bounded_jmespath import TooMuchWork, searched
 
 MAX_LENGTH = 4_096
 _MAX_NESTING = 64
@@ -54,7 +55,9 @@ class JmesPathExpressions:
         if problem is not None:
             raise ExpressionFailed(f"The expression cannot be used: {problem}.")
         try:
-            return cast(JsonValue, self._parsed(expression).search(value))
+            return searched(self._parsed(expression).parsed, value)
+        except TooMuchWork as error:
+            raise ExpressionFailed("The expression failed: it makes too much of this value.") from error
         except JMESPathError as error:
             # Its texts repeat the values.
             said = (

@@ -167,10 +167,10 @@ async def _working(container: Container) -> AsyncIterator[None]:
     workflow_drivers = container.workflow_drivers()
 
     async def execute(run_id: RunId) -> None:
-        if run_id.startswith(ID_PREFIX):
-            workflow_drivers.begin(WorkflowRunId(run_id))
-            return
         with patient(RUN_PATIENCE_S):
+            if run_id.startswith(ID_PREFIX):
+                workflow_drivers.begin(WorkflowRunId(run_id))
+                return
             await execute_run.execute(ExecuteRunCommand(run_id=run_id))
 
     sole_owner = container.settings().postgres_url is None

@@ -1,7 +1,6 @@
 """Executes a workflow run on this worker until it has ended, waits for a person, or is handed back."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +18,7 @@ from application.workflows.node_execution import (
     Succeeded,
     ToolRegistrar,
 )
+from application.workflows.output_bounds import output_fault
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowJournal,
@@ -27,6 +27,7 @@ from application.workflows.ports import (
     workflow_control_topic,
 )
 from application.workflows.workflow_audit import ended_entry
+from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, WorkerId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
 from domain.workflows.compiler import compile_workflow
@@ -42,9 +43,6 @@ LEASE_S = 15.0
 RENEW_EVERY_S = 5.0
 CONTROL_REREAD_S = 5.0
 """How often a cancel request is looked for even if nobody rang."""
-
-MAX_OUTPUT_BYTES = 10 * 1024 * 1024
-"""Of what a node puts out, as JSON: as much as a request may bring."""
 
 NodeOutcome = Succeeded | AwaitsAnswer | Registered | NodeError
 
@@ -108,7 +106,8 @@ class AdvanceWorkflow:
                 if node.mode is NodeMode.TOOL:
                     return await self._tools.execute(node, run, context)
                 outcome = await self._executors[node.kind].execute(node, run, context)
-            return _too_large() if isinstance(outcome, Succeeded) and _is_large(outcome) else outcome
+            too_large = output_fault(outcome.output) if isinstance(outcome, Succeeded) else None
+            return too_large or outcome
         except NodeFailed as failure:
             return failure.error
         except TimeoutError:
@@ -116,7 +115,9 @@ class AdvanceWorkflow:
             return NodeError(code=NODE_TIMEOUT, detail=detail, retryable=True)
         except WorkflowLeaseLost:
             raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, ServiceError) and error.kind is ErrorKind.UNAVAILABLE:
+                raise  # nothing of the node's: whoever takes the run up when the database is back goes on with it
             reference = self._ids.new("ref")
             logger.exception("a node failed unexpectedly", extra={**ids, "reference": reference})
             detail = f"The node failed because of an internal error (reference {reference})."
@@ -385,12 +386,3 @@ class _Drive:
                     return
             except Exception:
                 logger.exception("a workflow run's lease could not be renewed", extra={"workflow_run_id": self._run.id})
-
-
-def _is_large(outcome: Succeeded) -> bool:
-    return len(json.dumps(outcome.output, ensure_ascii=False).encode("utf-8", "surrogatepass")) > MAX_OUTPUT_BYTES
-
-
-def _too_large() -> NodeError:
-    detail = f"What the node put out is larger than {MAX_OUTPUT_BYTES // (1024 * 1024)} MiB."
-    return NodeError(code="output_too_large", detail=detail)

@@ -11,7 +11,7 @@ from application.workflows.ports import ExpressionFailed, Expressions
 from domain.json_value import JsonObject, JsonValue
 from domain.secrets.secret import SecretRef
 from domain.workflows.graph import HttpRequestConfig
-from domain.workflows.templates import as_text, rendered, rendered_text
+from domain.workflows.templates import MAX_FILLED, FilledTooLarge, as_text, rendered, rendered_text
 
 DEFAULT_TIMEOUT_S = 30.0
 HIDDEN = "[hidden]"
@@ -94,6 +94,9 @@ class HttpRequests:
             call = self._call(config, values, credentials, timeout_s or DEFAULT_TIMEOUT_S)
         except ExpressionFailed as error:
             raise HttpRequestFailed("expression_failed", str(error)) from error
+        except FilledTooLarge as error:
+            detail = f"A part of the request would be larger than {MAX_FILLED // (1024 * 1024)} MiB."
+            raise HttpRequestFailed("input_too_large", detail) from error
         try:
             answer = await self._caller.send(call)
         except HttpCallFailed as failure:

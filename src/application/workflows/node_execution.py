@@ -12,7 +12,10 @@ from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun
-from domain.workflows.templates import rendered
+from domain.workflows.templates import MAX_FILLED, FilledTooLarge, rendered
+
+INPUT_TOO_LARGE = "input_too_large"
+INPUT_TOO_LARGE_DETAIL = f"What the node is given is larger than {MAX_FILLED // (1024 * 1024)} MiB."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,8 @@ class NodeContext:
             return rendered(template, self.outputs(node), expressions.evaluate)
         except ExpressionFailed as error:
             raise NodeFailed("expression_failed", str(error)) from error
+        except FilledTooLarge as error:
+            raise NodeFailed(INPUT_TOO_LARGE, INPUT_TOO_LARGE_DETAIL) from error
 
 
 class NodeExecutor(Protocol):

@@ -9,10 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from domain.json_value import JsonValue
+from domain.json_value import JsonValue, size_within
 
 INPUTS = "inputs"
 """The name under which a component's own inputs are referred to."""
+
+MAX_FILLED = 10 * 1024 * 1024
+"""What all placeholders of one template may stand for together, as JSON: as much as a request may bring."""
 
 _PLACEHOLDER = re.compile(r"\\\{\{|\{\{(.*?)\}\}", re.DOTALL)
 _INSIDE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(.*?)\s*", re.DOTALL)
@@ -59,20 +62,13 @@ def placeholders(template: JsonValue, path: str = "") -> Iterator[Placed]:
             return
 
 
+class FilledTooLarge(Exception):
+    """A template has become larger than MAX_FILLED."""
+
+
 def rendered(template: JsonValue, values: Mapping[str, JsonValue], evaluate: Evaluate) -> JsonValue:
-    """The template with its placeholders replaced. What is missing in `values` counts as null."""
-    match template:
-        case str():
-            parts = list(_parts(template))
-            if len(parts) == 1 and isinstance(parts[0], Reference):
-                return _value_of(parts[0], values, evaluate)
-            return rendered_text(template, values, evaluate)
-        case dict():
-            return {name: rendered(value, values, evaluate) for name, value in template.items()}
-        case list():
-            return [rendered(value, values, evaluate) for value in template]
-        case _:
-            return template
+    """The template with its placeholders replaced. What is missing in `values` counts as null. Raises FilledTooLarge."""
+    return _Filling(values, evaluate).value(template)
 
 
 def rendered_text(
@@ -81,17 +77,51 @@ def rendered_text(
     evaluate: Evaluate,
     quote: Callable[[str], str] = lambda text: text,
 ) -> str:
-    """The template as text; `quote` is applied to each value that is put in."""
-    said = []
-    for part in _parts(template):
-        match part:
-            case Reference():
-                said.append(quote(as_text(_value_of(part, values, evaluate))))
-            case Unreadable():
-                said.append(part.text)
-            case text:
-                said.append(text)
-    return "".join(said)
+    """The template as text; `quote` is applied to each value that is put in. Raises FilledTooLarge."""
+    return _Filling(values, evaluate).text(template, quote)
+
+
+class _Filling:
+    """Fills one template, with no more than there is room for."""
+
+    def __init__(self, values: Mapping[str, JsonValue], evaluate: Evaluate) -> None:
+        self._values = values
+        self._evaluate = evaluate
+        self._room = MAX_FILLED
+
+    def value(self, template: JsonValue) -> JsonValue:
+        match template:
+            case str():
+                parts = list(_parts(template))
+                if len(parts) == 1 and isinstance(parts[0], Reference):
+                    return self._value_of(parts[0])
+                return self.text(template, lambda text: text)
+            case dict():
+                return {name: self.value(value) for name, value in template.items()}
+            case list():
+                return [self.value(value) for value in template]
+            case _:
+                return template
+
+    def text(self, template: str, quote: Callable[[str], str]) -> str:
+        said = []
+        for part in _parts(template):
+            match part:
+                case Reference():
+                    said.append(quote(as_text(self._value_of(part))))
+                case Unreadable():
+                    said.append(part.text)
+                case text:
+                    said.append(text)
+        return "".join(said)
+
+    def _value_of(self, reference: Reference) -> JsonValue:
+        value = self._values.get(reference.name)
+        found = value if reference.expression == "@" else self._evaluate(reference.expression, value)
+        self._room -= size_within(found, self._room)
+        if self._room < 0:
+            raise FilledTooLarge
+        return found
 
 
 def as_text(value: JsonValue) -> str:
@@ -99,11 +129,6 @@ def as_text(value: JsonValue) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _value_of(reference: Reference, values: Mapping[str, JsonValue], evaluate: Evaluate) -> JsonValue:
-    value = values.get(reference.name)
-    return value if reference.expression == "@" else evaluate(reference.expression, value)
 
 
 def _parts(template: str) -> Iterator[str | Reference | Unreadable]:

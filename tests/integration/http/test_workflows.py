@@ -2,6 +2,7 @@
 
 import pytest
 
+from domain.workflows.graph import MAX_NODES
 from tests.integration.http.service import MODEL, Service, paths_of, problem_of
 
 NODES: list[dict[str, object]] = [
@@ -197,3 +198,12 @@ async def test_a_secret_that_a_workflow_names_cannot_be_deleted(stocked: Service
     assert "the workflow story" in str(problem_of(refused, 409, "secret_in_use")["detail"])
     await stocked.call("DELETE", "/v1/workflows/story")
     assert (await stocked.call("DELETE", "/v1/secrets/WEATHER_KEY")).status_code == 204
+
+
+@pytest.mark.parametrize("count", [MAX_NODES + 1, 10_000])
+async def test_a_graph_that_is_too_large_is_refused_before_anything_is_made_of_it(service: Service, count: int) -> None:
+    nodes = [{"id": f"n{number}", "kind": "transform", "config": {"expression": "@"}} for number in range(count)]
+    edges = [{"source": f"n{number}", "target": f"n{number + 1}"} for number in range(count - 1)]
+    for path in ("/v1/workflows", "/v1/workflows/validate"):
+        refused = await service.call("POST", path, json={"name": "large", "nodes": nodes, "edges": edges})
+        assert "nodes" in paths_of(problem_of(refused, 422, "body_invalid"))

@@ -55,3 +55,33 @@ def test_a_value_it_does_not_fit_fails_it_without_repeating_the_value() -> None:
 def test_only_so_many_are_kept() -> None:
     expressions = JmesPathExpressions(cache_size=2)
     assert [expressions.evaluate(f"a{number}", {f"a{number}": number}) for number in (1, 2, 3, 1)] == [1, 2, 3, 1]
+
+
+BOMBS: list[tuple[str, JsonValue]] = [
+    ("[@, @]" + " | [@, @]" * 100, [1]),
+    ("join('', [@, @, @, @])" + " | join('', [@, @, @, @])" * 40, "x" * 1_000),
+    ("[@, @]" + " | [@, @]" * 60 + " | to_string(@)", "x"),
+    ("[[@, @], [@, @]][]" + " | [[@, @], [@, @]][]" * 60, 1),
+    ("join(glue, parts)", {"glue": "g" * 1_000_000, "parts": [*("p" * 1_000_000)]}),
+    ("[" + ", ".join(["@"] * 1_300) + "]", "x" * 1_000_000),
+    ("[*]" + ".[@, @][]" * 60, [*range(100)]),
+    ("{a: @, b: @}" + " | {a: @, b: @}" * 60, "x"),
+]
+
+
+@pytest.mark.parametrize(("expression", "value"), BOMBS, ids=range(len(BOMBS)))
+def test_an_expression_that_would_make_too_much_fails_before_it_does(expression: str, value: JsonValue) -> None:
+    expressions = JmesPathExpressions()
+    assert expressions.problem_with(expression) is None
+    with pytest.raises(ExpressionFailed, match="too much"):
+        expressions.evaluate(expression, value)
+
+
+def test_what_is_large_and_no_more_than_that_is_evaluated() -> None:
+    people: JsonValue = [{"name": f"name {number}", "age": number % 90} for number in range(20_000)]
+    found = JmesPathExpressions().evaluate("sort_by([?age > `30`], &age)[*].{who: name, old: to_string(age)}", people)
+    assert isinstance(found, list)
+    assert len(found) == sum(number % 90 > 30 for number in range(20_000))
+    assert JmesPathExpressions().evaluate("join(', ', [*].name)", people) == ", ".join(
+        f"name {number}" for number in range(20_000)
+    )

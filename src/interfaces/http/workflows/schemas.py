@@ -9,7 +9,7 @@ from pydantic import Field
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
-from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
+from domain.workflows.graph import MAX_EDGES, MAX_NODES, Edge, NodeDefinition, WorkflowDefinition
 from interfaces.http.bodies import Body, Name, Patch
 
 _MAX_ID = 200
@@ -46,8 +46,8 @@ class EdgeBody(Body):
     target_handle: Identifier | None = Field(default=None, description="input if absent.")
 
 
-Nodes = Annotated[tuple[NodeBody, ...], Field(strict=False, max_length=10_000)]
-Edges = Annotated[tuple[EdgeBody, ...], Field(strict=False, max_length=100_000)]
+Nodes = Annotated[tuple[NodeBody, ...], Field(strict=False, max_length=MAX_NODES)]
+Edges = Annotated[tuple[EdgeBody, ...], Field(strict=False, max_length=MAX_EDGES)]
 
 
 class WorkflowBody(Body):

@@ -4,9 +4,12 @@ import asyncio
 
 import pytest
 
-from application.workflows.advance_workflow import MAX_OUTPUT_BYTES
+from application.workflows.advance_workflow import LEASE_S
 from application.workflows.node_execution import NodeFailed
+from application.workflows.output_bounds import MAX_OUTPUT_BYTES
+from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId
+from domain.json_value import JsonValue
 from domain.workflows.execution import OUTCOME_UNKNOWN, NodeStatus
 from domain.workflows.graph import NodeDefinition
 from domain.workflows.run import WorkflowEventType, WorkflowRunStatus
@@ -254,3 +257,39 @@ async def test_a_node_that_puts_out_too_much_fails() -> None:
     run = await house.advance()
     assert run.error is not None
     assert (run.status, run.error.code, run.output) == (WorkflowRunStatus.FAILED, "output_too_large", None)
+
+
+async def test_an_output_in_which_one_value_stands_a_million_times_over_fails_too() -> None:
+    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
+    output: JsonValue = ["x"]
+    for _ in range(60):
+        output = [output, output]
+    house.told.outcomes["a"] = [output]
+    await house.start()
+    run = await house.advance()
+    assert run.error is not None
+    assert run.error.code == "output_too_large"
+
+
+async def test_a_node_is_given_no_more_than_there_is_room_for() -> None:
+    house = WorkflowHouse(entrypoint(), transform("many", "@", input=["{{start}}"] * 200), "start -> many")
+    await house.start("x" * 100_000)
+    run = await house.advance()
+    assert run.error is not None
+    assert (run.failed_node, run.error.code) == ("many", "input_too_large")
+
+
+@pytest.mark.requirement("F4")
+async def test_a_database_that_is_away_is_no_failure_of_a_node() -> None:
+    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
+    away = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database is away.")
+    house.told.outcomes["a"] = [away, "done"]
+    await house.start()
+    with pytest.raises(ServiceError):
+        await house.advance()
+    assert (await house.run()).status is WorkflowRunStatus.IN_PROGRESS
+    house.clock.advance(LEASE_S)
+    now = house.clock.now()
+    assert await house.runs.recoverable(leases_lapsed_at=now, at=now, limit=10) == (RUN,)
+    run = await house.advance()
+    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")

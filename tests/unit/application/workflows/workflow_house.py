@@ -11,6 +11,7 @@ from application.workflows.local_steps import LocalSteps
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Registered, Succeeded
 from application.workflows.ports import ClaimedWorkflowRun, WorkflowLease
 from domain.audit.event import AuditAction, AuditEvent
+from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.tools.wired import RegisteredTool
@@ -31,7 +32,7 @@ RUN = WorkflowRunId("wfr_1")
 STARTED = an_audit_event(900, action=AuditAction.WORKFLOW_RUN_STARTED, resource=RUN)
 
 
-Said: TypeAlias = "JsonValue | NodeFailed | AwaitsAnswer"
+Said: TypeAlias = "JsonValue | NodeFailed | ServiceError | AwaitsAnswer"
 """What a node comes to."""
 
 
@@ -108,7 +109,7 @@ class Told:
             await self.held[node.id].wait()
         left = self.outcomes.get(node.id, [])
         outcome = left.pop(0) if len(left) > 1 else left[0] if left else f"{node.id}!"
-        if isinstance(outcome, NodeFailed):
+        if isinstance(outcome, NodeFailed | ServiceError):
             raise outcome
         if isinstance(outcome, AwaitsAnswer):
             return outcome
