@@ -105,7 +105,7 @@ class ExecuteMcpTool:
             logger.info("MCP tool asks for input", extra=_ids(command))
             raise
         except CapabilitiesMissing:
-            logger.info("MCP tool needs capabilities of its caller", extra=ids)
+            logger.info("MCP tool needs capabilities of its caller", extra=_ids(command))
             raise
         except Exception as error:
             if is_storage_away(error):
