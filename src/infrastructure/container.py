@@ -40,6 +40,7 @@ from application.gateway.follow_changes import FollowChanges
 from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.held_calls import HeldCalls
+from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
@@ -1065,6 +1066,9 @@ class Container(containers.DeclarativeContainer):
     call_agent: providers.Provider[CallAgent] = providers.Singleton(
         CallAgent, start_run=start_run, cancel_run=cancel_run, runs=runs, wakeups=wakeups, clock=clock
     )
+    halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
+        HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=cancel_run
+    )
     call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
         CallGatewayTool,
         toolbox=gateway_toolbox,
@@ -1081,8 +1085,7 @@ class Container(containers.DeclarativeContainer):
         held=held_calls,
         states=request_states,
         ledger=gateway_ledger,
-        access=gateway_access,
-        cancel_run=cancel_run,
+        halting=halt_gateway_session,
         tracer=tracer,
         clock=clock,
         ids=ids,
@@ -1113,8 +1116,7 @@ class Container(containers.DeclarativeContainer):
         contents=connections,
         check=check_tool_call,
         ledger=gateway_ledger,
-        access=gateway_access,
-        cancel_run=cancel_run,
+        halting=halt_gateway_session,
         clock=clock,
         ids=ids,
     )

@@ -236,6 +236,7 @@ async def test_a_catalog_with_every_field_set_is_read_back_as_it_was(stores: Sto
                 read_only_hint=True,
                 idempotent_hint=True,
                 destructive_hint=False,
+                display={"title": "Read", "icons": [{"src": "https://example.com/a.png"}], "_meta": {"ü": 1}},
             ),
             a_definition("changed"),
             a_definition("new"),

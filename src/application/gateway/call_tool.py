@@ -4,23 +4,22 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import assert_never, cast
 
 from application.gateway.agent_caller import agent_caller
 from application.gateway.answer import GatewayAnswer
 from application.gateway.ask_client import AskableClient, AskClient, Conversation
 from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
-from application.gateway.gateway_access import GatewayAccess
 from application.gateway.guarded_logs import guarded_logs
 from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.held_calls import Continuation, HeldCall, HeldCalls
+from application.gateway.param_headers import HeaderParam, header_mismatch
 from application.gateway.ports import GatewayLedger
 from application.gateway.request_states import RequestStates
+from application.gateway.settle_lost_calls import ABANDON_AFTER_S, SETTLE_WITHIN_S, due_at
 from application.gateway.toolbox import GatewayToolbox, Toolbox
 from application.mcp.log_messages import LogTap
 from application.mcp.ports import McpProgress, McpReply, ProgressCallback
-from application.runs.cancel_run import CancelRun
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
@@ -28,7 +27,7 @@ from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, Execut
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_text import cleaned
 from application.tracing.ports import GatewayCallRecord, GatewayTracer
-from domain.errors import ServiceError, not_found
+from domain.errors import ServiceError, invalid, not_found
 from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId, ToolCallId
@@ -43,18 +42,13 @@ from domain.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-ABANDON_AFTER_S = 2.0
-"""How much longer than its own timeout a tool may take to stop before it is abandoned."""
-SETTLE_WITHIN_S = 60.0
-"""How long after that the outcome may take to be stored, and by how much clocks may differ, before a call counts as lost."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGatewayToolCommand:
     """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that
     it is given while its call waits for an approval, or, with `responses`, for itself; any other is told to make the same call
     again once it is approved. `client` can be asked in the middle of the call. With the same `retry_key` it means the same call
-    of an agent."""
+    of an agent. `param_headers` are the arguments as HTTP headers repeat them (`param_headers.py`), None where they do not."""
 
     session: GatewaySession
     name: str
@@ -67,6 +61,7 @@ class CallGatewayToolCommand:
     retry_key: str | None = None
     client: AskableClient | None = None
     responses: Mapping[str, JsonValue] = field(default_factory=dict)
+    param_headers: Mapping[str, str | None] | None = None
 
 
 class CallGatewayTool:
@@ -88,8 +83,7 @@ class CallGatewayTool:
         held: HeldCalls,
         states: RequestStates,
         ledger: GatewayLedger,
-        access: GatewayAccess,
-        cancel_run: CancelRun,
+        halting: HaltGatewaySession,
         tracer: GatewayTracer,
         clock: Clock,
         ids: IdSource,
@@ -102,14 +96,14 @@ class CallGatewayTool:
         self._held = held
         self._states = states
         self._ledger = ledger
-        self._halting = HaltGatewaySession(ledger=ledger, access=access, cancel_run=cancel_run)
+        self._halting = halting
         self._tracer = tracer
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: CallGatewayToolCommand) -> GatewayAnswer:
         """The outcome. Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`, CONFLICT
-        `gateway_session_halted`, INVALID `request_state_invalid`, UNAVAILABLE `storage_unavailable`."""
+        `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`, UNAVAILABLE `storage_unavailable`."""
         approval_id = None
         if command.request_state is not None:
             state = self._states.opened(command.session, command.request_state)
@@ -135,6 +129,8 @@ class CallGatewayTool:
         checked = self._check.recheck(name, command.arguments, toolbox.toolset)
         if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
             raise await self._unknown(command, toolbox)
+        if command.param_headers is not None:
+            _check_headers(toolbox.header_params(checked.tool), command.arguments, command.param_headers)
         call = self._call(session, toolbox, checked, checked.tool)
         found = toolbox.guard.arguments(
             {**call.params, _ANSWERS: {**command.responses}} if command.responses else call.params
@@ -229,7 +225,8 @@ class CallGatewayTool:
         await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision, asked=asked))
         self._trace(session, toolbox, settlement)
         whole = replies[-1] if replies and policy.max_result_bytes is None else None
-        return GatewayAnswer(result=result, reply=whole, missing={} if conversation is None else conversation.missing)
+        missing = {} if conversation is None else conversation.missing
+        return GatewayAnswer(result=result, reply=whole, missing=missing, uris_of=toolbox.slug_of(checked.tool))
 
     async def _outcome(
         self,
@@ -296,7 +293,7 @@ class CallGatewayTool:
             server_id=None if tool.mcp is None else tool.mcp.server_id,
             params=checked.params,
             recorded_at=now,
-            due_at=now + timedelta(seconds=toolbox.timeout_s(checked.name) + ABANDON_AFTER_S + SETTLE_WITHIN_S),
+            due_at=due_at(now, toolbox.timeout_s(checked.name)),
         )
 
     def _settled(self, call: GatewayCall, result: ToolResult, duration_s: float) -> GatewaySettlement:
@@ -387,3 +384,8 @@ def _leaked_beside(toolbox: Toolbox, replies: list[McpReply]) -> str | None:
     """The id of a token in what a server answered beside text and images."""
     raw = replies[-1].raw if replies else None
     return None if raw is None else toolbox.guard.arguments(cast(JsonObject, raw))
+
+
+def _check_headers(params: tuple[HeaderParam, ...], arguments: JsonObject, headers: Mapping[str, str | None]) -> None:
+    if params and (wrong := header_mismatch(params, arguments, headers)) is not None:
+        raise invalid("header_mismatch", wrong)

@@ -6,6 +6,7 @@ policy and ledger what a server has of a kind is one name, as if it were a tool 
 """
 
 from enum import StrEnum
+from typing import cast
 
 from domain.gateway.session import ToolNames
 from domain.json_value import JsonObject
@@ -43,6 +44,17 @@ def exposed(entry: JsonObject, slug: str, kind: ContentKind, names: ToolNames) -
 def exposed_uri(uri: str, slug: str) -> str:
     """The client's form of a server's URI, or of a template of URIs."""
     return f"mcp+{slug}:{uri}"
+
+
+def with_exposed_uri(block: object, slug: str) -> object:
+    """A content block that names a resource of the server, by the URI by which the client can read it."""
+    match block:
+        case {"type": "resource_link", "uri": str(uri)}:
+            return {**cast("dict[str, object]", block), "uri": exposed_uri(uri, slug)}
+        case {"type": "resource", "resource": {"uri": str(uri)} as resource}:
+            return {**cast("dict[str, object]", block), "resource": {**resource, "uri": exposed_uri(uri, slug)}}
+        case _:
+            return block
 
 
 def resolved_uri(uri: str, slug: str) -> str | None:

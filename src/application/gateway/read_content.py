@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from application.gateway.content_names import ContentKind, exposed_uri, policy_name
+from application.gateway.content_names import ContentKind, exposed_uri, policy_name, with_exposed_uri
 from application.gateway.content_sources import ContentSources, Sources
-from application.gateway.gateway_access import GatewayAccess
 from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.ports import GatewayLedger
+from application.gateway.settle_lost_calls import due_at
 from application.gateway.toolbox import scope_of
 from application.mcp.contents import ContentMethod, ContentRequest, McpContents
 from application.mcp.ports import McpFailure, McpFailureKind
-from application.runs.cancel_run import CancelRun
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
@@ -70,8 +69,7 @@ class ReadGatewayContent:
         contents: McpContents,
         check: CheckToolCall,
         ledger: GatewayLedger,
-        access: GatewayAccess,
-        cancel_run: CancelRun,
+        halting: HaltGatewaySession,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -79,7 +77,7 @@ class ReadGatewayContent:
         self._contents = contents
         self._check = check
         self._ledger = ledger
-        self._halting = HaltGatewaySession(ledger=ledger, access=access, cancel_run=cancel_run)
+        self._halting = halting
         self._clock = clock
         self._ids = ids
 
@@ -112,7 +110,7 @@ class ReadGatewayContent:
         accepts_input = command.accepts_input and server.config.elicitation is ElicitationPolicy.ASK
         if not accepts_input:
             params = {key: value for key, value in params.items() if key not in _ANSWERS}
-        session = command.session
+        session, now = command.session, self._clock.now()
         timeout_s = min(sources.toolbox.tool_timeout_s, server.config.timeout_s or sources.toolbox.tool_timeout_s)
         return _Read(
             server=server,
@@ -127,7 +125,8 @@ class ReadGatewayContent:
                 type=ToolType.MCP_TOOL,
                 server_id=server.id,
                 params=params,
-                recorded_at=self._clock.now(),
+                recorded_at=now,
+                due_at=due_at(now, timeout_s),
             ),
         )
 
@@ -145,8 +144,8 @@ class ReadGatewayContent:
         checked = self._check.recheck(call.name, call.params, toolset)
         found = toolbox.guard.arguments(call.params)
         if found is not None:
-            halted = self._settled(call, ToolResult.blocked("run_halted", _HALTED))
-            raise await self._halting.execute(session, halted, None, found)
+            refusal = self._settled(call, ToolResult.blocked("run_halted", _HALTED))
+            raise await self._halting.execute(session, refusal, checked.decision, found)
         if checked.answer is not None:
             await self._refuse(session, call, checked.answer, checked.decision)
         if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
@@ -227,17 +226,25 @@ def _with_name(command: ReadGatewayContentCommand, name: str) -> JsonObject:
 
 
 def _exposed_result(result: Mapping[str, object], server: McpServer, session: GatewaySession) -> Mapping[str, object]:
-    """With the client's URIs of the server's resources."""
-    contents = result.get("contents")
-    if session.names is ToolNames.ORIGINAL or not isinstance(contents, list):
+    """With the client's URIs of the server's resources: those that were read, and those that a prompt shows."""
+    slug, contents, messages = server.config.slug, result.get("contents"), result.get("messages")
+    if session.names is ToolNames.ORIGINAL:
         return result
-    shown = [
-        {**one, "uri": exposed_uri(uri, server.config.slug)}
-        if isinstance(one, dict) and isinstance(uri := one.get("uri"), str)
-        else one
-        for one in contents
-    ]
-    return {**result, "contents": shown}
+    if isinstance(contents, list):
+        shown = [
+            {**one, "uri": exposed_uri(uri, slug)}
+            if isinstance(one, dict) and isinstance(uri := one.get("uri"), str)
+            else one
+            for one in contents
+        ]
+        return {**result, "contents": shown}
+    if isinstance(messages, list):
+        said = [
+            {**one, "content": with_exposed_uri(one.get("content"), slug)} if isinstance(one, dict) else one
+            for one in messages
+        ]
+        return {**result, "messages": said}
+    return result
 
 
 def _asks_people(result: Mapping[str, object]) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 
 from application.gateway.ports import ExpiredNotes, GatewayLedger, LostCalls
 from application.system.ports import Clock
@@ -12,7 +13,16 @@ from domain.gateway.call import GatewaySettlement, gateway_call_audit
 logger = logging.getLogger(__name__)
 
 EVERY_S = 60.0
+ABANDON_AFTER_S = 2.0
+"""How much longer than its own timeout a tool may take to stop before it is abandoned."""
+SETTLE_WITHIN_S = 60.0
+"""How long after that the outcome may take to be stored, and by how much clocks may differ, before a call counts as lost."""
 _BATCH = 200
+
+
+def due_at(recorded_at: datetime, timeout_s: float) -> datetime:
+    """When a call that may take so long is lost if it is not settled."""
+    return recorded_at + timedelta(seconds=timeout_s + ABANDON_AFTER_S + SETTLE_WITHIN_S)
 
 
 class SettleLostCalls:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from application.agents.ports import AgentStore
+from application.gateway.param_headers import HeaderParam, header_params
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
 from application.runs.canary_guard import CanaryGuard
@@ -59,10 +60,28 @@ class Toolbox:
         """The tools with their names for the client, in a deterministic order."""
         return tuple((self._exposed(tool), tool) for tool in self.toolset.tools if not tool.is_displayable)
 
+    def header_params(self, tool: Tool) -> tuple[HeaderParam, ...]:
+        """The tool's parameters that are to be in HTTP headers too."""
+        if tool.mcp is None:
+            return ()
+        found = self._header_params.get(tool.name)
+        if found is None:
+            found = self._header_params[tool.name] = header_params(tool.parameters)
+        return found
+
+    def slug_of(self, tool: Tool | None) -> str | None:
+        """Whose tool it is, if the client knows the server's resources by other URIs than the server does."""
+        return None if tool is None or tool.mcp is None or self.names is ToolNames.ORIGINAL else tool.mcp.server_slug
+
     def model_facing(self, name: str) -> str | None:
         """The name under which policy and ledger know the tool that the client calls `name`, be it allowed or denied; None
         if there is none."""
         return self._model_facing.get(name)
+
+    @cached_property
+    def _header_params(self) -> dict[str, tuple[HeaderParam, ...]]:
+        """Read once for each tool that is called."""
+        return {}
 
     @cached_property
     def _model_facing(self) -> dict[str, str]:

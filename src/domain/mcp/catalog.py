@@ -13,7 +13,9 @@ from domain.json_value import JsonObject
 
 @dataclass(frozen=True, kw_only=True)
 class McpToolDefinition:
-    """A tool as its server describes it (MCP server/tools). Hints are only as good as the server's word."""
+    """A tool as its server describes it (MCP server/tools). Hints are only as good as the server's word. `display` is what
+    clients may show beside it, as it is on the wire: `title`, `icons`, `_meta`, and of `annotations` what no policy reads; none
+    of it is pinned."""
 
     name: str
     description: str
@@ -22,6 +24,7 @@ class McpToolDefinition:
     read_only_hint: bool = False
     idempotent_hint: bool = False
     destructive_hint: bool | None = None
+    display: JsonObject = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
         """All that is pinned when the definition is approved."""

@@ -12,6 +12,7 @@ from application.mcp.ports import McpFailure, McpFailureKind
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition, SkippedTool
 from domain.tools.names import is_legal_mcp_name
+from infrastructure.mcp.display import read_display
 from infrastructure.mcp.text import capped, clean
 from infrastructure.schemas import JsonSchemaValidator
 
@@ -119,6 +120,7 @@ def _read_tool(entry: object) -> McpToolDefinition | SkippedTool:
         input_schema=_with_type(schema),
         output_schema=output_schema,
         **_hints(hints if isinstance(hints, dict) else {}),
+        display=read_display(entry),
     )
 
 

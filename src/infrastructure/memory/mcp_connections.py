@@ -70,6 +70,7 @@ class InMemoryTool:
     read_only_hint: bool = False
     idempotent_hint: bool = False
     destructive_hint: bool | None = None
+    display: JsonObject = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -263,6 +264,7 @@ def _definition(name: str, tool: InMemoryTool | Answer) -> McpToolDefinition:
         read_only_hint=tool.read_only_hint,
         idempotent_hint=tool.idempotent_hint,
         destructive_hint=tool.destructive_hint,
+        display=tool.display,
     )
 
 

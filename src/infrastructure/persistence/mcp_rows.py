@@ -242,6 +242,7 @@ def _definition_to_json(tool: McpToolDefinition) -> JsonObject:
         "read_only_hint": tool.read_only_hint,
         "idempotent_hint": tool.idempotent_hint,
         "destructive_hint": tool.destructive_hint,
+        **({"display": tool.display} if tool.display else {}),
     }
 
 
@@ -255,4 +256,5 @@ def _definition_from_json(stored: JsonValue) -> McpToolDefinition:
         read_only_hint=definition["read_only_hint"],
         idempotent_hint=definition["idempotent_hint"],
         destructive_hint=definition["destructive_hint"],
+        display=definition.get("display", {}),
     )

@@ -52,6 +52,8 @@ from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_er
 
 MAX_BATCH = 50
 METADATA_PATH = "/.well-known/oauth-protected-resource"
+_ONCE = frozenset({"authorization", "content-type", "host", "mcp-session-id", "origin", VERSION_HEADER})
+"""Of these, whoever stands between may have read the other one."""
 
 
 class _Asked(NamedTuple):
@@ -88,6 +90,9 @@ class GatewayEndpoint:
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """One request."""
         headers, duplicated = read_headers(scope)
+        if duplicated and (twice := duplicated & _ONCE):
+            await send_error(send, None, RpcError(INVALID_REQUEST, f"The header {min(twice)} came twice.", status=400))
+            return
         refused = refused_origin(headers, self._address.url)
         if refused is not None:
             await send_error(send, None, RpcError(INVALID_REQUEST, refused, status=403))
@@ -173,6 +178,8 @@ class GatewayEndpoint:
             status = 401
             base = self._address.url or ""
             challenge = f'Bearer realm="dragoman", resource_metadata="{base}{METADATA_PATH}/mcp"'
+            if error.code != "token_missing":  # who sent none is only told what to send (RFC 6750, section 3.1)
+                challenge += f', error="invalid_token", error_description="{error.detail}"'
             headers.append((b"www-authenticate", challenge.encode("latin-1", "replace")))
         elif error.kind is ErrorKind.UNAVAILABLE:
             status = 503

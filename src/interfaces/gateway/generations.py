@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from domain.gateway.client import GatewayClient
 from domain.json_value import JsonObject
@@ -30,6 +30,7 @@ METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
 PARAM_PREFIX = "mcp-param-"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_SHOWN = 64
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
 
@@ -37,11 +38,13 @@ _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
     """What a request says of itself: the version it speaks, and what its client can do. `client` is who sends it, of the older
-    generation, if it says so."""
+    generation, if it says so. `param_headers` repeat arguments of a call, by lower-case name; None for one that cannot be
+    decoded."""
 
     version: str
     capabilities: JsonObject
     client: GatewayClient | None = None
+    param_headers: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def is_modern(self) -> bool:
@@ -58,8 +61,10 @@ def speaks_modern(headers: Mapping[str, str], message: RpcMessage) -> bool:
 def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated: frozenset[str]) -> Envelope:
     """The envelope of a request of the newer generation, which says everything twice: in its body and in headers that
     whoever stands between may route by. Raises RpcError where they differ, or the version is not spoken here."""
-    if twice := duplicated & _ROUTING:
-        raise _mismatch(f"The header {min(twice)} was sent more than once.")
+    if duplicated:
+        twice = [name for name in duplicated if name in _ROUTING or name.startswith(PARAM_PREFIX)]
+        if twice:
+            raise _mismatch(f"The header {min(twice)} was sent more than once.")
     missing = [key for key in (VERSION_META, CAPABILITIES_META) if key not in message.meta]
     if missing:
         raise RpcError(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}.", status=400)
@@ -76,12 +81,16 @@ def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated:
         raise unsupported_version(str(version))
     if not isinstance(capabilities, dict):
         raise RpcError(INVALID_PARAMS, f"{CAPABILITIES_META} must be an object.", status=400)
-    return Envelope(version=str(version), capabilities=capabilities)
+    return Envelope(
+        version=str(version),
+        capabilities=capabilities,
+        param_headers={name: header_value(headers[name]) for name in headers if name.startswith(PARAM_PREFIX)},
+    )
 
 
 def unsupported_version(requested: str) -> RpcError:
     """The version is not spoken here; what is, for clients that can choose (MCP 2026-07-28, basic/versioning)."""
-    data: JsonObject = {"supported": list(MODERN_VERSIONS), "requested": requested}
+    data: JsonObject = {"supported": list(MODERN_VERSIONS), "requested": requested[:_SHOWN]}
     return RpcError(UNSUPPORTED_VERSION, "The protocol version is not supported.", data=data, status=400)
 
 

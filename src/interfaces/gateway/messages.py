@@ -13,6 +13,8 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+MAX_DEPTH = 128
+MAX_ID_LENGTH = 1024
 RATE_LIMITED = -32029
 """Of the gateway: a limit was reached; `data` says when to try again (`retryAfterSeconds`)."""
 
@@ -55,11 +57,31 @@ class RpcResponse:
 
 
 def decoded(body: bytes) -> JsonValue:
-    """The JSON of a body. Raises RpcError PARSE_ERROR, also for nesting too deep to decode."""
+    """The JSON of a body. Raises RpcError PARSE_ERROR, also for one that is nested deeper than whatever reads it later takes."""
     try:
-        return cast(JsonValue, msgspec.json.decode(body))
-    except (msgspec.DecodeError, RecursionError, ValueError) as exc:
+        value = cast(JsonValue, msgspec.json.decode(body))
+    except RecursionError as exc:
+        raise _too_deep() from exc
+    except (msgspec.DecodeError, ValueError) as exc:
         raise RpcError(PARSE_ERROR, "The body is not valid JSON.", status=400) from exc
+    # Counting is done in C; few bodies have as many brackets as it takes.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deep(value):
+        raise _too_deep()
+    return value
+
+
+def _is_deep(value: JsonValue) -> bool:
+    level: list[JsonValue] = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [one for items in inner for one in items]
+        if not level:
+            return False
+    return any(isinstance(item, dict | list) for item in level)
+
+
+def _too_deep() -> RpcError:
+    return RpcError(PARSE_ERROR, f"The body is nested deeper than {MAX_DEPTH} levels.", status=400)
 
 
 def read_message(value: JsonValue) -> RpcMessage | RpcResponse:
@@ -69,6 +91,8 @@ def read_message(value: JsonValue) -> RpcMessage | RpcResponse:
     has_id, request_id = "id" in value, value.get("id")
     if has_id and (isinstance(request_id, bool) or not isinstance(request_id, str | int)):
         raise _invalid()
+    if isinstance(request_id, str) and len(request_id) > MAX_ID_LENGTH:
+        raise RpcError(INVALID_REQUEST, f"The id is longer than {MAX_ID_LENGTH} characters.", status=400)
     method = value.get("method")
     if method is None and has_id and ("result" in value or "error" in value):
         return RpcResponse(id=cast(RequestId, request_id), result=value.get("result"), error=value.get("error"))
@@ -81,7 +105,9 @@ def read_message(value: JsonValue) -> RpcMessage | RpcResponse:
 def id_of(value: JsonValue) -> RequestId | None:
     """The id of whatever was sent, for the answer that it cannot be used."""
     request_id = value.get("id") if isinstance(value, dict) else None
-    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int):
+        return None
+    return None if isinstance(request_id, str) and len(request_id) > MAX_ID_LENGTH else request_id
 
 
 def result_json(request_id: RequestId | None, result: Mapping[str, object]) -> dict[str, object]:

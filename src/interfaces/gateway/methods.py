@@ -12,7 +12,7 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.gateway.asking import askable_client, input_required, input_responses, missing_capability
 from interfaces.gateway.contents import CONTENT_CAPABILITIES, LISTS, READS, GatewayContents
 from interfaces.gateway.exchange import Exchange
-from interfaces.gateway.generations import LEGACY_VERSIONS, MODERN_VERSIONS, negotiated
+from interfaces.gateway.generations import HEADER_MISMATCH, LEGACY_VERSIONS, MODERN_VERSIONS, negotiated
 from interfaces.gateway.logs import LOGGING_CAPABILITIES, GatewayLogs
 from interfaces.gateway.messages import (
     INTERNAL_ERROR,
@@ -159,6 +159,7 @@ class GatewayMethods:
                 resumable=exchange.envelope.is_modern,
                 request_state=_request_state(exchange),
                 retry_key=_retry_key(meta),
+                param_headers=exchange.envelope.param_headers if exchange.envelope.is_modern else None,
                 client=askable_client(exchange),
                 responses=input_responses(exchange),
             )
@@ -190,6 +191,8 @@ def rpc_error(error: ServiceError) -> RpcError:
     """A failure of a use case as a JSON-RPC error. An unknown tool is an invalid parameter (MCP server/tools)."""
     if error.code == "tool_not_found":
         return RpcError(INVALID_PARAMS, f"Unknown tool. {error.detail}")
+    if error.code == "header_mismatch":
+        return RpcError(HEADER_MISMATCH, error.detail, status=400)
     if error.kind is ErrorKind.LIMIT:
         seconds = int(error.extra.get("retry_after_s", "1"))
         return RpcError(RATE_LIMITED, error.detail, data={"code": error.code, "retryAfterSeconds": seconds})

@@ -1,28 +1,37 @@
 """Tools and results of calls as MCP has them on the wire (MCP server/tools). Pure."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TypeVar, cast
 
 from application.gateway.answer import GatewayAnswer
+from application.gateway.content_names import with_exposed_uri
 from application.tools.result_text import cleaned
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent
 from domain.tools.tool import Tool
 
-RESERVED_META = ("io.modelcontextprotocol/", "modelcontextprotocol.io/", "mcp.dev/", "dragoman/")
-"""Prefixes of `_meta` keys that mean something on one hop only."""
+OWN_META = "dragoman/"
+_RESERVED_LABELS = frozenset({"modelcontextprotocol", "mcp"})
 HOP_META = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
+
+_Value = TypeVar("_Value")
 
 
 def tool_json(name: str, tool: Tool) -> JsonObject:
-    """A tool of `tools/list`. Hints are the server's own, and clients are to take them as such."""
+    """A tool of `tools/list`. Hints are the server's own, and clients are to take them as such. What a server says of tasks
+    (`execution`) is left out: calls through the gateway are not run as tasks of the server."""
     shape: JsonObject = {"name": name, "description": tool.description, "inputSchema": tool.parameters}
     definition = None if tool.mcp is None else tool.mcp.definition
     if definition is None:
         return shape
+    display = definition.display
+    shape |= {key: display[key] for key in ("title", "icons") if key in display}
+    if isinstance(meta := display.get("_meta"), dict) and (passed := cleaned_meta(meta)):
+        shape["_meta"] = passed
     if definition.output_schema is not None:
         shape["outputSchema"] = definition.output_schema
-    annotations: JsonObject = {}
+    shown = display.get("annotations")
+    annotations: JsonObject = {**shown} if isinstance(shown, dict) else {}
     if definition.read_only_hint:
         annotations["readOnlyHint"] = True
     if definition.idempotent_hint:
@@ -39,19 +48,34 @@ def answer_json(answer: GatewayAnswer, *, any_structure: bool) -> dict[str, obje
     `structuredContent` is an object or nothing (`any_structure` False)."""
     reply = answer.reply
     if reply is not None and reply.raw is not None:
-        return _passed_on(reply.raw, any_structure=any_structure)
+        return _passed_on(reply.raw, any_structure=any_structure, slug=answer.uris_of)
     content: list[object] = [{"type": "text", "text": answer.result.text}]
     content += [_image_json(image) for image in answer.result.images]
     return {"content": content, "isError": answer.result.is_error}
 
 
-def cleaned_meta(meta: Mapping[str, object]) -> dict[str, object]:
-    """`_meta` as it may go on to the next hop."""
-    return {key: value for key, value in meta.items() if key not in HOP_META and not key.startswith(RESERVED_META)}
+def cleaned_meta(meta: Mapping[str, _Value]) -> dict[str, _Value]:
+    """`_meta` as it may go on to the next hop: without what is said between two neighbours, and without keys whose prefix is
+    reserved for the protocol itself (MCP basic, `_meta`: `io.modelcontextprotocol/`, `tools.mcp.com/`, …) or for us."""
+    return {
+        key: value
+        for key, value in meta.items()
+        if key not in HOP_META and not key.startswith(OWN_META) and not _is_reserved(key)
+    }
 
 
-def _passed_on(raw: Mapping[str, object], *, any_structure: bool) -> dict[str, object]:
-    kept: dict[str, object] = {"content": cleaned_json(raw.get("content") or []), "isError": raw.get("isError", False)}
+def _is_reserved(key: str) -> bool:
+    prefix, slash, _ = key.partition("/")
+    labels = prefix.lower().split(".") if slash else []
+    # The first two labels, as 2025-11-25 has it; before, any but the last.
+    return any(label in _RESERVED_LABELS for place, label in enumerate(labels) if place < 2 or place < len(labels) - 1)
+
+
+def _passed_on(raw: Mapping[str, object], *, any_structure: bool, slug: str | None) -> dict[str, object]:
+    content = raw.get("content") or []
+    if slug is not None and isinstance(content, list):
+        content = [with_exposed_uri(block, slug) for block in content]
+    kept: dict[str, object] = {"content": cleaned_json(content), "isError": raw.get("isError", False)}
     structured = raw.get("structuredContent")
     if isinstance(structured, dict) or (any_structure and structured is not None):
         kept["structuredContent"] = cleaned_json(structured)

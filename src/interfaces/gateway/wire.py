@@ -6,6 +6,7 @@ from litestar.types import HTTPScope, Receive, Send
 from interfaces.gateway.messages import INVALID_REQUEST, RequestId, RpcError, error_json
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
+_MAX_DIGITS = 18
 JSON_MEDIA = (b"content-type", b"application/json")
 PING = b": keep-alive\n\n"
 _STREAM = [
@@ -31,7 +32,7 @@ async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
     """The body. Raises RpcError for one that is too large, or ends early."""
     too_large = RpcError(INVALID_REQUEST, f"The body is larger than {MAX_BODY_BYTES} bytes.", status=413)
     length = headers.get("content-length", "0")
-    if length.isdigit() and int(length) > MAX_BODY_BYTES:
+    if length.isascii() and length.isdigit() and (len(length) > _MAX_DIGITS or int(length) > MAX_BODY_BYTES):
         raise too_large
     parts: list[bytes] = []
     size, more = 0, True

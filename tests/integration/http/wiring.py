@@ -26,6 +26,7 @@ from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.follow_changes import FollowChanges
 from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
+from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.held_calls import HeldCalls
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
@@ -305,6 +306,7 @@ def use_cases(
         is_told=lambda: True,
         on_change=followers.sessions_changed,
     )
+    halting = HaltGatewaySession(ledger=stores.gateway_ledger, access=access, cancel_run=cancel_run)
     start_run = StartRun(
         runs=runs,
         agents=agents,
@@ -402,8 +404,7 @@ def use_cases(
             ),
             states=RequestStates(box=SecretBox([BOX_KEY])),
             ledger=stores.gateway_ledger,
-            access=access,
-            cancel_run=cancel_run,
+            halting=halting,
             tracer=tracer or NullTracer(),
             clock=clock,
             ids=ids,
@@ -422,8 +423,7 @@ def use_cases(
             contents=connections,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             ledger=stores.gateway_ledger,
-            access=access,
-            cancel_run=cancel_run,
+            halting=halting,
             clock=clock,
             ids=ids,
         ),

@@ -76,6 +76,31 @@ async def test_a_description_is_cleaned_and_hints_count_only_when_they_are_true(
     assert (tool.read_only_hint, tool.idempotent_hint, tool.destructive_hint) == (True, False, False)
 
 
+async def test_what_people_see_of_a_tool_is_kept_as_far_as_it_is_valid_and_changes_no_pin() -> None:
+    icons = [
+        {"src": "https://example.com/a.png", "sizes": ["48x48"], "onclick": "x"},
+        {"src": "javascript:alert(1)"},
+        {"src": "http://example.com/a.png"},
+        {"src": "data:image/png;base64,AA=="},
+        "rubbish",
+    ]
+    shown = {"title": "Do \x1bit", "icons": icons, "_meta": {"com.example/x": ["\x07y"]}}
+    hints = {"title": "Doer", "openWorldHint": True, "readOnlyHint": True}
+    plain = {"name": "t", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
+    [tool] = (await listed({**plain, **shown, "annotations": hints})).tools
+    assert tool.display == {
+        "title": "Do it",
+        "icons": [{"src": "https://example.com/a.png", "sizes": ["48x48"]}, {"src": "data:image/png;base64,AA=="}],
+        "annotations": {"title": "Doer", "openWorldHint": True},
+        "_meta": {"com.example/x": ["y"]},
+    }
+    assert tool.digest == (await listed(plain)).tools[0].digest
+    wrong = {"title": 7, "icons": {}, "_meta": [], "annotations": {"openWorldHint": "yes"}}
+    large = {"title": " ", "icons": [{"src": "https://" + "x" * 20_000}], "_meta": {"x": "y" * 20_000}}
+    for entry in (wrong, large):
+        assert (await listed({**plain, **entry})).tools[0].display == {}
+
+
 async def test_arguments_wanted_in_headers_are_known_and_wrong_wishes_skip_the_tool() -> None:
     def schema(header: object) -> dict[str, Any]:
         return {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": header}}}

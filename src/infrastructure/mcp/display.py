@@ -1,0 +1,58 @@
+"""What a server says of a tool for people to see, off the wire and bounded (MCP server/tools, schema `Icon`). Pure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from domain.json_value import JsonObject, JsonValue
+from infrastructure.mcp.text import capped, clean, clean_value
+
+_MAX_TITLE = 128
+_MAX_ICONS = 8
+_MAX_BYTES = 16 * 1024
+"""Of icons, and of `_meta`: whichever is larger is left out."""
+_ICON_SCHEMES = ("https://", "data:image/")
+
+
+def read_display(entry: Mapping[str, Any]) -> JsonObject:
+    """`title`, `icons`, `annotations` (`title` and `openWorldHint`) and `_meta` of a tool, as far as they are valid."""
+    display: JsonObject = {}
+    if (title := _title(entry.get("title"))) is not None:
+        display["title"] = title
+    if icons := _within(_icons(entry.get("icons"))):
+        display["icons"] = icons
+    if annotations := _annotations(entry.get("annotations")):
+        display["annotations"] = annotations
+    meta = entry.get("_meta")
+    if isinstance(meta, dict) and meta and (kept := _within(clean_value(meta))):
+        display["_meta"] = kept
+    return display
+
+
+def _title(value: object) -> str | None:
+    return capped(clean(value).strip(), _MAX_TITLE) or None if isinstance(value, str) else None
+
+
+def _annotations(value: object) -> JsonObject:
+    hints = value if isinstance(value, dict) else {}
+    kept: JsonObject = {}
+    if (title := _title(hints.get("title"))) is not None:
+        kept["title"] = title
+    if isinstance(is_open := hints.get("openWorldHint"), bool):
+        kept["openWorldHint"] = is_open
+    return kept
+
+
+def _icons(value: object) -> JsonValue:
+    """Those that a client may load without running anything: images over TLS, or in the address itself."""
+    if not isinstance(value, list):
+        return None
+    return [
+        clean_value({key: part for key, part in icon.items() if key in ("src", "mimeType", "sizes", "theme")})
+        for icon in value[:_MAX_ICONS]
+        if isinstance(icon, dict) and isinstance(src := icon.get("src"), str) and src.startswith(_ICON_SCHEMES)
+    ]
+
+
+def _within(value: JsonValue) -> JsonValue:
+    return value if value and len(json.dumps(value)) <= _MAX_BYTES else None

@@ -1,0 +1,158 @@
+"""Which error each generation of the protocol gives for what, in one table; and how a client without a token is told where to
+learn more (RFC 6750, RFC 9728)."""
+
+import re
+from typing import Any
+
+import pytest
+
+from application.mcp.contents import ContentMethod
+from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from tests.integration.http.gateway_caller import (
+    ECHO,
+    HOST,
+    LEGACY,
+    MODERN,
+    Caller,
+    Json,
+    a_modern_request,
+    an_agent,
+    opened,
+)
+from tests.integration.http.service import Service
+
+PARSE, INVALID, NO_METHOD, PARAMS = -32700, -32600, -32601, -32602
+MISMATCH, UNSUPPORTED, NO_RESOURCE = -32020, -32022, -32002
+METADATA = "/.well-known/oauth-protected-resource"
+
+CASES: dict[str, tuple[str, Json, tuple[int, int] | None, tuple[int, int] | None]] = {
+    # what is asked: method, parameters, (status, code) until 2025-11-25, (status, code) from 2026-07-28
+    "a method of nobody": ("no/such", {}, (200, NO_METHOD), (404, NO_METHOD)),
+    "a handshake": ("initialize", {"protocolVersion": LEGACY}, None, (404, NO_METHOD)),
+    "a ping": ("ping", {}, None, (404, NO_METHOD)),
+    "a discovery": ("server/discover", {}, (200, NO_METHOD), None),
+    "a tool that is not there": ("tools/call", {"name": "no"}, (200, PARAMS), (200, PARAMS)),
+    "a tool without a name": ("tools/call", {}, (200, PARAMS), (200, PARAMS)),
+    "a tool with a list of arguments": ("tools/call", {"name": ECHO, "arguments": []}, (200, PARAMS), (200, PARAMS)),
+    "a note that was not given": ("tools/call", {"name": ECHO, "requestState": "x"}, None, (200, PARAMS)),
+    "a page that is not there": ("tools/list", {"cursor": "x"}, (200, PARAMS), (200, PARAMS)),
+    "a resource that is not there": (
+        "resources/read", {"uri": "mcp+files:file:///no"}, (200, NO_RESOURCE), (200, PARAMS)
+    ),
+    "a resource of nobody": ("resources/read", {"uri": "file:///no"}, (200, NO_RESOURCE), (200, PARAMS)),
+    "a resource without a name": ("resources/read", {}, (200, PARAMS), (200, PARAMS)),
+    "a prompt of nobody": ("prompts/get", {"name": "no"}, (200, PARAMS), (200, PARAMS)),
+    "a completion of nothing": ("completion/complete", {"ref": {}, "argument": {}}, (200, PARAMS), (200, PARAMS)),
+}  # fmt: skip
+
+
+@pytest.fixture
+async def caller(service: Service) -> Caller:
+    """A client of an agent whose server has the tool `echo`, and a resource."""
+    contents: dict[ContentMethod, Json] = {ContentMethod.RESOURCES: {"resources": []}}
+    tools = {"echo": InMemoryTool(answer=text_reply("hi"))}
+    service.connections.servers["files"] = InMemoryMcpServer(tools=tools, contents=contents)
+    await an_agent(service)
+    return await opened(service)
+
+
+def outcome(response: Any) -> tuple[int, int] | None:
+    """Status and code of an error; None for an answer."""
+    error = response.json().get("error")
+    return None if error is None else (response.status_code, error["code"])
+
+
+@pytest.mark.requirement("F5")
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", LEGACY, MODERN])
+async def test_an_error_has_the_code_of_its_generation(caller: Caller, version: str, case: str) -> None:
+    method, params, legacy, modern = CASES[case]
+    if version == MODERN:
+        message, headers = a_modern_request(method, params)
+        if "uri" in params:
+            headers["mcp-name"] = str(params["uri"])
+        response = await caller.send(message, headers=headers)
+    else:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        response = await caller.send(message, headers={"mcp-protocol-version": version})
+    assert outcome(response) == (modern if version == MODERN else legacy)
+    assert response.json()["id"] == message["id"]
+
+
+@pytest.mark.requirement("F5")
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"mcp-protocol-version": None}, (400, MISMATCH)),
+        ({"mcp-protocol-version": LEGACY}, (400, MISMATCH)),
+        ({"mcp-method": None}, (400, MISMATCH)),
+        ({"mcp-method": "tools/list"}, (400, MISMATCH)),
+        ({"mcp-name": None}, (400, MISMATCH)),
+        ({"mcp-name": "other"}, (400, MISMATCH)),
+        ({"accept": "text/html"}, (406, INVALID)),
+        ({"content-type": "text/plain"}, (415, INVALID)),
+    ],
+)
+async def test_a_request_of_the_newer_generation_is_held_to_its_headers(
+    service: Service, caller: Caller, changed: dict[str, str | None], expected: tuple[int, int]
+) -> None:
+    message, headers = a_modern_request("tools/call", {"name": ECHO, "arguments": {}})
+    assert outcome(await caller.send(message, headers={**headers, **changed})) == expected
+    assert not service.connections.calls
+
+
+@pytest.mark.requirement("F5")
+@pytest.mark.parametrize("version", ["2026-07-29", "DRAFT-2026-v1", "1999-01-01"])
+async def test_a_version_that_is_not_spoken_is_answered_with_those_that_are(caller: Caller, version: str) -> None:
+    message, headers = a_modern_request("tools/list")
+    params: Any = message["params"]
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version
+    response = await caller.send(message, headers={**headers, "mcp-protocol-version": version})
+    assert outcome(response) == (400, UNSUPPORTED)
+    data = response.json()["error"]["data"]
+    assert data == {"supported": [MODERN], "requested": version}
+
+
+@pytest.mark.requirement("F5")
+@pytest.mark.parametrize("missing", ["protocolVersion", "clientCapabilities"])
+async def test_what_a_request_does_not_say_of_itself_is_an_invalid_parameter(caller: Caller, missing: str) -> None:
+    message, headers = a_modern_request("tools/list")
+    params: Any = message["params"]
+    del params["_meta"][f"io.modelcontextprotocol/{missing}"]
+    assert outcome(await caller.send(message, headers=headers)) == (400, PARAMS)
+
+
+def challenge_of(header: str) -> tuple[str, dict[str, str]]:
+    """The scheme and the parameters, all of them quoted strings."""
+    scheme, _, rest = header.partition(" ")
+    found = dict(re.findall(r'([a-z_]+)="([^"\\]*)"', rest))
+    assert ", ".join(f'{name}="{value}"' for name, value in found.items()) == rest
+    return scheme, found
+
+
+@pytest.mark.requirement("F5")
+async def test_who_has_no_token_is_led_to_a_document_that_describes_just_this_resource(service: Service) -> None:
+    asking = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    without = await Caller(service=service, token=None).send(asking)
+    scheme, found = challenge_of(without.headers["www-authenticate"])
+    # Who sent nothing is told no error (RFC 6750, section 3.1).
+    assert (without.status_code, scheme, sorted(found)) == (401, "Bearer", ["realm", "resource_metadata"])
+
+    wrong = await Caller(service=service, token="dgs_wrong").send(asking)
+    scheme, found = challenge_of(wrong.headers["www-authenticate"])
+    assert (wrong.status_code, scheme, found["error"]) == (401, "Bearer", "invalid_token")
+    # The well-known path stands between host and path of the resource (RFC 9728, section 3.1).
+    assert found["resource_metadata"] == f"https://{HOST}{METADATA}/mcp"
+    assert wrong.json()["error"]["data"] == {"code": "token_invalid"}
+
+    for path in (f"{METADATA}/mcp", METADATA):
+        described = await service.client.get(path)
+        assert (described.status_code, described.headers["content-type"]) == (200, "application/json")
+        document = described.json()
+        # Required, and the very identifier that clients use (section 3.3); https, without a fragment (section 1.2).
+        assert document["resource"] == f"https://{HOST}/mcp"
+        assert document["bearer_methods_supported"] == ["header"]
+        assert document["resource_name"]
+        # Tokens come from the API: there is no authorization server to send anybody to, and none is made up.
+        assert document.keys() == {"resource", "resource_name", "bearer_methods_supported"}
+    assert (await service.client.get(f"{METADATA}/other")).status_code == 404
