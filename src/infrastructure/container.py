@@ -180,6 +180,7 @@ from application.workflows.delete_workflow import DeleteWorkflow
 from application.workflows.http_request import HttpRequests
 from application.workflows.http_step import BoundInputs, HttpStep
 from application.workflows.local_steps import LocalSteps
+from application.workflows.mcp_step import McpStep
 from application.workflows.ports import Expressions, WorkflowStore
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from application.workflows.resume_workflow_run import ResumeWorkflowRun
@@ -1223,6 +1224,14 @@ class Container(containers.DeclarativeContainer):
             workflows_assembly.executors,
             providers.Singleton(LocalSteps, expressions=expressions, clock=clock),
             providers.Singleton(HttpStep, requests=workflow_requests, inputs=workflow_inputs),
+            providers.Singleton(
+                McpStep,
+                catalog=tool_catalog,
+                check=check_tool_call,
+                execute=execute_mcp_tool,
+                expressions=expressions,
+                clock=clock,
+            ),
         ),
         agents=agent_step,
         tools=tool_step,
