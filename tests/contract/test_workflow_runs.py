@@ -129,7 +129,7 @@ async def test_everything_a_worker_may_change_is_stored_with_its_events(house: S
     run = replace(taken.run, nodes={"start": start, "ask": ask})
     ended = run.ended(WorkflowRunStatus.FAILED, at=after(5), output=[1], error=error, failed_node="ask")
     stored = await house.workflow_journal.commit(
-        taken.lease, ended, at=after(5), audit=told(2, AuditAction.WORKFLOW_RUN_FAILED)
+        taken.lease, ended, at=after(5), audit=(told(2, AuditAction.WORKFLOW_RUN_FAILED),)
     )
     assert await house.workflow_runs.get(ORG, ID) == stored
     assert stored == replace(ended, last_seq=5)
@@ -153,7 +153,7 @@ async def test_a_worker_whose_lease_lapsed_writes_nothing_more(house: Stores) ->
     before = await house.workflow_runs.get(ORG, ID)
     for late in (first.run, first.run.ended(WorkflowRunStatus.COMPLETED, at=after(17))):
         with pytest.raises(WorkflowLeaseLost):
-            await journal.commit(first.lease, late, at=after(17), audit=told(5))
+            await journal.commit(first.lease, late, at=after(17), audit=(told(5),))
     assert not await journal.renew(first.lease, lease_s=LEASE_S, at=after(17))
     assert await house.workflow_runs.get(ORG, ID) == before
     assert len(await all_of(partial(house.audit.page, ORG, AuditFilter()))) == 2

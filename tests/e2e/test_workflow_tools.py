@@ -250,6 +250,32 @@ def test_two_runs_of_one_workflow_do_not_touch_each_other(tmp_path: Path) -> Non
         assert log.read_text().count("called look") == 1
 
 
+@pytest.mark.requirement("C5", "F4")
+def test_a_step_calls_a_tool_of_a_server_by_itself(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as service:
+        service.server("time", sys.executable, "-m", "mcp_server_time")
+        config = {
+            "server": "time",
+            "call": "convert_time",
+            "arguments": {"source_timezone": "UTC", "time": "{{start}}", "target_timezone": "Asia/Tokyo"},
+        }
+        nodes = [
+            {"id": "start", "kind": "entrypoint"},
+            {"id": "tokyo", "kind": "mcp_server", "config": config},
+            {"id": "out", "kind": "transform", "config": {"expression": "@", "input": "In Tokyo: {{tokyo.text}}"}},
+        ]
+        edges = [{"source": "start", "target": "tokyo"}, {"source": "tokyo", "target": "out"}]
+        service.call("POST", "/workflows", {"name": "clock", "nodes": nodes, "edges": edges})
+        run = settled(service, service.call("POST", "/workflows/clock/runs", {"input": "12:00"}, expect=202)["id"])
+        assert run["status"] == "completed", run
+        assert "T21:00:00+09:00" in run["output"]
+        (entry,) = service.call("GET", "/audit-events?action=tool.executed")["data"]
+        assert (entry["tool"], entry["details"]["node_id"]) == ("mcp__time__convert_time", "tokyo")
+        wrong = service.call("POST", "/workflows/clock/runs", {"input": "noon"}, expect=202)["id"]
+        failed = settled(service, wrong)
+        assert (failed["status"], failed["error"]["code"]) == ("failed", "mcp_tool_error"), failed
+
+
 @pytest.mark.requirement("F2")
 def test_bad_tools_are_refused_before_anything_runs(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:

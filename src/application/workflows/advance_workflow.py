@@ -27,6 +27,7 @@ from application.workflows.ports import (
     workflow_control_topic,
 )
 from application.workflows.workflow_audit import ended_entry
+from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, WorkerId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
@@ -124,12 +125,16 @@ class AdvanceWorkflow:
             return NodeError(code="internal_error", detail=detail)
 
     async def commit(
-        self, claimed: ClaimedWorkflowRun, run: WorkflowRun, registered: tuple[RegisteredTool, ...] = ()
+        self,
+        claimed: ClaimedWorkflowRun,
+        run: WorkflowRun,
+        registered: tuple[RegisteredTool, ...],
+        noted: tuple[AuditEvent, ...],
     ) -> WorkflowRun:
-        """Store the run as it is, with tools that became ready."""
+        """Store the run as it is, with tools that became ready and what nodes noted for the trail."""
         now = self._clock.now()
         is_over = run.status.is_terminal
-        audit = ended_entry(run, ids=self._ids, at=now) if is_over else None
+        audit = (*noted, ended_entry(run, ids=self._ids, at=now)) if is_over else noted
         stored = await self._journal.commit(claimed.lease, run, at=now, audit=audit, registered=registered)
         if is_over:
             self._tracer.workflow_finished(WorkflowRecord(run=stored, definition=claimed.definition))
@@ -174,6 +179,7 @@ class _Drive:
         self._run = claimed.run
         self._nodes = dict(claimed.run.nodes)
         self._registered: dict[str, RegisteredTool] = {}
+        self._noted: list[AuditEvent] = []
         self._tasks: dict[str, asyncio.Task[NodeOutcome]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._writing = asyncio.Lock()
@@ -207,6 +213,7 @@ class _Drive:
                         self._claimed,
                         replace(self._run, nodes=self._nodes).handed_back(),
                         tuple(self._registered.values()),
+                        tuple(self._noted),
                     )
         except WorkflowLeaseLost:
             logger.warning("lease on a workflow run lost, left alone", extra={"workflow_run_id": self._run.id})
@@ -319,6 +326,7 @@ class _Drive:
             run_input=self._run.input,
             nodes=dict(self._nodes),
             note_run=self._note_run,
+            note_audit=self._noted.append,
         )
         self._tasks[node.id] = asyncio.create_task(
             self._house.node_outcome(node, run, context), name=f"node {node.id} of {self._run.id}"
@@ -372,10 +380,11 @@ class _Drive:
         async with self._writing:
             wanted = replace(run, nodes=dict(self._nodes))
             if wanted != self._run:
-                tools = dict(self._registered)
-                self._run = await self._house.commit(self._claimed, wanted, tuple(tools.values()))
+                tools, noted = dict(self._registered), tuple(self._noted)
+                self._run = await self._house.commit(self._claimed, wanted, tuple(tools.values()), noted)
                 for node_id in tools:
                     del self._registered[node_id]
+                del self._noted[: len(noted)]
 
     async def _keep_lease(self) -> None:
         while True:

@@ -1,11 +1,12 @@
 """What executing a node takes and gives."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from application.workflows.ports import ExpressionFailed, Expressions
+from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.tools.wired import RegisteredTool
@@ -68,6 +69,8 @@ class NodeContext:
     run_input: JsonValue
     nodes: Mapping[str, NodeRun]
     note_run: NoteRun
+    note_audit: Callable[[AuditEvent], None]
+    """Told of what the trail has to say of the node: stored with what the node comes to."""
 
     def outputs(self, node: PlannedNode) -> dict[str, JsonValue]:
         """What the nodes before this one have put out, by id; null where they put out nothing."""

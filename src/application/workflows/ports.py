@@ -187,7 +187,7 @@ class WorkflowJournal(Protocol):
         run: WorkflowRun,
         *,
         at: datetime,
-        audit: AuditEvent | None = None,
+        audit: tuple[AuditEvent, ...] = (),
         registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         """Store the run as it is now, with the nodes that changed, the tools that became ready, and the events that tell of

@@ -16,7 +16,7 @@ from domain.identity.role import Role
 from domain.ids import OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.workflows.compiler import Compilation, compile_workflow
-from domain.workflows.graph import EntrypointConfig, NodeKind, NodeMode
+from domain.workflows.graph import EntrypointConfig
 from domain.workflows.plan import Plan
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
@@ -41,8 +41,7 @@ class StartedWorkflowRun:
 
 class StartWorkflowRun:
     """Rules: needs the role runner; the input fits the entrypoint's schema; the run executes the newest version, whatever
-    becomes of the workflow; every secret that it refers to is there. Steps that call MCP servers are not executed yet: a workflow
-    that has them is refused.
+    becomes of the workflow; every secret that it refers to is there.
     Audited `workflow.run_started`."""
 
     def __init__(
@@ -79,7 +78,6 @@ class StartWorkflowRun:
         plan = compilation.plan
         if plan is None:
             raise _not_runnable("This version of Dragoman does not take the workflow any more; save it anew.")
-        _require_runnable(plan)
         await self._require_secrets(principal.organization_id, compilation)
         self._check_input(plan, command.input)
         run = WorkflowRun(
@@ -119,12 +117,6 @@ class StartWorkflowRun:
         ]
         if wrong:
             raise invalid("workflow_input_invalid", "The input does not fit the workflow's entrypoint.", *wrong)
-
-
-def _require_runnable(plan: Plan) -> None:
-    odd = [node.id for node in plan.nodes if node.mode is NodeMode.NORMAL and node.kind is NodeKind.MCP_SERVER]
-    if odd:
-        raise _not_runnable(f"Steps that call MCP servers are not executed yet: {', '.join(odd)}.")
 
 
 def _not_runnable(detail: str) -> ServiceError:

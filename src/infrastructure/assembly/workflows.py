@@ -7,6 +7,7 @@ from typing import Protocol
 from application.workflows.http_request import HttpAnswer, HttpCall, HttpCaller
 from application.workflows.http_step import HttpStep
 from application.workflows.local_steps import LocalSteps
+from application.workflows.mcp_step import McpStep
 from application.workflows.node_execution import NodeExecutor
 from application.workflows.ports import Expressions
 from domain.json_value import JsonValue
@@ -71,7 +72,7 @@ def http_caller(egress: EgressPolicy) -> HttpCallerWhenNeeded:
     return HttpCallerWhenNeeded(egress)
 
 
-def executors(local: LocalSteps, http: HttpStep) -> dict[NodeKind, NodeExecutor]:
+def executors(local: LocalSteps, http: HttpStep, mcp: McpStep) -> dict[NodeKind, NodeExecutor]:
     """Who executes nodes of which kind; agents have their own."""
     kinds = (NodeKind.ENTRYPOINT, NodeKind.TRANSFORM, NodeKind.CONDITION, NodeKind.HUMAN_INPUT)
-    return {**dict.fromkeys(kinds, local), NodeKind.HTTP_REQUEST: http}
+    return {**dict.fromkeys(kinds, local), NodeKind.HTTP_REQUEST: http, NodeKind.MCP_SERVER: mcp}

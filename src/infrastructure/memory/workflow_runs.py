@@ -151,7 +151,7 @@ class InMemoryWorkflowRunStore:
         run: WorkflowRun,
         *,
         at: datetime,
-        audit: AuditEvent | None = None,
+        audit: tuple[AuditEvent, ...] = (),
         registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         """Store the run as it is now."""
@@ -159,8 +159,7 @@ class InMemoryWorkflowRunStore:
         if stored is None:
             raise WorkflowLeaseLost
         after = replace(run, cancel_requested_by=stored.run.cancel_requested_by)
-        if audit is not None:
-            self._state.record(audit)
+        self._state.record(*audit)
         stored.tools |= {tool.node_id: tool for tool in registered}
         return self._write(stored, stored.run, after, at=at)
 

@@ -275,7 +275,7 @@ class SqlWorkflowRunStore:
         run: WorkflowRun,
         *,
         at: datetime,
-        audit: AuditEvent | None = None,
+        audit: tuple[AuditEvent, ...] = (),
         registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         """Store the run as it is now."""
@@ -288,8 +288,8 @@ class SqlWorkflowRunStore:
             after = replace(run, cancel_requested_by=before.cancel_requested_by)
             left = after.status is not WorkflowRunStatus.IN_PROGRESS
             ended: dict[str, object] = {"worker_id": None, "lease_expires_at": None} if left else {}
-            if audit is not None:
-                record(connection, audit)
+            if audit:
+                record(connection, *audit)
             put_tools(connection, registered)
             return write_change(connection, before, after, at=at, **ended)
 

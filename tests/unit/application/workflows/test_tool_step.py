@@ -9,6 +9,7 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
+from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.ports import NativeToolContext, NativeToolError
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
@@ -34,6 +35,7 @@ from infrastructure.memory.organizations import InMemoryOrganizationStore
 from infrastructure.memory.secrets import InMemorySecretStore
 from infrastructure.memory.state import InMemoryState
 from infrastructure.memory.surroundings import FixedClock, SequentialIds, StepClock
+from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from tests.builders import KEY, ORG, START, a_server, an_audit_event, an_organization, numbered
 from tests.workflow_builders import agent, entrypoint, node, planned, tool
@@ -118,6 +120,14 @@ class House:
             organizations=InMemoryOrganizationStore(self.state),
             wired_tools=StoredWiredTools(tools=self.stored, box=box),
         )
+        self.execute = ExecuteMcpTool(
+            servers=self.servers,
+            catalogs=catalogs,
+            server_catalogs=server_catalogs,
+            connections=self.connections,
+            schemas=JsonSchemaValidator(),
+            switch=switch,
+        )
         self.calls = CallComponent(requests=HttpRequests(caller=self.web, expressions=expressions), box=box)
 
     async def with_token(self) -> "House":
@@ -150,6 +160,7 @@ class House:
                 for node_id, output in (outputs or {}).items()
             },
             note_run=no_run,
+            note_audit=lambda entry: None,
         )
         made = (await self.step.execute(plan.by_id[definition.id], NodeRun(node_id=definition.id), context)).tool
         self.stored.tools[run_id, definition.id] = made

@@ -63,7 +63,7 @@ class MortalJournal:
         run: WorkflowRun,
         *,
         at: datetime,
-        audit: AuditEvent | None = None,
+        audit: tuple[AuditEvent, ...] = (),
         registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
         if self.is_dead():

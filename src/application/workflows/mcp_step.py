@@ -1,0 +1,121 @@
+"""A call of an MCP server's tool as a step, under what the organization allows."""
+
+import asyncio
+
+from application.mcp.ports import ConnectionScope, McpReply
+from application.system.ports import Clock
+from application.tools import failure_text
+from application.tools.check_tool_call import CheckedCall, CheckToolCall
+from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
+from application.tools.execute_tool import IDEMPOTENCY_META
+from application.tools.ports import InputAwaited
+from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset import Toolset
+from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
+from application.workflows.ports import Expressions
+from application.workflows.workflow_audit import StepCall, step_call_entry
+from domain.agents.agent import AgentConfig
+from domain.ids import ToolCallId, derived_id
+from domain.json_value import JsonObject, JsonValue
+from domain.policy.rules import Verdict
+from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
+from domain.workflows.execution import NodeRun
+from domain.workflows.graph import McpServerConfig
+from domain.workflows.plan import PlannedNode
+
+DEFAULT_TIMEOUT_S = 30.0
+
+
+class McpStep:
+    """Rules: the organization's allowlist and policies decide about the call, and its arguments fit the tool's schema; nobody
+    is asked, so a call that needs an approval fails; it has a connection of its own, unless its server's is shared; a call
+    that failed is tried again only if that does no harm. Audited as calls of runs are, with what it put out."""
+
+    def __init__(
+        self,
+        *,
+        catalog: ToolCatalog,
+        check: CheckToolCall,
+        execute: ExecuteMcpTool,
+        expressions: Expressions,
+        clock: Clock,
+    ) -> None:
+        self._catalog = catalog
+        self._check = check
+        self._execute = execute
+        self._expressions = expressions
+        self._clock = clock
+
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
+        """`{text, structured}`. Raises NodeFailed."""
+        config = node.config
+        if not isinstance(config, McpServerConfig) or config.call is None:
+            raise ValueError(f"{node.kind} calls no tool")
+        arguments = context.filled(node, config.arguments, self._expressions)
+        params: JsonObject = arguments if isinstance(arguments, dict) else {}
+        scope = ConnectionScope(organization_id=context.organization_id)
+        whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,))
+        toolset = await self._catalog.toolset(whose, scope)
+        tool = _meant(config.server, config.call, toolset)
+        checked = self._check.recheck(tool.name, params, toolset)
+        call = StepCall(
+            id=ToolCallId(derived_id("call", context.workflow_run_id, node.id, run.attempt)),
+            node_id=node.id,
+            tool=tool,
+            params=checked.params,
+            decision=checked.decision,
+            began=self._clock.monotonic(),
+        )
+        policy, replies = toolset.policy_of(tool.name), list[McpReply]()
+        limits = (node.settings.timeout_s, policy.timeout_s)
+        command = ExecuteMcpToolCommand(
+            tool=tool,
+            tool_call_id=call.id,
+            arguments=call.params,
+            scope=scope,
+            timeout_s=min((limit for limit in limits if limit is not None), default=DEFAULT_TIMEOUT_S),
+            meta={IDEMPOTENCY_META: call.id},
+            max_results=policy.max_results,
+            on_reply=replies.append,
+        )
+        try:
+            result = await self._outcome(checked, call, command)
+        except asyncio.CancelledError:
+            # The node is given up, or took too long; that the call was cut short is kept all the same.
+            self._note(context, call, failure_text.outcome_unknown())
+            raise
+        self._note(context, call, result)
+        if result.is_error:
+            repeatable = config.idempotent or tool.repeatable
+            raise NodeFailed(result.error_code or "mcp_tool_error", result.text, retryable=repeatable)
+        structured: JsonValue = replies[-1].structured if replies else None
+        return Succeeded(output={"text": result.text, "structured": structured})
+
+    async def _outcome(self, checked: CheckedCall, call: StepCall, command: ExecuteMcpToolCommand) -> ToolResult:
+        if checked.answer is not None:
+            return checked.answer
+        if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
+            text = f"Calls of {call.tool.name} need an approval, for which a step of a workflow does not wait."
+            return ToolResult.blocked("approval_required", text)
+        try:
+            return await self._execute.execute(command)
+        except InputAwaited:
+            text = "The server asked for input in the middle of the call, which a step of a workflow cannot give."
+            return ToolResult.failed("mcp_input_declined", text)
+
+    def _note(self, context: NodeContext, call: StepCall, result: ToolResult) -> None:
+        now, took_s = self._clock.now(), self._clock.monotonic() - call.began
+        context.note_audit(step_call_entry(context, call, result, at=now, duration_ms=round(took_s * 1000)))
+
+
+def _meant(server: str, name: str, toolset: Toolset) -> Tool:
+    """The tool, allowed or denied. Raises NodeFailed."""
+    for overview in toolset.servers:
+        if overview.unavailable is not None:
+            detail = f"The MCP server {server!r}: {overview.unavailable}."
+            raise NodeFailed("mcp_server_unavailable", detail, retryable=True)
+    for tool in (*toolset.tools, *toolset.denied):
+        if tool.mcp is not None and tool.mcp.tool_name == name:
+            return tool
+    raise NodeFailed("mcp_tool_not_found", f"The MCP server {server!r} has no tool {name!r} that may be called.")

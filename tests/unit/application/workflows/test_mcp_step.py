@@ -1,0 +1,142 @@
+"""Calls of MCP servers' tools as steps: what they put out, what decides about them, and what the trail says."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from application.mcp.ports import McpFailure, McpFailureKind, McpReply
+from application.tools.check_tool_call import CheckToolCall
+from application.workflows.mcp_step import McpStep
+from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
+from domain.audit.event import AuditAction, AuditEvent
+from domain.ids import WorkflowRunId
+from domain.json_value import JsonObject, JsonValue
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
+from domain.workflows.execution import NodeRun, NodeStatus
+from infrastructure.expressions import JmesPathExpressions
+from infrastructure.memory.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from infrastructure.memory.surroundings import FixedClock
+from infrastructure.schemas import JsonSchemaValidator
+from tests.builders import KEY, ORG, an_organization
+from tests.unit.application.workflows.test_tool_step import House, no_run
+from tests.workflow_builders import entrypoint, node, planned
+
+RUN = WorkflowRunId("wfr_1")
+SEARCH = "mcp__files__search"
+SCHEMA: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+class Desk:
+    """A server `files` with one tool, and a step that calls it."""
+
+    def __init__(self) -> None:
+        self.house = House()
+        self.noted: list[AuditEvent] = []
+
+    async def answering(self, answer: Answer) -> "Desk":
+        await self.house.server("files", "search")
+        tool = InMemoryTool(answer=answer, input_schema=SCHEMA)
+        self.house.connections.servers["files"] = InMemoryMcpServer(tools={"search": tool})
+        return self
+
+    def under(self, rule: ToolRule) -> None:
+        rules = ToolPolicies(rules=((SEARCH, rule),))
+        self.house.state.organizations[ORG] = replace(an_organization(ORG), tool_policies=rules)
+
+    async def step(self, given: JsonValue = "bells", **settings: object) -> Succeeded:
+        config: dict[str, object] = {
+            "server": "files",
+            "call": "search",
+            "arguments": {"text": "{{start}}"},
+            **settings,
+        }
+        plan = planned(entrypoint(), node("find", "mcp_server", **config), "start -> find")
+        context = NodeContext(
+            organization_id=ORG,
+            workflow_run_id=RUN,
+            requested_by=KEY,
+            run_input=given,
+            nodes={"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output=given)},
+            note_run=no_run,
+            note_audit=self.noted.append,
+        )
+        step = McpStep(
+            catalog=self.house.catalog,
+            check=CheckToolCall(schemas=JsonSchemaValidator()),
+            execute=self.house.execute,
+            expressions=JmesPathExpressions(),
+            clock=FixedClock(),
+        )
+        return await step.execute(plan.by_id["find"], NodeRun(node_id="find", attempt=1), context)
+
+    async def failure(self, given: JsonValue = "bells", **settings: object) -> tuple[str, bool]:
+        with pytest.raises(NodeFailed) as failed:
+            await self.step(given, **settings)
+        return failed.value.error.code, failed.value.error.retryable
+
+
+@pytest.mark.requirement("C5", "F4")
+async def test_a_call_puts_out_what_the_server_answered_and_is_audited() -> None:
+    desk = await Desk().answering(text_reply("found", structured={"hits": 3}))
+    assert await desk.step() == Succeeded(output={"text": "found", "structured": {"hits": 3}})
+    (call,) = desk.house.connections.calls
+    assert call.call.arguments == {"text": "bells"}
+    (entry,) = desk.noted
+    assert (entry.action, entry.actor, entry.tool) == (AuditAction.TOOL_EXECUTED, KEY, SEARCH)
+    assert (entry.details["workflow_run_id"], entry.details["node_id"]) == (RUN, "find")
+
+
+@pytest.mark.requirement("A9", "F4")
+async def test_arguments_that_do_not_fit_are_not_sent() -> None:
+    desk = await Desk().answering(text_reply("found"))
+    assert await desk.failure(["bells"]) == ("tool_arguments_invalid", False)
+    assert desk.house.connections.calls == []
+    assert [entry.action for entry in desk.noted] == [AuditAction.TOOL_FAILED]
+
+
+@pytest.mark.requirement("C2", "F4")
+@pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.REQUIRE_APPROVAL])
+async def test_what_the_organization_does_not_let_through_is_not_sent(verdict: Verdict) -> None:
+    desk = await Desk().answering(text_reply("found"))
+    desk.under(ToolRule(decision=verdict))
+    code, retryable = await desk.failure()
+    assert not retryable
+    assert (code == "approval_required") is (verdict is Verdict.REQUIRE_APPROVAL)
+    assert desk.house.connections.calls == []
+    assert [entry.action for entry in desk.noted] == [AuditAction.TOOL_BLOCKED]
+
+
+@pytest.mark.requirement("F4")
+async def test_a_failed_call_is_tried_again_only_if_that_does_no_harm() -> None:
+    desk = await Desk().answering(McpFailure(McpFailureKind.TIMEOUT, "Nobody answered."))
+    assert await desk.failure() == ("mcp_timeout", False)
+    assert await desk.failure(idempotent=True) == ("mcp_timeout", True)
+
+
+@pytest.mark.requirement("F4")
+async def test_a_server_or_tool_that_is_not_there_is_named() -> None:
+    desk = await Desk().answering(text_reply("found"))
+    assert (await desk.failure(call="burn"))[0] == "mcp_tool_not_found"
+    assert (await desk.failure(server="nowhere"))[0] == "mcp_server_unavailable"
+    assert desk.noted == []
+
+
+@pytest.mark.requirement("C5", "F4")
+async def test_a_call_that_is_cut_short_is_audited_as_unknown() -> None:
+    asked = asyncio.Event()
+
+    async def never(invocation: Invocation) -> McpReply:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody lets it go on")
+
+    desk = await Desk().answering(never)
+    calling = asyncio.create_task(desk.step())
+    await asyncio.wait_for(asked.wait(), 5)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    assert [(entry.action, entry.details["error"]) for entry in desk.noted] == [
+        (AuditAction.TOOL_FAILED, "outcome_unknown")
+    ]
