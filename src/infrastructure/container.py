@@ -982,6 +982,7 @@ class Container(containers.DeclarativeContainer):
         authenticate=authenticate,
         limits=key_limits,
         clock=clock,
+        wakeups=wakeups,
     )
     client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
         storage_assembly.client_handshakes,

@@ -9,6 +9,7 @@ from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.gateway.open_session import own_thread
 from application.gateway.ports import GatewaySessionStore
+from application.gateway.session_ends import SessionEnds
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.key_limits import KeyLimits
 from application.system.ports import Clock
@@ -30,10 +31,10 @@ class _Known:
 class GatewayAccess:
     """Rules: tokens that are unknown, expired or revoked are told apart by nobody; an API key with the role runner opens the
     tools of an agent that is named beside it, as a session that lasts for the (UTC) day; a session's token is held to the
-    service's rate limit as a key is.
+    service's rate limit as a key is, and all sessions of a key together to that key's own.
 
     What was read of a session counts for `fresh_s`. While this process is told of sessions that others end (`is_told`) it
-    counts until then, except for those that end with a run. `on_forget` is called when a session has ended here.
+    counts until then; of those that end with a run, as long as `ends` hears of that. `on_forget` is called when a session has ended here.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class GatewayAccess:
         limits: KeyLimits,
         clock: Clock,
         is_told: Callable[[], bool],
+        ends: SessionEnds,
         fresh_s: float = 0.5,
         on_forget: Callable[[], None] = lambda: None,
     ) -> None:
@@ -55,6 +57,7 @@ class GatewayAccess:
         self._limits = limits
         self._clock = clock
         self._is_told = is_told
+        self._ends = ends
         self._fresh_s = fresh_s
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._hashes: dict[GatewaySessionId, str] = {}
@@ -77,15 +80,12 @@ class GatewayAccess:
             self._keep(token_hash, session, generation)
         if not session.is_open(self._clock.now()):
             raise _unauthenticated()
-        self._limits.take(ApiKeyId(session.id), None)
+        self._limits.take_of_session(ApiKeyId(session.id), session.created_by, session.rate_limit)
         return session
 
     def forget(self, session_id: GatewaySessionId) -> None:
         """The session has ended: nothing is known of it any more, nor what is being read now."""
-        self._generation += 1
-        token_hash = self._hashes.pop(session_id, None)
-        if token_hash is not None:
-            self._known.pop(token_hash, None)
+        self._read_anew(session_id)
         self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
@@ -108,20 +108,30 @@ class GatewayAccess:
     def dropped(self, session_id: GatewaySessionId) -> None:
         """The session is over, and nothing is kept for it any more."""
         self.forget(session_id)
+        self._ends.leave(session_id)
         self._served.pop(session_id, None)
 
     def _fresh(self, token_hash: str) -> GatewaySession | None:
         known = self._known.get(token_hash)
         if known is None:
             return None
-        lasts = not known.session.ends_with_another and self._is_told()
+        session = known.session
+        lasts = self._is_told() and (not session.ends_with_another or self._ends.hears_since(session.id, known.read_at))
         if not lasts and self._clock.monotonic() - known.read_at >= self._fresh_s:
             return None
         self._known.move_to_end(token_hash)
-        return known.session
+        return session
+
+    def _read_anew(self, session_id: GatewaySessionId) -> None:
+        self._generation += 1
+        token_hash = self._hashes.pop(session_id, None)
+        if token_hash is not None:
+            self._known.pop(token_hash, None)
 
     def _keep(self, token_hash: str, session: GatewaySession, generation: int) -> None:
         self._served[session.id] = session
+        if session.ends_with_another and session.revoked_at is None:
+            self._ends.follow(session, self._read_anew)
         if generation != self._generation:
             return
         self._known[token_hash] = _Known(session=session, read_at=self._clock.monotonic())

@@ -24,11 +24,22 @@ class KeyLimits:
 
     def take(self, key_id: ApiKeyId, own: RateLimit | None) -> None:
         """Count a request. Raises LIMIT `rate_limited` (extra `retry_after_s`, whole seconds)."""
-        limits = [limit for limit in dict.fromkeys((self._every, own)) if limit is not None]
-        if not limits:
-            return
+        held_to = [(key_id, limit) for limit in dict.fromkeys((self._every, own)) if limit is not None]
+        if held_to:
+            self._take(held_to)
+
+    def take_of_session(self, session_id: ApiKeyId, key_id: ApiKeyId, own: RateLimit | None) -> None:
+        """Count a request of a session: for the operator's limit it is like a key, and for the own limit of the key that
+        opened it, it is that key. Raises as `take`."""
+        held_to = [(session_id, self._every)] if self._every is not None else []
+        if own is not None:
+            held_to.append((key_id, own))
+        if held_to:
+            self._take(held_to)
+
+    def _take(self, held_to: list[tuple[ApiKeyId, RateLimit]]) -> None:
         now = self._clock.monotonic()
-        schedules = [self._schedules.get((key_id, limit)) or CallSchedule(limit=limit) for limit in limits]
+        schedules = [self._schedules.get(counted) or CallSchedule(limit=counted[1]) for counted in held_to]
         wait_s = max(schedule.wait_s(now) for schedule in schedules)
         if wait_s > 0:
             seconds = math.ceil(wait_s)
@@ -38,8 +49,8 @@ class KeyLimits:
                 f"This key has sent too many requests. Try again in {seconds} s.",
                 extra={"retry_after_s": str(seconds)},
             )
-        for schedule in schedules:
-            self._schedules[key_id, schedule.limit] = schedule.taken(now)
-            self._schedules.move_to_end((key_id, schedule.limit))
+        for counted, schedule in zip(held_to, schedules, strict=True):
+            self._schedules[counted] = schedule.taken(now)
+            self._schedules.move_to_end(counted)
         while len(self._schedules) > 2 * self._capacity:
             self._schedules.popitem(last=False)

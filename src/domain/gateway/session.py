@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId
+from domain.rate_limit import RateLimit
 from domain.tools.wired import WiredNodes
 
 SESSION_TOKEN_PREFIX = "dgs_"
@@ -24,7 +25,8 @@ class GatewaySession:
     `thread_id` is where files and quarantine of its calls belong: the run's thread, else one of the session's own. With a
     `run_id` the session has that run's tools, and ends with it; with `wired` those of tool nodes of a workflow run, under the
     policies of the agent that they are wired to, and ends with that. `created_by` is whose calls they are. A session without a
-    token is the one that an API key itself has with an agent for a day.
+    token is the one that an API key itself has with an agent for a day. `rate_limit` is that key's own, to which all its
+    sessions are held together.
     """
 
     id: GatewaySessionId
@@ -39,6 +41,7 @@ class GatewaySession:
     wired: WiredNodes | None = None
     token_hash: str | None = None
     revoked_at: datetime | None = None
+    rate_limit: RateLimit | None = None
 
     @property
     def ends_with_another(self) -> bool:

@@ -8,6 +8,7 @@ from application.gateway.client_handshakes import ClientHandshakes
 from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewayClientStore, GatewaySessionStore
+from application.gateway.session_ends import SessionEnds
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.identity.token_cache import TokenCache
@@ -137,6 +138,7 @@ def gateway_access(
     authenticate: Authenticate,
     limits: KeyLimits,
     clock: Clock,
+    wakeups: Wakeups,
 ) -> GatewayAccess:
     access = GatewayAccess(
         sessions=sessions,
@@ -145,6 +147,7 @@ def gateway_access(
         limits=limits,
         clock=clock,
         is_told=rows.fresh,
+        ends=SessionEnds(wakeups=wakeups, clock=clock),
         on_forget=lambda: rows.wrote(("gateway_session",), None),
     )
     rows.listen(access.forget_organization, "gateway_session")

@@ -1,5 +1,7 @@
 """Gateway sessions in SQL."""
 
+from dataclasses import replace
+
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql
 
@@ -7,23 +9,26 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
+from domain.rate_limit import RateLimit
 from domain.threads.thread import Thread
 from domain.tools.wired import WiredNodes
 from infrastructure.persistence.approval_rows import cancel_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import AnyRow, newest_first
-from infrastructure.persistence.tables import gateway_session, run, thread, workflow_run
+from infrastructure.persistence.tables import api_key, gateway_session, run, thread, workflow_run
 
 _insert = gateway_session.insert()
 # SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
 _insert_unless_there = postgresql.insert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
 _insert_thread = postgresql.insert(thread).on_conflict_do_nothing(index_elements=["id"])
 _ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at, workflow_run.c.finished_at).label("ended_at")
-_with_end = select(gateway_session, _ended_at).select_from(
-    gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id).outerjoin(
-        workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id
-    )
+_with_end = select(
+    gateway_session, _ended_at, api_key.c.rate_calls.label("key_calls"), api_key.c.rate_per_s.label("key_per_s")
+).select_from(
+    gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id)
+    .outerjoin(workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id)
+    .outerjoin(api_key, api_key.c.id == gateway_session.c.created_by)
 )
 _get = _with_end.where(
     gateway_session.c.organization_id == bindparam("of_organization"), gateway_session.c.id == bindparam("session_id")
@@ -63,7 +68,7 @@ class SqlGatewaySessionStore:
         def unit(connection: Connection) -> GatewaySession:
             connection.execute(_insert_thread, _thread_row(thread))
             connection.execute(_insert_unless_there, _row(session))
-            return session_of(connection.execute(_get, wanted).one())
+            return _with_limit(connection.execute(_get, wanted).one())
 
         return await self._database.write(unit, scope=session.organization_id)
 
@@ -73,7 +78,7 @@ class SqlGatewaySessionStore:
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(_get, wanted).first()
-            return None if row is None else session_of(row)
+            return None if row is None else _with_limit(row)
 
         return await self._database.read(unit, scope=organization_id)
 
@@ -82,7 +87,7 @@ class SqlGatewaySessionStore:
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
-            return None if row is None else session_of(row)
+            return None if row is None else _with_limit(row)
 
         return await self._database.read(unit, scope=SYSTEM)
 
@@ -98,7 +103,7 @@ class SqlGatewaySessionStore:
                 request,
                 moment=gateway_session.c.created_at,
                 identifier=gateway_session.c.id,
-                convert=session_of,
+                convert=_with_limit,
             ),
             scope=organization_id,
         )
@@ -145,6 +150,13 @@ def _row(session: GatewaySession) -> dict[str, object]:
         "expires_at": session.expires_at,
         "revoked_at": session.revoked_at,
     }
+
+
+def _with_limit(row: AnyRow) -> GatewaySession:
+    session = session_of(row)
+    if row.key_calls is None:
+        return session
+    return replace(session, rate_limit=RateLimit(calls=row.key_calls, per_s=row.key_per_s))
 
 
 def session_of(row: AnyRow) -> GatewaySession:

@@ -36,6 +36,7 @@ from application.gateway.read_content import ReadGatewayContent
 from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.session_ends import SessionEnds
 from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
@@ -296,6 +297,7 @@ def use_cases(
         limits=session_limits or KeyLimits(every=None, clock=FixedClock()),
         clock=FixedClock(),
         is_told=lambda: True,
+        ends=SessionEnds(wakeups=stores.wakeups, clock=FixedClock()),
         on_forget=lambda: followers.sessions_changed(None),
     )
     handshakes = ClientHandshakes(

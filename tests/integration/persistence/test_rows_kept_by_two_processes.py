@@ -114,6 +114,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
                 authenticate=authenticate,
                 limits=KeyLimits(every=None, clock=system),
                 clock=system,
+                wakeups=wakeups,
             ),
         )
         await wakeups.start()

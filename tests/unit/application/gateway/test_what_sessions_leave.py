@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture
 from application.audit.ports import AuditFilter
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.release_ended_sessions import ReleaseEndedSessions
+from application.gateway.session_ends import SessionEnds
 from application.gateway.settle_lost_calls import SettleLostCalls
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
@@ -74,7 +75,8 @@ class House:
 @pytest.fixture
 async def house(mocker: MockerFixture) -> House:
     """A session that was let in."""
-    stores = in_memory_stores(InMemoryState(), InProcessWakeups())
+    wakeups = InProcessWakeups()
+    stores = in_memory_stores(InMemoryState(), wakeups)
     clock = FixedClock()
     access = GatewayAccess(
         sessions=stores.gateway_sessions,
@@ -83,6 +85,7 @@ async def house(mocker: MockerFixture) -> House:
         limits=KeyLimits(every=None, clock=clock),
         clock=clock,
         is_told=lambda: True,
+        ends=SessionEnds(wakeups=wakeups, clock=clock),
     )
     session = a_session(token_hash=hash_token(TOKEN))
     await stores.gateway_sessions.add(session, an_audit_event(1), thread=OWN_THREAD)

@@ -1,0 +1,136 @@
+"""Who is let in by a session's token: how often, and for how long after what the session belongs to has ended."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.gateway.gateway_access import GatewayAccess
+from application.gateway.session_ends import SessionEnds
+from application.identity.authenticate import Authenticate
+from application.identity.key_limits import KeyLimits
+from application.runs.ports import status_topic
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession
+from domain.identity.api_key import hash_token
+from domain.ids import ApiKeyId
+from domain.rate_limit import RateLimit
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.memory.gateway import InMemoryGatewaySessionStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import FixedClock
+from tests.builders import RUN, THREAD, a_key, a_thread, an_agent, an_audit_event
+from tests.contract.run_steps import finish_step, start_and_claim
+from tests.contract.stores import Stores, in_memory_stores
+from tests.contract.test_gateway import a_session
+
+
+class CountingSessions(InMemoryGatewaySessionStore):
+    """Counts how often a session is read."""
+
+    reads = 0
+
+    async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
+        self.reads += 1
+        return await super().by_token_hash(token_hash)
+
+
+@dataclass(slots=True, kw_only=True)
+class House:
+    """A process that lets sessions in."""
+
+    stores: Stores
+    clock: FixedClock
+    wakeups: InProcessWakeups
+    sessions: CountingSessions
+    access: GatewayAccess
+
+    async def add(self, number: int, **changed: object) -> str:
+        """A session, by its token."""
+        token = f"{SESSION_TOKEN_PREFIX}{number}"
+        session = a_session(number, token_hash=hash_token(token), **changed)
+        await self.sessions.add(session, an_audit_event(number), thread=None)
+        return token
+
+
+async def listening() -> None:
+    """Let listeners come to where they wait."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def house(mocker: MockerFixture) -> House:
+    state, clock, wakeups = InMemoryState(), FixedClock(), InProcessWakeups()
+    stores = in_memory_stores(state, wakeups)
+    sessions = CountingSessions(state)
+    access = GatewayAccess(
+        sessions=sessions,
+        agents=stores.agents,
+        authenticate=mocker.create_autospec(Authenticate, instance=True),
+        limits=KeyLimits(every=None, clock=clock),
+        clock=clock,
+        is_told=lambda: True,
+        ends=SessionEnds(wakeups=wakeups, clock=clock),
+    )
+    return House(stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)
+
+
+@pytest.mark.requirement("F5")
+async def test_all_sessions_of_a_key_are_held_to_its_own_limit_together(house: House) -> None:
+    key = replace(a_key(), rate_limit=RateLimit(calls=2, per_s=60.0))
+    await house.stores.identity.add_key(key, an_audit_event(90))
+    one, other = await house.add(1, created_by=key.id), await house.add(2, created_by=key.id)
+    anothers = await house.add(3, created_by=ApiKeyId("key_another"))
+    await house.access.open(one)
+    await house.access.open(other)
+
+    with pytest.raises(ServiceError) as refused:
+        await house.access.open(one)
+
+    assert (refused.value.code, refused.value.kind) == ("rate_limited", ErrorKind.LIMIT)
+    assert refused.value.extra["retry_after_s"] == "30"
+    await house.access.open(anothers)
+    house.clock.advance(30)
+    await house.access.open(other)
+
+
+@pytest.mark.requirement("F5", "F6")
+async def test_a_session_of_a_run_is_not_read_again_until_the_run_may_have_ended(house: House) -> None:
+    await house.stores.threads.add(a_thread())
+    await house.stores.agents.add(an_agent(), an_audit_event(91))
+    claimed = await start_and_claim(house.stores)
+    token = await house.add(1, run_id=RUN, thread_id=THREAD)
+    await house.access.open(token)
+    await listening()
+    assert house.wakeups.topic_count == 1
+    house.clock.advance(1)
+    await house.access.open(token)
+    reads = house.sessions.reads
+
+    house.clock.advance(100)
+    await house.access.open(token)
+    assert house.sessions.reads == reads
+
+    await house.stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    house.wakeups.wake(status_topic(RUN))
+    await listening()
+    with pytest.raises(ServiceError) as refused:
+        await house.access.open(token)
+    assert refused.value.code == "token_invalid"
+
+
+@pytest.mark.requirement("F6")
+async def test_nothing_listens_for_a_session_that_was_dropped(house: House) -> None:
+    await house.stores.threads.add(a_thread())
+    await house.stores.agents.add(an_agent(), an_audit_event(91))
+    await start_and_claim(house.stores)
+    token = await house.add(1, run_id=RUN, thread_id=THREAD)
+    session = await house.access.open(token)
+    await listening()
+    assert house.wakeups.topic_count == 1
+
+    house.access.dropped(session.id)
+    await listening()
+    assert house.wakeups.topic_count == 0
