@@ -28,10 +28,12 @@ _MAX_LABEL = 80
 
 
 def mermaid(definition: WorkflowDefinition, statuses: Mapping[str, NodeStatus] | None = None) -> str:
-    """The flowchart; with `statuses` of a run's nodes each is coloured by its own, absent ones being pending."""
+    """The flowchart; with `statuses` of a run's nodes each says its own and is coloured by it, absent ones being pending."""
     names = {node.id: f"n{index}" for index, node in enumerate(definition.nodes)}
     lines = ["flowchart LR"]
-    lines += [f"    {names[node.id]}{_shape(node)}" for node in definition.nodes]
+    for node in definition.nodes:
+        status = None if statuses is None else statuses.get(node.id, NodeStatus.PENDING)
+        lines.append(f"    {names[node.id]}{_shape(node, status)}")
     lines += [
         f"    {names[edge.source]} {_arrow(edge)} {names[edge.target]}"
         for edge in definition.edges
@@ -44,9 +46,10 @@ def mermaid(definition: WorkflowDefinition, statuses: Mapping[str, NodeStatus] |
     return "\n".join(lines) + "\n"
 
 
-def _shape(node: NodeDefinition) -> str:
+def _shape(node: NodeDefinition, status: NodeStatus | None) -> str:
     left, right = ("[[", "]]") if node.mode == NodeMode.TOOL.value else _SHAPES.get(node.kind, ("[", "]"))
-    label = f"{_label(node.id)}<br/>{_label(_said(node))}"
+    said = [node.id, _said(node), *([] if status is None else [status.value])]
+    label = "<br/>".join(map(_label, said))
     return f'{left}"{label}"{right}'
 
 

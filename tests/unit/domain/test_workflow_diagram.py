@@ -23,7 +23,11 @@ def test_handles_and_tools_are_told_apart() -> None:
     assert "n3 -. tool .-> n2" in drawn
 
 
-def test_nodes_of_a_run_are_coloured_by_where_they_stand() -> None:
+def test_nodes_of_a_run_say_where_they_stand_and_are_coloured_by_it() -> None:
     drawn = mermaid(workflow(entrypoint(), agent("a"), "start -> a"), {"start": NodeStatus.SUCCEEDED})
+    assert 'n0(["start<br/>entrypoint<br/>succeeded"])' in drawn
+    assert 'n1["a<br/>agent guide<br/>pending"]' in drawn
     assert "class n0 succeeded" in drawn
     assert "class n1 pending" in drawn
+    for status in NodeStatus:
+        assert f"classDef {status} fill:" in drawn

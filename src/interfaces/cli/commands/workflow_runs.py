@@ -27,14 +27,35 @@ class NodeRun:
     output: object = None
     error: Failure | None = None
     run_id: str | None = None
+    started_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call that the run of an agent waits for."""
+
+    id: str
+    name: str
+    params: object = None
+    approval_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a person is asked, or which calls the run of an agent waits for."""
+
+    prompt: str | None = None
+    schema: object = None
+    calls: list[Call] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A node that waits for a person."""
+    """A node that waits: for a person, or because its agent's run does."""
 
     node_id: str
-    asked: object = None
+    run_id: str | None = None
+    asked: Asked = field(default_factory=Asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +82,7 @@ def run_workflow(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run a workflow and follow it. Exit code 0 completed, 1 failed or cancelled, 3 waits for a person."""
+    """Run a workflow and follow it. Exit code 0 completed, 1 failed or cancelled, 3 waits for an answer or a decision."""
     session = session_of(context)
     body: JsonObject = {} if given is None else {"input": _json_or_text(given)}
 
@@ -185,10 +206,24 @@ def _show_end(terminal: Terminal, run: WorkflowRun) -> None:
         terminal.line(run.output if isinstance(run.output, str) else json.dumps(run.output, ensure_ascii=False))
         return
     for pending in run.pending:
-        terminal.note(f"{pending.node_id} waits: {_short(pending.asked)}")
-        terminal.note(f"Answer with `dragoman workflow answer {run.id} {pending.node_id} ANSWER`.")
+        _tell_pending(terminal, run.id, pending)
     if run.error is not None:
         terminal.note(f"The workflow run failed at {run.failed_node or 'its start'}: {run.error.detail}")
+
+
+def _tell_pending(terminal: Terminal, run_id: str, pending: Pending) -> None:
+    if pending.run_id is None:
+        schema = "" if pending.asked.schema is None else f" {_short(pending.asked.schema)}"
+        terminal.note(f"{pending.node_id} asks: {_short(pending.asked.prompt)}{schema}")
+        terminal.note(f"Answer with `dragoman workflow answer {run_id} {pending.node_id} ANSWER`.")
+    for call in pending.asked.calls:
+        said = f"{call.name} {_short(call.params)}"
+        if call.approval_id is not None:
+            terminal.note(f"{pending.node_id} needs an approval: {said}")
+            terminal.note(f"Decide with `dragoman approval decide {call.approval_id} --approve`, or --deny.")
+        else:
+            terminal.note(f"{pending.node_id} waits for the call {call.id}: {said}")
+            terminal.note(f"Settle it with `dragoman run-resume {pending.run_id}`; `--help` says how.")
 
 
 def _show(terminal: Terminal, run: WorkflowRun) -> None:
@@ -211,10 +246,12 @@ def _show(terminal: Terminal, run: WorkflowRun) -> None:
                 node.run_id or "",
                 _short(node.output) if node.error is None else node.error.detail,
             )
-            for node in run.nodes
+            for node in sorted(run.nodes, key=lambda node: (node.started_at is None, node.started_at or ""))
         ],
         empty="Nothing has happened yet.",
     )
+    for pending in run.pending:
+        _tell_pending(terminal, run.id, pending)
 
 
 def _short(value: object) -> str:

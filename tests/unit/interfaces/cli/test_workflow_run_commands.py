@@ -116,3 +116,19 @@ def test_runs_are_listed_and_stopped() -> None:
     )
     assert "wfr_1" in house.run("workflow", "runs").out
     assert house.run("workflow", "cancel", "wfr_1").err == "Workflow run wfr_1: cancelled.\n"
+
+
+def test_a_run_whose_agent_waits_says_for_which_calls_and_how_to_go_on() -> None:
+    calls = [
+        {"type": "tool_use", "id": "call_1", "name": "order", "params": {"item": "shoes"}, "approval_id": "apr_1"},
+        {"type": "tool_use", "id": "call_2", "name": "send_email", "params": {"to": "a@b.example"}},
+    ]
+    ended = document("requires_action", pending=[{"node_id": "buyer", "run_id": "run_1", "asked": {"calls": calls}}])
+    outcome = service(ended).run("workflow", "run", "answers")
+    assert outcome.exit_code == 3
+    assert 'buyer needs an approval: order {"item": "shoes"}' in outcome.err
+    assert "dragoman approval decide apr_1 --approve" in outcome.err
+    assert "dragoman run-resume run_1" in outcome.err
+    assert "workflow answer" not in outcome.err
+    shown = FakeService().on("GET", RUN, ended).run("workflow", "run-show", "wfr_1")
+    assert "dragoman approval decide apr_1 --approve" in shown.err
