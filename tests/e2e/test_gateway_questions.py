@@ -1,6 +1,8 @@
 """What servers ask in the middle of a call, through the gateway: clients and servers of both generations, each with each."""
 
 import asyncio
+import itertools
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +17,7 @@ from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolResult,
     CreateMessageRequestParams,
@@ -28,6 +31,8 @@ from mcp_types import (
 )
 from pydantic import FileUrl
 
+from tests.databases import PostgresDatabases
+from tests.e2e.postgres import Cluster, cluster
 from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, serving
 from tests.integration.mcp.parts import SERVERS, accepts, free_port
@@ -177,3 +182,105 @@ async def test_a_client_that_cannot_be_asked_and_a_server_that_may_not_ask_are_t
         async with asyncio.timeout(60), connected(session, mode, None) as client:
             code = await refused(client, "paint", {"thing": "door"})
         assert code == (MISSING_REQUIRED_CLIENT_CAPABILITY if (mode, upstream) == ("auto", "modern") else None)
+
+
+class Poster:
+    """A client that speaks for itself: it calls at one process, and says what it has to say at another."""
+
+    def __init__(self, http: httpx2.AsyncClient, here: str, there: str) -> None:
+        self._http = http
+        self._here = here
+        self._there = there
+        self._headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+
+    async def shaken(self) -> None:
+        params = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "c"}}
+        message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+        answer = await self._http.post(self._here, json=message, headers=self._headers)
+        self._headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+
+    @asynccontextmanager
+    async def called(self, tool: str, arguments: Json) -> AsyncIterator[AsyncIterator[Json]]:
+        """What comes on the stream of a call with the id 1."""
+        params = {"name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        async with self._http.stream("POST", self._here, json=message, headers=self._headers) as response:
+            assert response.headers["content-type"] == "text/event-stream"
+            yield _messages(response)
+
+    async def say(self, message: Json) -> int:
+        """The status with which the other process takes it."""
+        told = await self._http.post(self._there, json={"jsonrpc": "2.0", **message}, headers=self._headers)
+        return told.status_code
+
+
+async def _messages(response: httpx2.Response) -> AsyncIterator[Json]:
+    async for line in response.aiter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line[len("data: ") :])
+
+
+@pytest.fixture
+def processes(tmp_path: Path, postgres_databases: PostgresDatabases) -> Iterator[Cluster]:
+    with postgres_databases.fresh() as url, cluster(url, tmp_path) as prepared:
+        yield prepared
+
+
+@pytest.mark.requirement("F5", "E6")
+async def test_an_answer_and_a_cancellation_are_posted_to_another_process(processes: Cluster) -> None:
+    first, second = processes.serve("first"), processes.serve("second")
+    with asking_server(first, "modern", **ALLOWED):
+        session = opened(first)
+        headers = {"Authorization": f"Bearer {session['token']}"}
+        async with asyncio.timeout(90), httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            poster = Poster(http, f"{first.url}/mcp", f"{second.url}/mcp")
+            await poster.shaken()
+            async with poster.called("paint", {"thing": "door"}) as messages:
+                question = await anext(messages)
+                assert question["method"] == "elicitation/create"
+                assert await poster.say({"id": "gwn_guessed", "result": {"action": "accept"}}) == 400
+                answer = {"action": "accept", "content": {"colour": "red"}}
+                assert await poster.say({"id": question["id"], "result": answer}) == 202
+                told = await anext(messages)
+                assert told["result"]["content"][0]["text"] == "door: red"
+            assert await poster.say({"id": question["id"], "result": answer}) == 400
+            async with poster.called("paint", {"thing": "gate"}) as messages:
+                question = await anext(messages)
+                taken_back = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+                assert await poster.say(taken_back) == 202
+                news = [await anext(messages), await anext(messages)]
+                assert news[0]["params"]["requestId"] == question["id"]
+                assert "error" in news[1]
+
+
+@pytest.mark.requirement("F5", "E6")
+async def test_a_client_of_the_newer_generation_comes_back_to_another_process(processes: Cluster) -> None:
+    first, second = processes.serve("first"), processes.serve("second")
+    urls = itertools.cycle([f"{first.url}/mcp", f"{second.url}/mcp"])
+    answers = {"Which colour for the garden?": {"colour": "red"}, "How many metres of red?": {"metres": 3}}
+    with asking_server(first, "legacy", **ALLOWED):
+        headers = {"Authorization": f"Bearer {opened(first)['token']}"}
+        async with asyncio.timeout(90), httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            again: Json = {}
+            for question, content in answers.items():
+                told = (await modern_call(http, next(urls), again)).json()["result"]
+                ((key, asked),) = told["inputRequests"].items()
+                assert (told["resultType"], asked["params"]["message"]) == ("input_required", question)
+                given = {key: {"action": "accept", "content": content}}
+                again = {"requestState": told["requestState"], "inputResponses": given}
+            told = (await modern_call(http, next(urls), again)).json()["result"]
+            assert (told["resultType"], told["content"][0]["text"]) == ("complete", "garden: 3 m of red")
+            used = await modern_call(http, next(urls), again)
+            assert used.json()["error"]["code"] == INVALID_PARAMS
+
+
+async def modern_call(http: httpx2.AsyncClient, url: str, again: Json) -> httpx2.Response:
+    """A call of `fence` by a client that can fill in forms."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    }
+    params = {"name": "fence", "arguments": {"thing": "garden"}, "_meta": meta, **again}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "fence"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return await http.post(url, json=message, headers={**headers, "accept": "application/json"})

@@ -1,6 +1,7 @@
 """What a client is given with `input_required`, and brings back: sealed, so that it is of this service, and of one session (MCP
 2026-07-28, basic/utilities/mrtr)."""
 
+import base64
 import json
 
 from application.tools.ports import Box
@@ -26,6 +27,9 @@ class RequestStates:
     def opened(self, session: GatewaySession, state: str) -> JsonObject:
         """The inverse of `sealed`. Raises INVALID `request_state_invalid` for what is not of this session."""
         try:
+            # What decoders overlook is not what was given either.
+            if base64.urlsafe_b64encode(base64.urlsafe_b64decode(state)) != state.encode():
+                raise state_invalid()
             told = json.loads(self._box.decrypt(state.encode()))
         except (ServiceError, ValueError) as exc:
             raise state_invalid() from exc

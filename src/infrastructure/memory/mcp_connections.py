@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from application.mcp.caller_relay import CallerRelay
 from application.mcp.contents import ContentMethod, ContentRequest
 from application.mcp.log_messages import LogCallback
 from application.mcp.news import Release
@@ -51,6 +52,7 @@ class Invocation:
     accepts_input: bool = False
     input_responses: Mapping[str, JsonObject] | None = None
     request_state: str | None = None
+    relay: CallerRelay | None = None
     log: LogCallback | None = None
     """Hears what the handler logs, if somebody wants that."""
 
@@ -145,6 +147,7 @@ class InMemoryMcpConnections:
             accepts_input=call.accepts_input,
             input_responses=call.input_responses,
             request_state=call.request_state,
+            relay=call.relay,
             log=None if call.logs is None else call.logs.tell,
         )
         try:

@@ -169,6 +169,7 @@ from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 
 BOX_KEY = "a key of the tests"
 NO_HOLD = Holds(resumable_s=0.0, last_s=0.0)
+PATIENCE = Patience()
 SEAL_KEY = b"a key of seals in tests, 32 long"
 
 
@@ -190,6 +191,7 @@ def use_cases(
     models: tuple[str, ...],
     vault: InMemorySecretVault | None = None,
     holds: Holds = NO_HOLD,
+    patience: Patience = PATIENCE,
     tracer: GatewayTracer | None = None,
     session_limits: KeyLimits | None = None,
 ) -> UseCases:
@@ -393,7 +395,7 @@ def use_cases(
                 schemas=JsonSchemaValidator(),
                 clock=clock,
                 ids=ids,
-                patience=Patience(),
+                patience=patience,
             ),
             held=HeldCalls(
                 notes=stores.gateway_notes,
