@@ -107,12 +107,22 @@ else
 node: $(NODE_SETUP) ## install the npm servers that tests use (skipped without npm)
 endif
 
+# Browser tests need Chromium; on a machine that is ours to change it is installed, elsewhere they say that they did not run.
+.PHONY: browser
+browser: ## install Debian's Chromium for the browser tests, where that is possible
+	@if command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium for the browser tests …"; \
+		(apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core) >/dev/null 2>&1 \
+			|| echo "Chromium could not be installed: the browser tests will not run."; \
+	else echo "No chromium on PATH: the browser tests will not run."; fi
+
 .PHONY: demo
 demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real MCP and native tools
 	@$(BIN)/python -m demo.run
 
 .PHONY: test
-test: setup node peers frameworks $(DEMO_SETUP) ## all checks and all tests
+test: setup node peers frameworks browser $(DEMO_SETUP) ## all checks and all tests
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 

@@ -18,6 +18,7 @@ from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, running
 from infrastructure.settings import Settings, unknown_variables
+from interfaces.console.sessions import ConsoleSessions
 from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
@@ -49,6 +50,13 @@ def build_app(container: Container) -> Litestar:
         readiness=container.readiness(),
         meter=container.meters(),
         monitoring=monitoring(container),
+        sessions=ConsoleSessions(
+            authenticate=use_cases.authenticate,
+            box=container.secret_box(),
+            clock=container.clock(),
+            address=container.public_address(),
+        ),
+        clock=container.clock(),
         version=container.app_version(),
     )
 

@@ -33,6 +33,7 @@ _LAST_EVENTS = frozenset(
         RunEventType.RUN_HALTED,
     }
 )
+_ENDS = _LAST_EVENTS - {RunEventType.RUN_REQUIRES_ACTION}
 
 
 class WatchRun:
@@ -60,9 +61,11 @@ class WatchRun:
                 await bell.wait(left_s)
 
     async def follow(
-        self, principal: Principal, run_id: RunId, *, after_seq: int = 0
+        self, principal: Principal, run_id: RunId, *, after_seq: int = 0, to_the_end: bool = False
     ) -> AsyncGenerator[RunEvent, None]:
-        """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
+        """Events after `after_seq`, stored ones first, then as they come; with `to_the_end` beyond the points where the run
+        waits for somebody. Raises NOT_FOUND, UNAUTHENTICATED."""
+        rests, last_events = (_is_over, _ENDS) if to_the_end else (_at_rest, _LAST_EVENTS)
         run = await self._get(principal, run_id)
         seq, live = after_seq, False
 
@@ -82,13 +85,13 @@ class WatchRun:
                     seq = event.seq
                 if len(events) == _PAGE:
                     continue
-                if events and events[-1].type in _LAST_EVENTS:
+                if events and events[-1].type in last_events:
                     return
                 if not events:
                     run = await self._read(bell, lambda: self._shown(principal, run_id))
-                    if _at_rest(run) and run.last_seq <= seq:
+                    if rests(run) and run.last_seq <= seq:
                         return
-                elif _at_rest(run) and run.last_seq == seq:
+                elif rests(run) and run.last_seq == seq:
                     return  # as it was found, with more written after it came to rest (results for some pending calls)
                 await bell.wait(REREAD_S)
                 live = True
@@ -119,3 +122,7 @@ class WatchRun:
 
 def _at_rest(run: Run) -> bool:
     return run.status.is_terminal or run.status is RunStatus.REQUIRES_ACTION
+
+
+def _is_over(run: Run) -> bool:
+    return run.status.is_terminal

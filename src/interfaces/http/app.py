@@ -6,6 +6,9 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 
 from application.metrics.ports import RequestMeter
+from application.system.ports import Clock
+from interfaces.console.app import console_router
+from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.asking import GatewayQuestions
 from interfaces.gateway.contents import GatewayContents
@@ -57,14 +60,17 @@ def create_app(
     readiness: Readiness,
     meter: RequestMeter,
     monitoring: Monitoring,
+    sessions: ConsoleSessions,
+    clock: Clock,
     version: str,
     heartbeat_s: float = HEARTBEAT_S,
     stream_limits: StreamLimits | None = None,
 ) -> Litestar:
     """The application. It owns nothing: what the use cases stand on is started and stopped by others.
 
-    `monitoring` answers /metrics, `meter` hears of requests; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream sends a comment;
-    `stream_limits` are those of the gateway's.
+    `monitoring` answers /metrics, `sessions` are those of the console, `meter` hears of requests, `stream_limits` are those
+    of the gateway's streams; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream
+    sends a comment.
     """
     waits = RunWaits(
         start_run=use_cases.start_run, watch_run=use_cases.watch_run, get_run_messages=use_cases.get_run_messages
@@ -78,6 +84,7 @@ def create_app(
     workflow_streams = WorkflowRunStreams(
         watch=use_cases.watch_workflow_run, get_run=use_cases.get_workflow_run, heartbeat_s=heartbeat_s
     )
+    provided = {field.name: _provided(getattr(use_cases, field.name)) for field in fields(use_cases)}
     v1 = Router(
         "/v1",
         route_handlers=[
@@ -103,15 +110,18 @@ def create_app(
         ],
         middleware=[authentication(use_cases.authenticate)],
         dependencies={
-            **{field.name: _provided(getattr(use_cases, field.name)) for field in fields(use_cases)},
+            **provided,
             "run_waits": _provided(waits),
             "run_streams": _provided(streams),
             "workflow_run_streams": _provided(workflow_streams),
         },
         security=[{SECURITY_SCHEME: []}],
     )
+    console = console_router(
+        use_cases, sessions=sessions, clock=clock, version=version, heartbeat_s=heartbeat_s, provided=provided
+    )
     app = Litestar(
-        route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router()],
+        route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router(), console],
         dependencies={
             "readiness": _provided(ReadinessProbe(readiness)),
             "monitoring": _provided(monitoring),
@@ -132,9 +142,7 @@ def create_app(
             list_contents=use_cases.list_gateway_contents, read_content=use_cases.read_gateway_content
         ),
         logs=GatewayLogs(handshakes=use_cases.client_handshakes),
-        subscriptions=ResourceSubscriptions(
-            check=use_cases.check_subscription, handshakes=use_cases.client_handshakes
-        ),
+        subscriptions=ResourceSubscriptions(check=use_cases.check_subscription, handshakes=use_cases.client_handshakes),
         version=version,
     )
     address = use_cases.public_address

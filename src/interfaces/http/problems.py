@@ -3,7 +3,7 @@
 import logging
 import secrets
 from http import HTTPStatus
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from litestar import Request, Response
 from litestar.datastructures import State
@@ -38,7 +38,7 @@ STATUS_OF_KIND = {
     ErrorKind.INTERNAL: 500,
 }
 
-AnyRequest = Request[object, object, State]
+AnyRequest = Request[Any, Any, State]
 
 
 class Fault(TypedDict):
@@ -140,8 +140,8 @@ def from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[dic
             return problem(exc.status_code, status.name.lower(), f"{status.phrase}.", headers=exc.headers)
 
 
-def from_unexpected(request: AnyRequest, exc: Exception) -> Response[dict[str, object]]:
-    """A fault of ours: the client gets a reference that the log has too, and nothing of the exception."""
+def unexpected_reference(request: AnyRequest, exc: Exception) -> str:
+    """Log a fault of ours, and give what the client may be told: a reference that the log has too."""
     reference = f"err_{secrets.token_hex(8)}"
     logger.error(
         "unhandled error in a request",
@@ -152,6 +152,12 @@ def from_unexpected(request: AnyRequest, exc: Exception) -> Response[dict[str, o
             "path": request.scope.get("path_template") or None,
         },
     )
+    return reference
+
+
+def from_unexpected(request: AnyRequest, exc: Exception) -> Response[dict[str, object]]:
+    """A fault of ours: the client gets a reference that the log has too, and nothing of the exception."""
+    reference = unexpected_reference(request, exc)
     detail = f"Something went wrong on our side; the log has the details under {reference}."
     return problem(500, "internal_error", detail, extra={"reference": reference})
 

@@ -27,6 +27,8 @@ from infrastructure.memory.secrets import InMemorySecretVault
 from infrastructure.memory.state import InMemoryState
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.secrets import SecretBox
+from infrastructure.system import SystemClock
+from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.streams import StreamLimits
 from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
@@ -218,6 +220,13 @@ class House:
             readiness=self._readiness,
             meter=a_meter(instruments=instruments),
             monitoring=Monitoring(page=a_page(stores, instruments), token=metrics_token),
+            sessions=ConsoleSessions(
+                authenticate=self._use_cases.authenticate,
+                box=SecretBox([BOX_KEY]),
+                clock=SystemClock(),
+                address=self._use_cases.public_address,
+            ),
+            clock=SystemClock(),
             version="1.2.3",
             heartbeat_s=heartbeat_s,
             stream_limits=stream_limits,

@@ -1,0 +1,82 @@
+"""Puts the console together."""
+
+from litestar import Router
+from litestar.di import Provide
+
+from application.system.ports import Clock
+from interfaces.console.failures import failure_handlers
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.approvals import decide, show_approvals, show_approvals_part
+from interfaces.console.routes.overview import Overview, show_overview, show_overview_part
+from interfaces.console.routes.playground import show_playground, start
+from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs, stream_run
+from interfaces.console.routes.sign_in import sign_in, sign_in_page, sign_out
+from interfaces.console.routes.static import read_asset
+from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
+from interfaces.http.use_cases import UseCases
+
+
+def console_router(
+    use_cases: UseCases,
+    *,
+    sessions: ConsoleSessions,
+    clock: Clock,
+    version: str,
+    heartbeat_s: float,
+    provided: dict[str, Provide],
+) -> Router:
+    """The routes below `/console`. `provided` are the use cases by name."""
+    pages = Pages(version=version)
+    overview = Overview(
+        list_runs=use_cases.list_runs,
+        list_approvals=use_cases.list_approvals,
+        list_mcp_servers=use_cases.list_mcp_servers,
+        get_mcp_server_status=use_cases.get_mcp_server_status,
+        get_usage=use_cases.get_usage,
+        clock=clock,
+    )
+    run_pages = RunPages(
+        get_run=use_cases.get_run,
+        list_approvals=use_cases.list_approvals,
+        list_audit_events=use_cases.list_audit_events,
+    )
+    own = {"pages": pages, "sessions": sessions, "overview": overview, "run_pages": run_pages}
+    return Router(
+        PATH,
+        route_handlers=[
+            read_asset,
+            sign_in_page,
+            sign_in,
+            sign_out,
+            show_overview,
+            show_overview_part,
+            show_runs,
+            show_run,
+            show_run_state,
+            stream_run,
+            cancel_run,
+            show_approvals,
+            show_approvals_part,
+            decide,
+            show_playground,
+            start,
+        ],
+        middleware=[signed_in(sessions)],
+        dependencies={
+            **provided,
+            **{name: _given(instance) for name, instance in own.items()},
+            "heartbeat_s": _given(heartbeat_s),
+        },
+        request_class=ConsoleRequest,
+        exception_handlers=failure_handlers(pages),
+        include_in_schema=False,
+    )
+
+
+def _given(instance: object) -> Provide:
+    def provide() -> object:
+        return instance
+
+    provide.__annotations__["return"] = type(instance)
+    return Provide(provide, sync_to_thread=False)

@@ -1,0 +1,70 @@
+"""Failures as people at a browser see them: a page, or a message on the page they are on."""
+
+from urllib.parse import quote
+
+from litestar import Response
+from litestar.exceptions import HTTPException, NotFoundException, ValidationException
+from litestar.plugins.htmx import HTMXHeaders
+from litestar.types import ExceptionHandlersMap
+
+from domain.errors import ErrorKind, ServiceError
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.sessions import SIGN_IN_PATH
+from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_reference
+
+FLASH = "#flash"
+
+
+def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
+    """For the console's routes: every exception has a handler."""
+
+    def shown(request: AnyRequest, status: int, title: str, detail: str, faults: tuple[str, ...] = ()) -> Response[str]:
+        asked = ConsoleRequest(request.scope)
+        told = {"title": title, "detail": detail, "faults": faults}
+        if not asked.htmx:
+            return pages.show(asked, "failure.html", told, status=status)
+        # On the page they are on; what they had entered stays.
+        headers = {HTMXHeaders.RE_TARGET.value: FLASH, HTMXHeaders.RE_SWAP.value: "innerHTML"}
+        return pages.show(asked, "parts/flash.html", told, status=status, headers=headers)
+
+    def of_service(request: AnyRequest, error: ServiceError) -> Response[str]:
+        if error.kind is ErrorKind.UNAUTHENTICATED:
+            return _to_sign_in(ConsoleRequest(request.scope))
+        faults = tuple(f"{fault.path}: {fault.message}" for fault in error.violations)
+        return shown(request, STATUS_OF_KIND[error.kind], _TITLES.get(error.kind, "Not possible"), error.detail, faults)
+
+    def of_http(request: AnyRequest, error: HTTPException) -> Response[str]:
+        if isinstance(error, NotFoundException):
+            return shown(request, 404, "Not found", "There is no such page.")
+        if isinstance(error, ValidationException):
+            return shown(request, 422, "Not valid", "Something that was entered, or in the address, is not valid.")
+        return shown(request, error.status_code, "Not possible", "The request could not be taken.")
+
+    def unexpected(request: AnyRequest, error: Exception) -> Response[str]:
+        reference = unexpected_reference(request, error)
+        return shown(
+            request, 500, "Something went wrong", f"It is our fault; the log has the details under {reference}."
+        )
+
+    return {ServiceError: of_service, HTTPException: of_http, Exception: unexpected}
+
+
+_TITLES = {
+    ErrorKind.NOT_FOUND: "Not found",
+    ErrorKind.FORBIDDEN: "Not allowed",
+    ErrorKind.CONFLICT: "Not possible now",
+    ErrorKind.INVALID: "Not valid",
+    ErrorKind.LIMIT: "Too much at once",
+    ErrorKind.UNAVAILABLE: "Not available",
+}
+
+
+def _to_sign_in(request: ConsoleRequest) -> Response[str]:
+    """To the page where one signs in, and back from there."""
+    url = request.url
+    here = url.path if not url.query else f"{url.path}?{url.query}"
+    if request.htmx:
+        return Response("", status_code=200, headers={HTMXHeaders.REDIRECT.value: SIGN_IN_PATH})
+    target = SIGN_IN_PATH if request.method != "GET" else f"{SIGN_IN_PATH}?next={quote(here, safe='')}"
+    return Response("", status_code=303, headers={"Location": target, "Cache-Control": "no-store"})

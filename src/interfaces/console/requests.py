@@ -1,0 +1,28 @@
+"""The request as the console's handlers see it."""
+
+from litestar import Request
+from litestar.datastructures import State
+from litestar.plugins.htmx import HTMXDetails
+
+from domain.identity.api_key import Principal
+from interfaces.console.sessions import SignedIn
+
+
+class ConsoleRequest(Request[None, SignedIn, State]):
+    """A request of somebody at a browser, who is signed in but where there is no need to be."""
+
+    @property
+    def htmx(self) -> HTMXDetails:
+        """What htmx says of the request; false if it did not send it."""
+        return HTMXDetails(self)
+
+    @property
+    def person(self) -> SignedIn | None:
+        """Whoever is signed in."""
+        found: SignedIn | None = self.scope.get("auth")
+        return found
+
+    @property
+    def principal(self) -> Principal:
+        """On whose behalf things are done."""
+        return self.auth.principal

@@ -1,0 +1,93 @@
+"""Approvals: what waits for a person, and the person's word on it."""
+
+import json
+from typing import cast
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
+from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
+from application.approvals.ports import ApprovalFilter
+from application.system.pages import PageRequest
+from domain.approvals.approval import ApprovalState
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ApprovalId
+from domain.json_value import JsonObject
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+
+PAGE = 100
+DECIDED = "approval-decided"
+"""What pages hear of when a word was given."""
+
+
+async def waiting(principal: Principal, list_approvals: ListApprovals) -> dict[str, object]:
+    """What waits, oldest first: that expires first."""
+    command = ListApprovalsCommand(
+        principal=principal,
+        wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
+        page=PageRequest(limit=PAGE),
+    )
+    page = await list_approvals.execute(command)
+    return {"approvals": page.items[::-1], "may_decide": principal.role.includes(Role.OPERATOR)}
+
+
+@get("/approvals")
+async def show_approvals(
+    request: ConsoleRequest, pages: NamedDependency[Pages], list_approvals: NamedDependency[ListApprovals]
+) -> Response[str]:
+    """Everything that waits."""
+    return pages.show(request, "approvals.html", await waiting(request.principal, list_approvals))
+
+
+@get("/parts/approvals")
+async def show_approvals_part(
+    request: ConsoleRequest, pages: NamedDependency[Pages], list_approvals: NamedDependency[ListApprovals]
+) -> Response[str]:
+    """The same, as it is now."""
+    return pages.show(request, "parts/approvals.html", await waiting(request.principal, list_approvals))
+
+
+@post("/approvals/{approval_id:str}", status_code=200)
+async def decide(
+    *,
+    request: ConsoleRequest,
+    approval_id: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    decide_approval: NamedDependency[DecideApproval],
+) -> Response[str]:
+    """Approve, with other arguments if they were edited, or deny."""
+    decision = data.get("decision")
+    if decision not in ("approve", "deny"):
+        raise invalid("decision_invalid", "Approve or deny.", Violation(path="decision", message="approve or deny"))
+    asked, edited = data.get("asked"), data.get("arguments")
+    arguments = _arguments(edited) if decision == "approve" and edited is not None and edited != asked else None
+    approval = await decide_approval.execute(
+        DecideApprovalCommand(
+            principal=request.principal,
+            approval_id=ApprovalId(approval_id),
+            approve=decision == "approve",
+            arguments=arguments,
+            reason=data.get("reason") or None,
+        )
+    )
+    headers = {HTMXHeaders.TRIGGER_EVENT.value: DECIDED}
+    return pages.show(request, "parts/decided.html", {"approval": approval}, headers=headers)
+
+
+def _arguments(text: str) -> JsonObject:
+    fault = Violation(path="arguments", message="must be a JSON object")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise invalid("arguments_invalid", "The arguments are not JSON.", fault) from None
+    if not isinstance(value, dict):
+        raise invalid("arguments_invalid", "The arguments are not a JSON object.", fault)
+    return cast(JsonObject, value)

@@ -1,0 +1,129 @@
+"""The overview: what runs, what waits, what fails, what it costs, how the servers are."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+
+from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
+from application.approvals.ports import ApprovalFilter
+from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
+from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.mcp.ports import ServerStatus
+from application.runs.ports import RunFilter
+from application.runs.queries import ListRuns
+from application.system.pages import PageRequest
+from application.system.ports import Clock
+from application.usage.get_usage import GetUsage, GetUsageCommand
+from application.usage.ports import UsageFilter
+from domain.approvals.approval import ApprovalState
+from domain.identity.api_key import Principal
+from domain.mcp.server import McpServer
+from domain.runs.run import Run, RunStatus
+from domain.usage.daily_usage import UsageKey
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+
+RECENT = 100
+_UNFINISHED = (RunStatus.QUEUED, RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION)
+_BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLine:
+    """An MCP server, and how it stands."""
+
+    server: McpServer
+    status: ServerStatus
+
+
+class Overview:
+    """Gathers what the page shows, of the newest hundred of everything."""
+
+    def __init__(
+        self,
+        *,
+        list_runs: ListRuns,
+        list_approvals: ListApprovals,
+        list_mcp_servers: ListMcpServers,
+        get_mcp_server_status: GetMcpServerStatus,
+        get_usage: GetUsage,
+        clock: Clock,
+    ) -> None:
+        self._list_runs = list_runs
+        self._list_approvals = list_approvals
+        self._list_servers = list_mcp_servers
+        self._server_status = get_mcp_server_status
+        self._get_usage = get_usage
+        self._clock = clock
+
+    async def of(self, principal: Principal) -> dict[str, object]:
+        """The figures by the names that the template has for them."""
+        waiting = ListApprovalsCommand(
+            principal=principal,
+            wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
+            page=PageRequest(limit=RECENT),
+        )
+        recent, unfinished, approvals, servers, cost = await asyncio.gather(
+            self._runs(principal, None),
+            asyncio.gather(*(self._runs(principal, status) for status in _UNFINISHED)),
+            self._list_approvals.execute(waiting),
+            self._servers(principal),
+            self._cost_today(principal),
+        )
+        ended = Counter(run.status for run in recent if run.status.is_terminal)
+        total = sum(ended.values())
+        return {
+            "unfinished": [(status.value, _count(runs)) for status, runs in zip(_UNFINISHED, unfinished, strict=True)],
+            "ended": sorted((status.value, count) for status, count in ended.items()),
+            "error_rate": None if not total else sum(ended[status] for status in _BAD) / total,
+            "ended_total": total,
+            "approvals": _count(approvals.items),
+            "servers": servers,
+            "cost_today": cost,
+            "recent": recent[:10],
+        }
+
+    async def _runs(self, principal: Principal, status: RunStatus | None) -> tuple[Run, ...]:
+        page = await self._list_runs.execute(principal, RunFilter(status=status), PageRequest(limit=RECENT))
+        return page.items
+
+    async def _servers(self, principal: Principal) -> list[ServerLine]:
+        page = await self._list_servers.execute(
+            ListMcpServersCommand(principal=principal, page=PageRequest(limit=RECENT))
+        )
+
+        async def line(server: McpServer) -> ServerLine:
+            command = GetMcpServerStatusCommand(principal=principal, server=server.id)
+            return ServerLine(server=server, status=await self._server_status.execute(command))
+
+        return list(await asyncio.gather(*map(line, page.items)))
+
+    async def _cost_today(self, principal: Principal) -> Decimal:
+        today = self._clock.now().date()
+        wanted = UsageFilter(since=today, until=today, by=frozenset({UsageKey.DAY}))
+        page = await self._get_usage.execute(GetUsageCommand(principal=principal, wanted=wanted))
+        return sum((each.cost_usd for each in page.items), Decimal(0))
+
+
+@get("/")
+async def show_overview(
+    request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
+) -> Response[str]:
+    """The first page."""
+    return pages.show(request, "overview.html", await overview.of(request.principal))
+
+
+@get("/parts/overview")
+async def show_overview_part(
+    request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
+) -> Response[str]:
+    """Its figures, as they are now."""
+    return pages.show(request, "parts/overview.html", await overview.of(request.principal))
+
+
+def _count(found: tuple[object, ...]) -> str:
+    return f"{len(found)}+" if len(found) == RECENT else str(len(found))

@@ -1,0 +1,159 @@
+"""Runs: the list, and the page of one, live."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
+
+from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
+from application.approvals.ports import ApprovalFilter
+from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
+from application.audit.ports import AuditFilter
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRun, ListRuns
+from application.runs.watch_run import WatchRun
+from application.system.pages import PageRequest
+from domain.approvals.approval import ApprovalState
+from domain.errors import ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import AgentId, RunId
+from domain.runs.run import RunStatus
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.http.sse import EventStream, end_frame, event_frame, sequence_after
+
+logger = logging.getLogger(__name__)
+
+PAGE = 50
+MAX_CALLS = 200
+_TOOL_ACTIONS = "tool.*"
+
+
+@get("/runs")
+async def show_runs(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_runs: NamedDependency[ListRuns],
+    list_agents: NamedDependency[ListAgents],
+    status: FromQuery[str] = "",
+    agent: FromQuery[str] = "",
+    cursor: Annotated[str | None, QueryParameter()] = None,
+) -> Response[str]:
+    """Newest first, of one state or agent if asked for."""
+    principal = request.principal
+    wanted = RunFilter(
+        status=RunStatus(status) if status in set(RunStatus) else None, agent_id=AgentId(agent) if agent else None
+    )
+    runs = await list_runs.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor))
+    agents = await list_agents.execute(ListAgentsCommand(principal=principal, page=PageRequest(limit=100)))
+    return pages.show(
+        request,
+        "runs.html",
+        {
+            "runs": runs.items,
+            "next_cursor": runs.next_cursor,
+            "agents": agents.items,
+            "statuses": list(RunStatus),
+            "chosen": {"status": status, "agent": agent},
+        },
+    )
+
+
+class RunPages:
+    """What the page of a run shows beside its events."""
+
+    def __init__(self, *, get_run: GetRun, list_approvals: ListApprovals, list_audit_events: ListAuditEvents) -> None:
+        self._get_run = get_run
+        self._list_approvals = list_approvals
+        self._list_audit = list_audit_events
+
+    async def of(self, principal: Principal, run_id: RunId) -> dict[str, object]:
+        """The run as it stands, what of it waits for people, and its tool calls as the audit trail has them. Raises
+        NOT_FOUND."""
+        run = await self._get_run.execute(principal, run_id)
+        approvals = await self._list_approvals.execute(
+            ListApprovalsCommand(
+                principal=principal,
+                wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=run_id),
+                page=PageRequest(limit=100),
+            )
+        )
+        calls = await self._list_audit.execute(
+            ListAuditEventsCommand(
+                principal=principal,
+                wanted=AuditFilter(run_id=run_id, action=_TOOL_ACTIONS),
+                page=PageRequest(limit=MAX_CALLS),
+            )
+        )
+        return {
+            "run": run,
+            "approvals": approvals.items,
+            "calls": calls.items[::-1],
+            "may_decide": principal.role.includes(Role.OPERATOR),
+            "may_run": principal.role.includes(Role.RUNNER),
+        }
+
+
+@get("/runs/{run_id:str}")
+async def show_run(
+    request: ConsoleRequest, run_id: FromPath[str], pages: NamedDependency[Pages], run_pages: NamedDependency[RunPages]
+) -> Response[str]:
+    """One run; its events come by themselves."""
+    return pages.show(request, "run.html", await run_pages.of(request.principal, RunId(run_id)))
+
+
+@get("/runs/{run_id:str}/state")
+async def show_run_state(
+    request: ConsoleRequest, run_id: FromPath[str], pages: NamedDependency[Pages], run_pages: NamedDependency[RunPages]
+) -> Response[str]:
+    """How it stands now, and what waits for people."""
+    return pages.show(request, "parts/run_state.html", await run_pages.of(request.principal, RunId(run_id)))
+
+
+@get("/runs/{run_id:str}/stream")
+async def stream_run(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    get_run: NamedDependency[GetRun],
+    watch_run: NamedDependency[WatchRun],
+    heartbeat_s: NamedDependency[float],
+    after: FromQuery[int] = 0,
+) -> EventStream:
+    """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
+    principal = request.principal
+    run = await get_run.execute(principal, RunId(run_id))
+    seq = max(after, sequence_after(request.headers.get("Last-Event-ID")))
+
+    async def frames() -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(watch_run.follow(principal, run.id, after_seq=seq, to_the_end=True)) as events:
+                async for event in events:
+                    yield event_frame(event)
+            yield end_frame((await get_run.execute(principal, run.id)).status)
+        except ServiceError as error:
+            logger.info("a stream of the console was ended", extra={"run_id": run.id, "code": error.code})
+
+    return EventStream(frames(), heartbeat_s=heartbeat_s)
+
+
+@post("/runs/{run_id:str}/cancel", status_code=200)
+async def cancel_run(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    cancel_run: NamedDependency[CancelRun],
+    run_pages: NamedDependency[RunPages],
+) -> Response[str]:
+    """Asks it to stop."""
+    await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
+    return pages.show(request, "parts/run_state.html", await run_pages.of(request.principal, RunId(run_id)))

@@ -1,0 +1,53 @@
+"""Signing in with an API key, and out."""
+
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter, URLEncodedBody
+from litestar.plugins.htmx import HTMXHeaders
+
+from domain.errors import ErrorKind, ServiceError
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.sessions import PATH, SIGN_IN_PATH, ConsoleSessions
+
+Form = URLEncodedBody[dict[str, str]]
+
+
+@get("/sign-in")
+async def sign_in_page(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    target: Annotated[str, QueryParameter(name="next")] = PATH,
+) -> Response[str]:
+    """Where one signs in."""
+    return pages.show(request, "sign_in.html", {"target": _local(target), "problem": None})
+
+
+@post("/sign-in", status_code=200)
+async def sign_in(
+    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], sessions: NamedDependency[ConsoleSessions]
+) -> Response[str]:
+    """Begins a session, and goes on to where one wanted to go."""
+    target = _local(data.get("next", PATH))
+    try:
+        cookie = await sessions.begun(data.get("key", "").strip())
+    except ServiceError as error:
+        if error.kind is not ErrorKind.UNAUTHENTICATED:
+            raise
+        return pages.show(
+            request, "sign_in.html", {"target": target, "problem": "This is not a key that counts."}, status=401
+        )
+    return Response("", status_code=303, headers={"Location": target}, cookies=[cookie])
+
+
+@post("/sign-out", status_code=200)
+async def sign_out(sessions: NamedDependency[ConsoleSessions]) -> Response[str]:
+    """Ends the session of this browser."""
+    return Response("", headers={HTMXHeaders.REDIRECT.value: SIGN_IN_PATH}, cookies=[sessions.ended()])
+
+
+def _local(target: str) -> str:
+    """A page of the console, and nothing else: no other site, no other scheme."""
+    return target if target == PATH or (target.startswith(f"{PATH}/") and "\\" not in target) else PATH

@@ -1,0 +1,148 @@
+"""Who is signed in: a cookie that holds the API key, sealed, so that any process opens it and a revoked key ends it."""
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from litestar.datastructures import Cookie
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.mcp.oauth_client import PublicAddress
+from application.system.ports import Clock
+from application.tools.ports import Box
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+
+COOKIE = "dragoman_console"
+PATH = "/console"
+LASTS = timedelta(hours=12)
+CSRF_HEADER = b"x-csrf-token"
+SIGN_IN_PATH = f"{PATH}/sign-in"
+_OPEN_PATHS = (SIGN_IN_PATH, f"{PATH}/static/")
+_SAFE = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """A person at a browser. `csrf` goes with everything that changes something."""
+
+    principal: Principal
+    csrf: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    token: str = field(repr=False)
+    csrf: str = field(repr=False)
+    until: datetime
+
+
+class ConsoleSessions:
+    """Rules: a session lasts twelve hours and as long as its key; what changes something comes from our own pages."""
+
+    def __init__(self, *, authenticate: Authenticate, box: Box, clock: Clock, address: PublicAddress) -> None:
+        self._authenticate = authenticate
+        self._box = box
+        self._clock = clock
+        self._address = address
+
+    async def begun(self, token: str) -> Cookie:
+        """A session of whoever has the key. Raises UNAUTHENTICATED, LIMIT."""
+        await self._authenticate.execute(AuthenticateCommand(token=token))
+        session = {
+            "token": token,
+            "csrf": secrets.token_urlsafe(24),
+            "until": (self._clock.now() + LASTS).isoformat(),
+        }
+        return self._cookie(self._box.encrypt(json.dumps(session).encode()).decode(), LASTS)
+
+    def ended(self) -> Cookie:
+        """No session any more."""
+        return self._cookie("", timedelta())
+
+    async def of(self, cookie: str | None) -> SignedIn:
+        """Who is signed in. Raises UNAUTHENTICATED, LIMIT."""
+        session = None if not cookie else self._opened(cookie)
+        if session is None or session.until <= self._clock.now():
+            raise _signed_out()
+        principal = await self._authenticate.execute(AuthenticateCommand(token=session.token))
+        return SignedIn(principal=principal, csrf=session.csrf)
+
+    def _opened(self, cookie: str) -> _Session | None:
+        try:
+            data = json.loads(self._box.decrypt(cookie.encode("latin-1", "replace")))
+            return _Session(token=data["token"], csrf=data["csrf"], until=datetime.fromisoformat(data["until"]))
+        except (ServiceError, ValueError, KeyError, TypeError):
+            return None
+
+    def _cookie(self, value: str, lasts: timedelta) -> Cookie:
+        return Cookie(
+            key=COOKIE,
+            value=value,
+            path=PATH,
+            max_age=int(lasts.total_seconds()),
+            httponly=True,
+            samesite="strict",
+            secure=(self._address.url or "").startswith("https:"),
+        )
+
+
+def signed_in(sessions: ConsoleSessions) -> Callable[[ASGIApp], ASGIApp]:
+    """A middleware that puts whoever is signed in on the request, and refuses what comes from elsewhere."""
+
+    def middleware(app: ASGIApp) -> ASGIApp:
+        async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == ScopeType.HTTP:
+                headers = dict(scope["headers"])
+                if scope["method"] not in _SAFE:
+                    _require_same_origin(headers)
+                if not scope["path"].startswith(_OPEN_PATHS):
+                    person = await sessions.of(_cookie_value(headers.get(b"cookie", b"").decode("latin-1")))
+                    if scope["method"] not in _SAFE:
+                        _require_csrf(headers, person)
+                    scope["auth"] = person
+            await app(scope, receive, send)
+
+        return checked
+
+    return middleware
+
+
+def _require_same_origin(headers: dict[bytes, bytes]) -> None:
+    """Browsers say where a request comes from (Fetch Metadata; else Origin), and sites cannot make them lie."""
+    site = headers.get(b"sec-fetch-site")
+    origin = headers.get(b"origin")
+    if site is not None and site != b"same-origin":
+        raise _from_elsewhere()
+    if origin is not None and origin.partition(b"://")[2] != headers.get(b"host", b""):
+        raise _from_elsewhere()
+
+
+def _require_csrf(headers: dict[bytes, bytes], person: SignedIn) -> None:
+    if not hmac.compare_digest(headers.get(CSRF_HEADER, b""), person.csrf.encode()):
+        raise _from_elsewhere()
+
+
+def _cookie_value(header: str) -> str | None:
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value.strip('"')
+    return None
+
+
+def _signed_out() -> ServiceError:
+    return ServiceError("signed_out", ErrorKind.UNAUTHENTICATED, "Sign in with an API key.")
+
+
+def _from_elsewhere() -> ServiceError:
+    return ServiceError(
+        "request_from_elsewhere",
+        ErrorKind.FORBIDDEN,
+        "This request did not come from a page of the console. Reload it.",
+    )

@@ -1,0 +1,90 @@
+"""Debian's Chromium, as people's browsers are: what it complains of is kept, and fails the test."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests.e2e.service import ROOT
+
+CHROMIUM = shutil.which("chromium")
+REQUIRED = os.environ.get("DRAGOMAN_TEST_BROWSER") == "required"
+AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+WAIT_MS = 30_000
+_ARGUMENTS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def needs_browser() -> pytest.MarkDecorator:
+    """Not run without Chromium; where one is required that is a failure of the first of these tests."""
+    return pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="needs chromium: `make browser`")
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """A browser with a profile of its own."""
+    assert CHROMIUM is not None, "chromium is required here, and not on PATH"
+    sandbox = () if os.geteuid() else ("--no-sandbox",)  # which Chromium does not have as root
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*_ARGUMENTS, *sandbox])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Person:
+    """Somebody at a page of their own. `complaints` are errors of the page's scripts and what the browser refused."""
+
+    def __init__(self, browser: Browser, url: str, *, width: int = 1280, dark: bool = False) -> None:
+        self._url = url
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+        )
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(WAIT_MS)
+        self.complaints: list[str] = []
+        self.page.on("console", self._note)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def sign_in(self, key: str) -> None:
+        """Through the form."""
+        self.page.goto(f"{self._url}/console")
+        self.page.get_by_label("API key").fill(key)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("heading", name="Overview").wait_for()
+
+    def go(self, path: str) -> None:
+        """To a page by its address."""
+        self.page.goto(f"{self._url}{path}")
+
+    def violations(self) -> list[str]:
+        """What axe finds against WCAG 2.2 AA on the page as it stands."""
+        # Evaluated by the debugger's protocol, which the page's own policy does not hold back.
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+        found: dict[str, Any] = self.page.evaluate("rules => axe.run(document, rules)", rules)
+        return [
+            f"{violation['id']}: {node['html'][:200]}"
+            for violation in found["violations"]
+            for node in violation["nodes"]
+        ]
+
+    def keep(self, name: str, folder: Path) -> None:
+        """A picture of the whole page."""
+        self.page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)

@@ -1,0 +1,167 @@
+"""The console in a real browser, over a real service."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.browser import Person, browsing, needs_browser
+from tests.e2e.service import Service, a_turn, serving
+
+pytestmark = [pytest.mark.timeout(240), needs_browser()]
+
+CALL = ("code_execution", {"code": "print(6 * 7)"})
+ASKS = {"code_execution": {"decision": "require_approval", "allow_self_approval": True}}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("console") / "home") as running:
+        turns = (a_turn("Let me work that out.", CALL), a_turn("It is 42, and <b>this</b> is not markup."))
+        running.agent("asker", running.script("asker", *turns), tools=["code_execution"], tool_policies=ASKS)
+        running.agent("talker", running.script("talker", a_turn("Hello."), a_turn("Hello again.")))
+        yield running
+
+
+@pytest.fixture
+def person(browser: Browser, service: Service) -> Iterator[Person]:
+    somebody = Person(browser, service.url)
+    somebody.sign_in(service.key)
+    yield somebody
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
+@pytest.mark.requirement("C3")
+def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
+    person: Person, browser: Browser, service: Service
+) -> None:
+    person.page.get_by_role("link", name="Playground").click()
+    person.page.get_by_label("Agent").select_option(label="asker · scripted:asker.yaml")
+    person.page.get_by_label("Message").fill("What is 6 * 7?")
+    person.page.get_by_role("button", name="Start a run").click()
+    watched = person.page
+    expect(watched.locator("#timeline")).to_contain_text("Waiting for somebody: code_execution")
+    expect(watched.locator("#status")).to_have_text("requires_action")
+
+    second = Person(browser, service.url)
+    second.sign_in(service.key)
+    second.page.get_by_role("link", name="Approvals").click()
+    expect(second.page.get_by_label("Arguments (JSON")).to_have_value('{\n  "code": "print(6 * 7)"\n}')
+    second.page.get_by_role("button", name="Approve").click()
+    expect(second.page.get_by_text("approved")).to_be_visible()
+
+    expect(watched.locator("#timeline")).to_contain_text("It is 42, and <b>this</b> is not markup.")
+    expect(watched.locator("#status")).to_have_text("completed")
+    expect(watched.locator("#connection")).to_have_text("Ended: completed")
+    watched.get_by_text("Tool calls in the audit trail").click()
+    expect(watched.get_by_role("region", name="Tool calls")).to_contain_text("tool.executed")
+    assert second.complaints == []
+    second.page.context.close()
+
+
+@pytest.mark.requirement("C3")
+def test_a_call_is_denied_on_the_page_of_its_run_and_the_model_is_told(person: Person, service: Service) -> None:
+    run = service.start_run("asker")
+    person.go(f"/console/runs/{run}")
+    person.page.get_by_label("Reason").fill("Not on a Sunday.")
+    person.page.get_by_role("button", name="Deny").click()
+    expect(person.page.locator("#status")).to_have_text("completed")
+    expect(person.page.locator("#timeline")).to_contain_text("blocked")
+    transcript = service.call("GET", f"/runs/{run}/wait")["messages"]
+    assert "Not on a Sunday." in str(transcript)
+
+
+def test_one_talks_on_with_an_agent_on_the_thread_of_a_run(person: Person) -> None:
+    person.go("/console/playground?agent=talker")
+    person.page.get_by_label("Message").fill("Hi.")
+    person.page.get_by_role("button", name="Start a run").click()
+    expect(person.page.locator("#connection")).to_have_text("Ended: completed")
+    first = person.page.url
+    person.page.get_by_label("Talk on").fill("And again.")
+    person.page.get_by_role("button", name="Send").click()
+    person.page.wait_for_url(lambda url: url != first)
+    expect(person.page.locator("#connection")).to_have_text("Ended: completed")
+
+
+def test_a_run_is_cancelled_on_its_page(person: Person, service: Service) -> None:
+    run = service.start_run("asker")
+    person.go(f"/console/runs/{run}")
+    person.page.on("dialog", lambda dialog: dialog.accept())
+    person.page.get_by_role("button", name="Cancel the run").click()
+    expect(person.page.locator("#status")).to_have_text("cancelled")
+    expect(person.page.locator("#timeline")).to_contain_text("Cancelled")
+
+
+def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
+    browser: Browser, service: Service, tmp_path: Path
+) -> None:
+    run = service.start_run("asker")
+    shots = Path(os.environ.get("DRAGOMAN_TEST_SCREENSHOTS", tmp_path))
+    for name, width, dark in (("desktop", 1280, False), ("dark", 1280, True), ("phone", 390, False)):
+        somebody = Person(browser, service.url, width=width, dark=dark)
+        somebody.go("/console")
+        assert somebody.violations() == []
+        somebody.sign_in(service.key)
+        for page, path in (
+            ("overview", "/console"),
+            ("runs", "/console/runs"),
+            ("approvals", "/console/approvals"),
+            ("playground", "/console/playground"),
+            ("run", f"/console/runs/{run}"),
+        ):
+            somebody.go(path)
+            if page == "run":
+                expect(somebody.page.locator("#timeline")).to_contain_text("Waiting for somebody")
+            assert somebody.violations() == [], f"{page}, {name}"
+            width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
+            assert width_of_page <= width, f"{page} is wider than the screen, {name}"
+            somebody.keep(f"{page}-{name}", shots)
+        assert somebody.complaints == []
+        somebody.page.context.close()
+
+
+def test_the_way_through_by_keyboard_alone(browser: Browser, service: Service) -> None:
+    somebody = Person(browser, service.url)
+    somebody.go("/console")
+    somebody.page.keyboard.type(service.key)  # the field has the focus
+    somebody.page.keyboard.press("Enter")
+    somebody.page.get_by_role("heading", name="Overview").wait_for()
+    somebody.page.keyboard.press("Tab")
+    expect(somebody.page.get_by_role("link", name="Skip to content")).to_be_focused()
+    somebody.page.keyboard.press("Enter")
+    expect(somebody.page.locator("#main")).to_be_focused()
+    somebody.page.context.close()
+
+
+@pytest.mark.requirement("E3")
+def test_a_page_goes_on_after_the_service_was_killed_and_started_again(browser: Browser, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with serving(home) as first:
+        turns = (a_turn("Let me see.", CALL), a_turn("It is 42."))
+        first.agent("asker", first.script("asker", *turns), tools=["code_execution"], tool_policies=ASKS)
+        run = first.start_run("asker")
+        somebody = Person(browser, first.url)
+        somebody.sign_in(first.key)
+        somebody.go(f"/console/runs/{run}")
+        expect(somebody.page.locator("#timeline")).to_contain_text("Waiting for somebody")
+        port = first.url.rpartition(":")[2]
+        os.killpg(first.process.pid, signal.SIGKILL)
+        first.process.wait()
+    expect(somebody.page.locator("#connection")).to_contain_text("Trying again")
+    with serving(home, DRAGOMAN_PORT=port) as second:
+        expect(somebody.page.locator("#connection")).to_have_text("Live")
+        approval = second.call("GET", "/approvals?state=pending")["data"][0]["id"]
+        second.call("POST", f"/approvals/{approval}", {"decision": "approve"})
+        expect(somebody.page.locator("#timeline")).to_contain_text("It is 42.")
+        expect(somebody.page.get_by_text("Let me see.")).to_have_count(1)
+    somebody.page.context.close()

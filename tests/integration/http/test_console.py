@@ -1,0 +1,187 @@
+"""The console's doors: who gets in, what comes from elsewhere, what a browser is allowed to do with a page."""
+
+import html
+import re
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from interfaces.console.sessions import COOKIE
+from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
+
+PAGES = ("/console", "/console/runs", "/console/approvals", "/console/playground")
+
+
+async def signed_in(service: Service, token: str | None = None) -> dict[str, str]:
+    """The headers of a browser whose owner has signed in, with what its pages send along."""
+    answer = await browse(service, "POST", "/console/sign-in", data={"key": token or token_of(Role.ADMIN)})
+    assert answer.status_code == 303, answer.text
+    cookie = {"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"}
+    page = await browse(service, "GET", "/console", headers=cookie)
+    found = re.search(r'"X-CSRF-Token": "([\w-]+)"', html.unescape(page.text))
+    assert found is not None
+    return cookie | {"x-csrf-token": found[1], "hx-request": "true"}
+
+
+async def browse(
+    service: Service,
+    method: str,
+    path: str,
+    *,
+    headers: dict[str, str] | None = None,
+    data: dict[str, str] | None = None,
+) -> httpx.Response:
+    return await service.client.request(method, path, headers=headers, data=data, follow_redirects=False)
+
+
+async def waiting_run(service: Service, *, policy: dict[str, object] | None = None) -> tuple[str, str]:
+    """A run that waits for an approval: its id and the approval's."""
+    service.worker.act = Act.APPROVE
+    agent = {"name": "guide", "model": MODEL, "tool_policies": {"*": {"allow_self_approval": True, **(policy or {})}}}
+    await service.call("POST", "/v1/agents", json=agent)
+    started = await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})
+    approvals = await service.call("GET", "/v1/approvals?state=pending")
+    return started.json()["id"], approvals.json()["data"][0]["id"]
+
+
+@pytest.mark.requirement("C6")
+async def test_every_page_sends_away_whoever_is_not_signed_in_and_lets_him_back_afterwards(service: Service) -> None:
+    for page in PAGES:
+        answer = await browse(service, "GET", page)
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/console/sign-in?next=%2Fconsole")
+    refused = await browse(service, "POST", "/console/sign-in", data={"key": "dgm_nobody"})
+    assert refused.status_code == 401
+    assert COOKIE not in refused.cookies
+    for target, there in (
+        ("/console/runs", "/console/runs"),
+        ("//evil.example", "/console"),
+        ("https://e", "/console"),
+    ):
+        form = {"key": token_of(Role.ADMIN), "next": target}
+        answer = await browse(service, "POST", "/console/sign-in", data=form)
+        assert answer.headers["location"] == there
+
+
+@pytest.mark.requirement("C6")
+async def test_the_session_is_a_sealed_cookie_that_scripts_and_other_sites_never_see(service: Service) -> None:
+    answer = await browse(service, "POST", "/console/sign-in", data={"key": token_of(Role.ADMIN)})
+    cookie = answer.headers["set-cookie"]
+    assert token_of(Role.ADMIN) not in cookie
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/console", "Secure"))
+    forged = await browse(service, "GET", "/console", headers={"cookie": f"{COOKIE}=gAAAA-forged"})
+    assert forged.status_code == 303
+
+
+@pytest.mark.requirement("C6")
+async def test_a_page_allows_a_browser_nothing_but_our_own_files(service: Service) -> None:
+    browser = await signed_in(service)
+    for page in PAGES:
+        answer = await browse(service, "GET", page, headers={"cookie": browser["cookie"]})
+        assert answer.status_code == 200
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "<script>" not in answer.text
+        assert not re.search(r'\sstyle="|\son\w+="', answer.text)
+
+
+@pytest.mark.requirement("C6")
+async def test_nothing_is_changed_for_a_request_that_does_not_come_from_our_pages(service: Service) -> None:
+    run_id, approval_id = await waiting_run(service)
+    browser = await signed_in(service)
+    path, form = f"/console/approvals/{approval_id}", {"decision": "approve"}
+    without_token = {"cookie": browser["cookie"]}
+    elsewhere = browser | {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
+    same_site = browser | {"sec-fetch-site": "same-site"}
+    for headers in (without_token, elsewhere, same_site, browser | {"x-csrf-token": "guessed"}):
+        answer = await browse(service, "POST", path, headers=headers, data=form)
+        assert answer.status_code == 403
+    assert (await browse(service, "POST", path, data=form)).status_code == 303, "nobody is signed in"
+    run = (await service.call("GET", f"/v1/runs/{run_id}")).json()
+    assert run["status"] == "requires_action"
+
+
+@pytest.mark.requirement("C3")
+async def test_an_approval_is_decided_with_edited_arguments_or_denied_with_a_reason(service: Service) -> None:
+    run_id, approval_id = await waiting_run(service)
+    browser = await signed_in(service)
+    page = await browse(service, "GET", f"/console/runs/{run_id}", headers=browser)
+    assert approval_id in page.text
+    bad = {"decision": "approve", "asked": "{}", "arguments": "[1"}
+    refused = await browse(service, "POST", f"/console/approvals/{approval_id}", headers=browser, data=bad)
+    assert refused.status_code == 422
+    assert refused.headers["hx-retarget"] == "#flash"
+    form = {"decision": "deny", "reason": "Not today."}
+    decided = await browse(service, "POST", f"/console/approvals/{approval_id}", headers=browser, data=form)
+    assert decided.status_code == 200
+    assert decided.headers["hx-trigger"] == "approval-decided"
+    [approval] = (await service.call("GET", f"/v1/approvals?run_id={run_id}")).json()["data"]
+    assert (approval["state"], approval["reason"]) == ("denied", "Not today.")
+    again = await browse(service, "POST", f"/console/approvals/{approval_id}", headers=browser, data=form)
+    assert again.status_code == 409
+
+
+@pytest.mark.requirement("C6")
+async def test_a_viewer_sees_and_changes_nothing_and_other_organizations_see_nothing(service: Service) -> None:
+    run_id, approval_id = await waiting_run(service)
+    viewer = await signed_in(service, token_of(Role.VIEWER))
+    page = await browse(service, "GET", f"/console/runs/{run_id}", headers=viewer)
+    assert page.status_code == 200
+    assert "Approve</button>" not in page.text
+    for path, form in (
+        (f"/console/approvals/{approval_id}", {"decision": "approve"}),
+        (f"/console/runs/{run_id}/cancel", {}),
+        ("/console/playground", {"agent": "guide", "input": "hello"}),
+    ):
+        assert (await browse(service, "POST", path, headers=viewer, data=form)).status_code == 403
+    stranger = await signed_in(service, OTHER_ADMIN)
+    for path in (f"/console/runs/{run_id}", f"/console/runs/{run_id}/state", f"/console/runs/{run_id}/stream"):
+        assert (await browse(service, "GET", path, headers=stranger)).status_code == 404
+    assert run_id not in (await browse(service, "GET", "/console/runs", headers=stranger)).text
+    cancelled = await browse(service, "POST", f"/console/runs/{run_id}/cancel", headers=stranger)
+    assert cancelled.status_code == 404
+
+
+@pytest.mark.requirement("C6")
+async def test_a_revoked_key_ends_the_sessions_of_its_owner(service: Service) -> None:
+    made = (await service.call("POST", "/v1/api-keys", json={"name": "ops", "role": "operator"})).json()
+    browser = await signed_in(service, made["token"])
+    assert (await browse(service, "GET", "/console", headers=browser)).status_code == 200
+    await service.call("DELETE", f"/v1/api-keys/{made['id']}")
+    answer = await browse(service, "GET", "/console/parts/overview", headers=browser)
+    assert answer.headers["hx-redirect"] == "/console/sign-in"
+
+
+async def test_what_agents_and_models_say_is_never_markup(service: Service) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    await service.call("POST", "/v1/agents", json={"name": hostile, "model": MODEL})
+    browser = await signed_in(service)
+    for page in ("/console/playground", "/console/runs"):
+        text = (await browse(service, "GET", page, headers=browser)).text
+        assert hostile not in text
+        assert html.escape(hostile) in text
+
+
+async def test_the_playground_starts_a_run_and_goes_to_its_page(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    browser = await signed_in(service)
+    form = {"agent": "guide", "input": "hello"}
+    answer = await browse(service, "POST", "/console/playground", headers=browser, data=form)
+    run_id = answer.headers["hx-redirect"].rpartition("/")[2]
+    run = (await service.call("GET", f"/v1/runs/{run_id}")).json()
+    assert run["input"] == [{"type": "text", "text": "hello"}]
+    missing = await browse(service, "POST", "/console/playground", headers=browser, data={"agent": "guide"})
+    assert missing.status_code == 422
+
+
+async def test_files_of_the_console_are_kept_by_browsers_and_nothing_else_is_served(service: Service) -> None:
+    page = await browse(service, "GET", "/console/sign-in")
+    for path in re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page.text):
+        answer = await browse(service, "GET", path)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+    for name in ("nothing.js", "..%2fpages.py", "htmx.LICENSE"):
+        assert (await browse(service, "GET", f"/console/static/{name}")).status_code == 404
