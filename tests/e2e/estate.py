@@ -82,12 +82,12 @@ def _everything(mode: str, port: int) -> Iterator[None]:
 
 
 @contextmanager
-def estate(home: Path, http_port: int, sse_port: int) -> Iterator[Service]:
+def estate(home: Path, http_port: int, sse_port: int, **settings: str) -> Iterator[Service]:
     """The service, and the two servers that it does not start itself."""
     with ExitStack() as stack:
         stack.enter_context(_everything("streamableHttp", http_port))
         stack.enter_context(_everything("sse", sse_port))
-        yield stack.enter_context(serving(home))
+        yield stack.enter_context(serving(home, **settings))
 
 
 def install(service: Service, servers: list[Json]) -> dict[str, Json]:

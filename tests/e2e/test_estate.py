@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.estate import CALLS, Outcome, estate, install, registrations, use
 from tests.e2e.service import ROOT, environment
+from tests.integration.mcp.install.uv import path_with_uv
 from tests.integration.mcp.parts import EVERYTHING, free_port
 
 pytestmark = pytest.mark.timeout(600)
@@ -38,7 +39,7 @@ def assert_all_work(outcome: Outcome) -> None:
 @pytest.mark.skipif(not Path(EVERYTHING).exists(), reason="tests/node is not installed (npm ci)")
 def test_six_real_servers_are_installed_tested_and_called_in_one_run_and_again_without_network(tmp_path: Path) -> None:
     home, ports = tmp_path / "home", (free_port(), free_port())
-    with estate(home, *ports) as service:
+    with estate(home, *ports, PATH=path_with_uv(tmp_path)) as service:
         for slug, status in install(service, registrations(tmp_path, *ports)).items():
             if "cannot be reached" in json.dumps(status):
                 pytest.skip("no registry can be reached")

