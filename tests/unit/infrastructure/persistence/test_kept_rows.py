@@ -283,3 +283,22 @@ class KeptRows(RuleBasedStateMachine):
 
 TestKeptRows = KeptRows.TestCase
 TestKeptRows.settings = settings(max_examples=300)
+
+
+async def test_who_watches_is_told_of_what_is_written_here_and_heard_of_once_nothing_from_before_is_kept() -> None:
+    house = House()
+    house.beat()
+    told: list[tuple[OrganizationId | None, int]] = []
+    house.feed.watch(lambda organization_id: told.append((organization_id, len(house.kept._values))), "thing")
+
+    await house.get()
+    house.kept.drop(KEYS[0])
+    await house.get()
+    ReadAnew(house.kept).clear()
+    await house.get()
+    house.feed.changed("thing", ORG)
+    await house.get(KEYS[2])
+    house.feed.changed("other", ORG)
+    house.feed.interrupted()
+
+    assert told == [(ORG, 0), (None, 0), (ORG, 0), (None, 0)]

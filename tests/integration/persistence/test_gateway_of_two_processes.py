@@ -1,0 +1,107 @@
+"""Clients of the gateway and what they are told, where two processes serve them on one PostgreSQL database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+import pytest
+
+from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.followers import Follower, Followers
+from domain.audit.event import AuditAction
+from domain.errors import ServiceError
+from domain.gateway.session import GatewaySession
+from domain.mcp.log_level import LogLevel
+from domain.policy.allowlist import Allowlist
+from infrastructure.assembly.storage import client_handshakes, followers
+from infrastructure.secrets import SecretBox
+from infrastructure.system import RandomIds, SystemClock
+from tests.builders import ORG, OTHER_ORG, an_agent, an_audit_event
+from tests.contract.test_gateway import OWN_THREAD, a_session
+from tests.databases import PostgresDatabases
+from tests.integration.persistence.test_rows_kept_by_two_processes import Process, process
+
+pytestmark = pytest.mark.requirement("F5")
+BOX = SecretBox(["a key that all processes have"])
+NOTHING: Allowlist = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """What one process knows of clients, and whom it tells."""
+
+    process: Process
+    handshakes: ClientHandshakes
+    followers: Followers
+
+    @classmethod
+    def of(cls, process: Process) -> "Gateway":
+        handshakes = client_handshakes(
+            process.feed, clients=process.stores.gateway_clients, box=BOX, clock=SystemClock(), ids=RandomIds()
+        )
+        return cls(process=process, handshakes=handshakes, followers=followers(process.feed))
+
+    async def refuses(self, session: GatewaySession, sealed: str) -> bool:
+        try:
+            await self.handshakes.of(session, sealed)
+        except ServiceError as error:
+            return error.code == "gateway_client_not_found"
+        return False
+
+
+@pytest.fixture
+async def two(postgres_databases: PostgresDatabases) -> AsyncIterator[tuple[Gateway, Gateway]]:
+    """Two processes, and a session in their database."""
+    async with AsyncExitStack() as stack:
+        url = stack.enter_context(postgres_databases.fresh())
+        here = await stack.enter_async_context(process(url, "here", ORG, OTHER_ORG))
+        await here.stores.agents.add(an_agent(), an_audit_event(1, action=AuditAction.AGENT_CREATED))
+        created = an_audit_event(2, action=AuditAction.GATEWAY_SESSION_CREATED)
+        await here.stores.gateway_sessions.add(a_session(), created, thread=OWN_THREAD)
+        there = await stack.enter_async_context(process(url, "there"))
+        yield Gateway.of(here), Gateway.of(there)
+
+
+async def test_a_client_that_shook_hands_here_is_known_there_until_it_is_done(two: tuple[Gateway, Gateway]) -> None:
+    here, there = two
+    session = a_session()
+    sealed = here.handshakes.shaken(session, "2025-11-25", {"roots": {}})
+    client = await there.handshakes.of(session, sealed)
+    assert client.capabilities == {"roots": {}}
+
+    await here.handshakes.change(client, lambda known: known.with_log_level(LogLevel.ALERT))
+    told = there.process.told_of("gateway_client")
+    await here.handshakes.change(client, lambda known: known.subscribed("file:///a"))
+    await told.wait()
+    assert (await there.handshakes.settings(client)).log_level is LogLevel.ALERT
+
+    told.clear()
+    await here.handshakes.end(client)
+    assert await here.refuses(session, sealed)
+    async with asyncio.timeout(1):
+        await told.wait()
+    assert await there.refuses(session, sealed)
+
+
+async def test_what_is_changed_here_is_told_to_who_listens_there(two: tuple[Gateway, Gateway]) -> None:
+    here, there = two
+    woken = asyncio.Event()
+    follower = Follower(a_session(), woken.set)
+    stranger = Follower(replace(a_session(), organization_id=OTHER_ORG), woken.set)
+    for one in (follower, stranger):
+        there.followers.add(one)
+
+    changed = replace(an_agent(version=2), config=replace(an_agent().config, tool_allowlist=NOTHING))
+    audit = an_audit_event(3, action=AuditAction.AGENT_UPDATED)
+    await here.process.stores.agents.save(changed, expected_version=1, audit=audit)
+    async with asyncio.timeout(1):
+        await woken.wait()
+    assert (follower.asks_again, follower.is_open_unknown, stranger.asks_again) == (True, False, False)
+
+    woken.clear()
+    revoked = an_audit_event(4, action=AuditAction.GATEWAY_SESSION_REVOKED)
+    assert await here.process.stores.gateway_sessions.revoke(ORG, a_session().id, revoked)
+    async with asyncio.timeout(1):
+        await woken.wait()
+    assert (follower.is_open_unknown, stranger.is_open_unknown) == (True, False)
