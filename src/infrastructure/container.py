@@ -39,8 +39,8 @@ from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.follow_changes import FollowChanges
 from application.gateway.followers import Followers
 from application.gateway.gateway_access import GatewayAccess
-from application.gateway.held_calls import HeldCalls
 from application.gateway.halt_session import HaltGatewaySession
+from application.gateway.held_calls import HeldCalls
 from application.gateway.list_contents import ListGatewayContents
 from application.gateway.list_sessions import ListGatewaySessions
 from application.gateway.list_tools import ListGatewayTools
@@ -52,6 +52,7 @@ from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.settle_lost_calls import SettleLostCalls
+from application.gateway.tell_of_approval import TellOfApproval
 from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
@@ -223,8 +224,8 @@ from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.lazy_oauth import LazyOAuth
-from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.resource_watches import ResourceWatches
+from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.metered_leases import MeteredRunLeases
@@ -1064,6 +1065,7 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         ids=ids,
         holds=Holds(),
+        telling=providers.Singleton(TellOfApproval, asking=ask_client, approvals=approvals, wakeups=wakeups),
     )
     call_agent: providers.Provider[CallAgent] = providers.Singleton(
         CallAgent, start_run=start_run, cancel_run=cancel_run, runs=runs, wakeups=wakeups, clock=clock

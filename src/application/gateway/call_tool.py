@@ -144,7 +144,9 @@ class CallGatewayTool:
         needs_approval = checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL
         if not needs_approval and approval_id is None:
             return await self._recorded(command, toolbox, call, checked)
-        cleared = await self._clearing.execute(session, toolbox, call, checked, approval_id=approval_id, hold_s=hold_s)
+        cleared = await self._clearing.execute(
+            session, toolbox, call, checked, approval_id=approval_id, hold_s=hold_s, client=command.client
+        )
         match cleared:
             case Cleared(call=sent, decision=decision, is_recorded=is_recorded):
                 approved = replace(checked, params=sent.params, decision=decision)

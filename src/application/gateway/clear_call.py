@@ -6,9 +6,11 @@ from typing import assert_never
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
 from application.approvals.run_approvals import denied_result
+from application.gateway.ask_client import AskableClient
 from application.gateway.ports import AskedCall, GatewayApprovals
 from application.gateway.request_states import RequestStates
 from application.gateway.session_approvals import new_approval, outcome_of, request_of
+from application.gateway.tell_of_approval import TellOfApproval
 from application.gateway.toolbox import Toolbox
 from application.runs.ports import Wakeups
 from application.system.ports import Clock, IdSource
@@ -90,6 +92,7 @@ class ClearGatewayCall:
         clock: Clock,
         ids: IdSource,
         holds: Holds,
+        telling: TellOfApproval,
     ) -> None:
         self._asking = asking
         self._approvals = approvals
@@ -99,6 +102,7 @@ class ClearGatewayCall:
         self._clock = clock
         self._ids = ids
         self._holds = holds
+        self._telling = telling
 
     def hold_s(self, *, resumable: bool) -> float:
         """How long the request of a client is held open."""
@@ -113,8 +117,9 @@ class ClearGatewayCall:
         *,
         approval_id: ApprovalId | None,
         hold_s: float,
+        client: AskableClient | None = None,
     ) -> Clearance:
-        """What becomes of a call that is of this session's tools. `approval_id` is the one its client was told of."""
+        """What becomes of a call that is of this session's tools. `approval_id` is the one its `client` was told of."""
         decision = checked.decision
         assert decision is not None
         found = await self._found(session, call, approval_id)
@@ -137,6 +142,9 @@ class ClearGatewayCall:
             case ApprovalState.APPROVED:
                 return await self._begin(toolbox, found, call, checked)
             case ApprovalState.PENDING | ApprovalState.STALE:
+                if client is not None and self._telling.can_tell(client):
+                    has_ended = await self._telling.execute(session, found, client, guard=toolbox.guard)
+                    return Ended(approval_id=found.approval.id) if has_ended else self._waiting(session, found.approval)
                 return await self._waited(session, found, hold_s)
             case ApprovalState.CANCELLED:
                 result = ToolResult.blocked("approval_cancelled", _SESSION_ENDED)
@@ -210,6 +218,9 @@ class ClearGatewayCall:
                 if left_s <= 0:
                     break
                 await ended.wait(min(left_s, _REREAD_S))
+        return self._waiting(session, approval)
+
+    def _waiting(self, session: GatewaySession, approval: Approval) -> Waiting:
         return Waiting(approval=approval, request_state=self._states.sealed(session, {"approval": approval.id}))
 
 

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from application.approvals.decide_approval import DecideApprovalCommand
+from application.approvals.ports import ApprovalFilter
 from application.audit.ports import AuditFilter
 from application.gateway.answer import Asked, GatewayAnswer
 from application.gateway.answer_question import AnswerGatewayQuestionCommand
@@ -18,6 +20,7 @@ from application.gateway.call_tool import CallGatewayToolCommand
 from application.gateway.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired, McpReply
 from application.system.pages import PageRequest
+from domain.approvals.approval import ApprovalState
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.note import GatewayNoteKind
@@ -29,6 +32,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
 from domain.mcp.server import ElicitationPolicy, PassingPolicy
 from domain.policy.canary import CanaryToken
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.result import ToolOutcome
 from infrastructure.memory.mcp_connections import (
     Handler,
@@ -63,6 +67,7 @@ WITH_TOOLS = replace(IDEA, key="tools", params={"messages": [], "tools": []})
 ROOTS = ClientRequest(key="roots", kind=ClientRequestKind.ROOTS, params={})
 RED: JsonObject = {"action": "accept", "content": {"colour": "red"}}
 ABLE: JsonObject = {"elicitation": {}, "sampling": {}, "roots": {}}
+NO_POLICIES = ToolPolicies()
 TOKEN = "sesame-opens-nothing"
 
 
@@ -146,7 +151,11 @@ class Scene:
 
 @asynccontextmanager
 async def a_scene(
-    handler: Handler | McpFailure, *, patience: Patience = PATIENCE, allowed: bool = True
+    handler: Handler | McpFailure,
+    *,
+    patience: Patience = PATIENCE,
+    allowed: bool = True,
+    policies: ToolPolicies = NO_POLICIES,
 ) -> AsyncIterator[Scene]:
     tables = InMemoryTables()
     tool = InMemoryTool(answer=handler)
@@ -165,7 +174,9 @@ async def a_scene(
             server = replace(server, config=config)
         await stores.servers.add(server, an_audit_event(201))
         token = CanaryToken(id="own", secret=TOKEN)
-        await stores.agents.add(an_agent(mcp_servers=("files",), canary_tokens=(token,)), an_audit_event(202))
+        agent = an_agent(mcp_servers=("files",), canary_tokens=(token,))
+        agent = replace(agent, config=replace(agent.config, tool_policies=policies))
+        await stores.agents.add(agent, an_audit_event(202))
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
         session = (await cases.open_gateway_session.execute(wanted)).session
         yield Scene(cases=cases, stores=stores, connections=connections, session=session, state=tables.state)
@@ -431,3 +442,36 @@ async def test_a_call_that_waits_for_its_client_is_not_taken_for_lost() -> None:
         assert waiting.due_at > note.expires_at
         person.left.set()
         await call
+
+
+@pytest.mark.requirement("C3", "F5")
+@pytest.mark.parametrize("decided", ["while it is open", "after it is closed", "never"])
+async def test_a_form_tells_who_waits_for_an_approval_and_decides_nothing(decided: str) -> None:
+    person = Streamed()
+    policies = ToolPolicies(rules=((ECHO, ToolRule(decision=Verdict.REQUIRE_APPROVAL)),))
+    handler = asking(())
+    async with a_scene(handler, policies=policies) as scene, asyncio.TaskGroup() as tasks:
+        command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
+        call = tasks.create_task(scene.cases.call_gateway_tool.execute(command))
+        note_id, request = await person.asked.get()
+        [approval] = (await scene.stores.approvals.page(ORG, ApprovalFilter(), PageRequest(limit=9))).items
+        assert approval.id in cast(str, request.params["message"])
+        answer = AnswerGatewayQuestionCommand(session=scene.session, question_id=note_id, result={"action": "accept"})
+        if decided == "never":
+            dismissed: JsonObject = {"action": "cancel"}
+            await scene.cases.answer_gateway_question.execute(replace(answer, result=dismissed))
+            told_of = await call
+            assert told_of.result.error_code == "approval_pending"
+            assert approval.id in told_of.result.text
+            assert scene.connections.calls == []
+            return
+        if decided == "after it is closed":
+            accepted: JsonObject = {"action": "accept", "content": {}}
+            await scene.cases.answer_gateway_question.execute(replace(answer, result=accepted))
+            stored = await scene.stores.approvals.get(ORG, approval.id)
+            assert stored is not None
+            assert stored.state is ApprovalState.PENDING
+        word = DecideApprovalCommand(principal=ADMIN, approval_id=approval.id, approve=True)
+        await scene.cases.decide_approval.execute(word)
+        assert told(await call) == {}
+        assert person.taken_back == ([note_id] if decided == "while it is open" else [])

@@ -37,6 +37,7 @@ from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.session_ends import SessionEnds
+from application.gateway.tell_of_approval import TellOfApproval
 from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
 from application.identity.authenticate import Authenticate
@@ -327,6 +328,15 @@ def use_cases(
     toolbox = GatewayToolbox(
         agents=agents, runs=runs, organizations=stores.organizations, catalog=catalog, agent_tools=agent_tools
     )
+    asking = AskClient(
+        notes=stores.gateway_notes,
+        wakeups=stores.wakeups,
+        box=SecretBox([BOX_KEY]),
+        schemas=JsonSchemaValidator(),
+        clock=clock,
+        ids=ids,
+        patience=patience,
+    )
     clearing = ClearGatewayCall(
         asking=stores.gateway_approvals,
         approvals=stores.approvals,
@@ -336,6 +346,7 @@ def use_cases(
         clock=clock,
         ids=ids,
         holds=holds,
+        telling=TellOfApproval(asking=asking, approvals=stores.approvals, wakeups=stores.wakeups),
     )
     decide_gateway_approval = DecideGatewayApproval(
         asking=stores.gateway_approvals,
@@ -388,15 +399,7 @@ def use_cases(
                 ),
             ),
             clearing=clearing,
-            asking=AskClient(
-                notes=stores.gateway_notes,
-                wakeups=stores.wakeups,
-                box=SecretBox([BOX_KEY]),
-                schemas=JsonSchemaValidator(),
-                clock=clock,
-                ids=ids,
-                patience=patience,
-            ),
+            asking=asking,
             held=HeldCalls(
                 notes=stores.gateway_notes,
                 states=RequestStates(box=SecretBox([BOX_KEY])),
