@@ -28,6 +28,7 @@ from domain.tools.tool import Tool
 _DIGESTS = 256
 _TOPIC_REREAD_S = 5.0
 """How long a wake-up of a run that has ended may go unnoticed."""
+_JUST_READ_S = 0.6
 _OF_CONTENTS = {ListKind.RESOURCES: ContentKind.RESOURCES, ListKind.PROMPTS: ContentKind.PROMPTS}
 
 
@@ -115,9 +116,12 @@ class FollowChanges:
 
         async def listen() -> None:
             async with self._wakeups.subscribe(topic) as subscription:
+                wait_s = _TOPIC_REREAD_S
                 while True:
-                    await subscription.wait(_TOPIC_REREAD_S)
-                    following.follower.is_open_unknown = True
+                    was_told = await subscription.wait(wait_s)
+                    # What this process read of the session just before counts for half a second.
+                    wait_s = _JUST_READ_S if was_told else _TOPIC_REREAD_S
+                    following.follower.is_open_unknown = following.follower.asks_again = True
                     following.follower.wake()
 
         return asyncio.create_task(listen(), name="gateway-follower")

@@ -30,7 +30,7 @@ class Follower:
 
     def resource_updated(self, uri: str) -> None:
         """A resource, under the client's name for it."""
-        if len(self.updated) >= MAX_PENDING:
+        if uri not in self.updated and len(self.updated) >= MAX_PENDING:
             self.overflown = True
         else:
             self.updated[uri] = None
