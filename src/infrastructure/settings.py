@@ -2,28 +2,23 @@
 
 import difflib
 import os
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from domain.errors import ServiceError
 from domain.rate_limit import RateLimit
-from infrastructure.egress import EgressPolicy
-from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
+from infrastructure import setting_values as values
+from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS
 
 PREFIX = "DRAGOMAN_"
 
 _TEST_PREFIX = f"{PREFIX}TEST_"
-_MIN_SECRET_KEY = 16
-_MAX_RATE_CALLS = 1_000_000
-_MAX_RATE_S = 86_400
 _LANGFUSE_CLOUD = "https://cloud.langfuse.com"
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG")
 """What a stdio server may know of our environment; all else it is given by name (MCP SDK's default, and LANG)."""
@@ -40,10 +35,7 @@ _FOR_INSTALLERS_PREFIXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_")
 """What npm, pip and uv need to find the registry and trust it, as the operator set them up. Servers do not get these."""
 
 
-_SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
 _MIN_TOKEN = 12
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
 
 
 class SettingsError(Exception):
@@ -51,99 +43,15 @@ class SettingsError(Exception):
     no secret."""
 
 
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def _http_url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
-        raise ValueError("not an http or https URL")
-    return value.rstrip("/")
-
-
-def _database_url(value: str) -> str:
-    if not _POSTGRES_URL.match(value) and not _SQLITE_FILE.fullmatch(value):
-        raise ValueError("not a database URL")
-    return value
-
-
-def _process_limits(value: str) -> str:
-    parse_process_limits(value)
-    return value
-
-
-def _absolute(value: Path) -> Path:
-    return value.expanduser().absolute()
-
-
-def _secret_keys(value: SecretStr) -> SecretStr:
-    if any(len(key) < _MIN_SECRET_KEY for key in _split(value)):
-        raise ValueError("too short")
-    return value
-
-
-def _egress_allow(value: str) -> str:
-    EgressPolicy(_entries(value))
-    return value
-
-
-def _otel_headers(value: SecretStr) -> SecretStr:
-    parse_otel_headers(value.get_secret_value())
-    return value
-
-
-def parse_otel_headers(value: str) -> dict[str, str]:
-    """`name=value,…` with URL-encoded values (OpenTelemetry, OTLP exporter configuration). Raises ValueError."""
-    headers: dict[str, str] = {}
-    for entry in _entries(value):
-        name, equals, text = entry.partition("=")
-        text = unquote(text.strip())
-        if not equals or not _HEADER_NAME.fullmatch(name.strip()) or not text.isprintable():
-            raise ValueError("not NAME=VALUE")
-        headers[name.strip().lower()] = text
-    return headers
-
-
-def _rate(value: str) -> str:
-    parse_rate(value)
-    return value
-
-
-def parse_rate(value: str) -> RateLimit:
-    """`600/60`: so many in so many seconds. Raises ValueError."""
-    calls, slash, per_s = value.partition("/")
-    if not slash or not calls.isdecimal() or not calls.isascii():
-        raise ValueError("not CALLS/SECONDS")
-    try:
-        limit = RateLimit(calls=int(calls), per_s=float(per_s))
-    except ServiceError:
-        raise ValueError("not greater than 0") from None
-    if limit.calls > _MAX_RATE_CALLS or not limit.per_s <= _MAX_RATE_S:
-        raise ValueError("too large")
-    return limit
-
-
-def _entries(value: str) -> tuple[str, ...]:
-    return tuple(entry for part in value.split(",") if (entry := part.strip()))
-
-
-def _split(value: SecretStr) -> list[str]:
-    return [key.strip() for key in value.get_secret_value().split(",")]
-
-
-HttpUrl = Annotated[str, AfterValidator(_http_url)]
-
-
 class Settings(BaseSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
-    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+    home: Annotated[Path, AfterValidator(values.absolute)] = Field(
         default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
     )
-    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(
+    database_url: Annotated[str, AfterValidator(values.database_url)] | None = Field(
         default=None,
         repr=False,
         description="the URL of an SQLite file (sqlite:/// and its path, four slashes in all for an absolute one) or of a"
@@ -170,9 +78,9 @@ class Settings(BaseSettings):
         description="a text of at least 16 characters, which /metrics then asks for as a bearer token",
         examples=["a-long-random-text"],
     )
-    secret_key: Annotated[SecretStr, AfterValidator(_secret_keys)] | None = Field(
+    secret_key: Annotated[SecretStr, AfterValidator(values.secret_keys)] | None = Field(
         default=None,
-        description=f"a text of at least {_MIN_SECRET_KEY} characters; several, newest first, with commas between them",
+        description=f"a text of at least {values.MIN_SECRET_KEY} characters; several, newest first, with commas between them",
         examples=["the-new-long-passphrase,the-old-long-passphrase"],
     )
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
@@ -180,12 +88,12 @@ class Settings(BaseSettings):
     tool_search_threshold: int = Field(
         default=60, ge=0, le=10_000, description="a number from 0 to 10000", examples=["60"]
     )
-    egress_allow: Annotated[str, AfterValidator(_egress_allow)] = Field(
+    egress_allow: Annotated[str, AfterValidator(values.egress_allow)] = Field(
         default="",
         description="networks, addresses and host names with commas between them",
         examples=["10.1.0.0/16,mcp.internal"],
     )
-    key_rate_limit: Annotated[str, AfterValidator(_rate)] | None = Field(
+    key_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None,
         description="REQUESTS/SECONDS, which each API key may send in that time: up to 1000000/86400",
         examples=["600/60"],
@@ -197,7 +105,7 @@ class Settings(BaseSettings):
         description="a number from 1 to 100000: MCP calls of one organization at one time",
         examples=["256"],
     )
-    mcp_rate_limit: Annotated[str, AfterValidator(_rate)] | None = Field(
+    mcp_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None,
         description="CALLS/SECONDS, which each organization's MCP servers together may be called: up to 1000000/86400",
         examples=["6000/60"],
@@ -209,45 +117,45 @@ class Settings(BaseSettings):
         description="a number from 1 to 100000: MCP servers that one organization has started at one time",
         examples=["100"],
     )
-    mcp_process_limits: Annotated[str, AfterValidator(_process_limits)] = Field(
+    mcp_process_limits: Annotated[str, AfterValidator(values.process_limits)] = Field(
         default=DEFAULT_PROCESS_LIMITS,
         description="resource limits of started MCP servers, NAME=NUMBER with commas between them",
         examples=["core=0,nofile=4096"],
     )
-    public_url: HttpUrl | None = Field(
+    public_url: values.HttpUrl | None = Field(
         default=None, description="an http or https URL", examples=["https://agents.example.com"]
     )
-    sqlite_synchronous: Annotated[Literal["normal", "full"], BeforeValidator(_lower)] = Field(
+    sqlite_synchronous: Annotated[Literal["normal", "full"], BeforeValidator(values.lower)] = Field(
         default="normal", description="normal or full", examples=["full"]
     )
-    trace_content: Annotated[Literal["on", "off"], BeforeValidator(_lower)] = Field(
+    trace_content: Annotated[Literal["on", "off"], BeforeValidator(values.lower)] = Field(
         default="on", description="on or off", examples=["off"]
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(values.lower)] = Field(
         default="info", description="debug, info, warning or error", examples=["info"]
     )
-    log_format: Annotated[Literal["console", "json"], BeforeValidator(_lower)] = Field(
+    log_format: Annotated[Literal["console", "json"], BeforeValidator(values.lower)] = Field(
         default="console", description="console or json", examples=["json"]
     )
-    search_provider: Annotated[Literal["duckduckgo", "brave", "tavily"], BeforeValidator(_lower)] = Field(
+    search_provider: Annotated[Literal["duckduckgo", "brave", "tavily"], BeforeValidator(values.lower)] = Field(
         default="duckduckgo", description="duckduckgo, brave or tavily", examples=["brave"]
     )
     brave_api_key: SecretStr | None = Field(default=None, description="a Brave Search API key", examples=["BSA…"])
-    brave_base_url: HttpUrl = Field(
+    brave_base_url: values.HttpUrl = Field(
         default="https://api.search.brave.com",
         description="an http or https URL",
         examples=["https://api.search.brave.com"],
     )
     tavily_api_key: SecretStr | None = Field(default=None, description="a Tavily API key", examples=["tvly-…"])
-    tavily_base_url: HttpUrl = Field(
+    tavily_base_url: values.HttpUrl = Field(
         default="https://api.tavily.com", description="an http or https URL", examples=["https://api.tavily.com"]
     )
-    duckduckgo_base_url: HttpUrl = Field(
+    duckduckgo_base_url: values.HttpUrl = Field(
         default="https://html.duckduckgo.com",
         description="an http or https URL",
         examples=["https://html.duckduckgo.com"],
     )
-    url: HttpUrl | None = Field(
+    url: values.HttpUrl | None = Field(
         default=None, description="the http or https URL of a running service", examples=["http://127.0.0.1:8321"]
     )
     api_key: SecretStr | None = Field(default=None, description="an API key", examples=["dgm_…"])
@@ -262,39 +170,39 @@ class Settings(BaseSettings):
         validation_alias="LANGFUSE_SECRET_KEY",
         examples=["sk-lf-…"],
     )
-    langfuse_host: HttpUrl | None = Field(
+    langfuse_host: values.HttpUrl | None = Field(
         default=None,
         validation_alias="LANGFUSE_HOST",
         description="an http or https URL",
         examples=["https://langfuse.example.com"],
     )
-    langfuse_base_url: HttpUrl | None = Field(
+    langfuse_base_url: values.HttpUrl | None = Field(
         default=None,
         validation_alias="LANGFUSE_BASE_URL",
         description="an http or https URL",
         examples=["https://langfuse.example.com"],
     )
-    otel_endpoint: HttpUrl | None = Field(
+    otel_endpoint: values.HttpUrl | None = Field(
         default=None,
         validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         description="the http or https URL of a collector that takes OTLP over HTTP",
         examples=["http://127.0.0.1:4318"],
     )
-    otel_headers: Annotated[SecretStr, AfterValidator(_otel_headers)] | None = Field(
+    otel_headers: Annotated[SecretStr, AfterValidator(values.otel_headers)] | None = Field(
         default=None,
         validation_alias="OTEL_EXPORTER_OTLP_HEADERS",
         description="NAME=VALUE with commas between them",
         examples=["authorization=Bearer%20…"],
     )
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
-    openai_base_url: HttpUrl | None = Field(
+    openai_base_url: values.HttpUrl | None = Field(
         default=None,
         validation_alias="OPENAI_BASE_URL",
         description="an http or https URL",
         examples=["http://127.0.0.1:8000/v1"],
     )
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
-    anthropic_base_url: HttpUrl | None = Field(
+    anthropic_base_url: values.HttpUrl | None = Field(
         default=None,
         validation_alias="ANTHROPIC_BASE_URL",
         description="an http or https URL",
@@ -304,8 +212,8 @@ class Settings(BaseSettings):
     @property
     def database_path(self) -> Path | None:
         """The SQLite file that DATABASE_URL names; None when it lies in HOME."""
-        named = None if self.database_url is None else _SQLITE_FILE.fullmatch(self.database_url)
-        return None if named is None else _absolute(Path(named["path"]))
+        named = None if self.database_url is None else values.SQLITE_FILE.fullmatch(self.database_url)
+        return None if named is None else values.absolute(Path(named["path"]))
 
     @property
     def postgres_url(self) -> str | None:
@@ -315,22 +223,22 @@ class Settings(BaseSettings):
     @property
     def secret_keys(self) -> tuple[str, ...]:
         """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
-        return () if self.secret_key is None else tuple(_split(self.secret_key))
+        return () if self.secret_key is None else tuple(values.separate(self.secret_key))
 
     @property
     def rate_limit_of_mcp_calls(self) -> RateLimit | None:
         """How often the MCP servers of each organization may be called, if there is a limit."""
-        return None if self.mcp_rate_limit is None else parse_rate(self.mcp_rate_limit)
+        return None if self.mcp_rate_limit is None else values.parse_rate(self.mcp_rate_limit)
 
     @property
     def rate_limit_of_keys(self) -> RateLimit | None:
         """How often each API key may be used; None for as often as it likes."""
-        return None if self.key_rate_limit is None else parse_rate(self.key_rate_limit)
+        return None if self.key_rate_limit is None else values.parse_rate(self.key_rate_limit)
 
     @property
     def egress_allowed(self) -> tuple[str, ...]:
         """What outbound requests may reach although it is not public."""
-        return _entries(self.egress_allow)
+        return values.entries(self.egress_allow)
 
     @property
     def traces_to_langfuse(self) -> bool:
@@ -340,7 +248,7 @@ class Settings(BaseSettings):
     @property
     def otel_header_values(self) -> dict[str, str]:
         """What goes along with every export."""
-        return {} if self.otel_headers is None else parse_otel_headers(self.otel_headers.get_secret_value())
+        return {} if self.otel_headers is None else values.parse_otel_headers(self.otel_headers.get_secret_value())
 
     @property
     def langfuse_url(self) -> str:
