@@ -22,6 +22,7 @@ from interfaces.console.sessions import ConsoleSessions
 from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
+from interfaces.joined_writes import JoiningHttpProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -140,12 +141,13 @@ class HttpServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="none",
-                http="httptools",
+                http=JoiningHttpProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # nothing here asks for a client's address
                 timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
                 timeout_keep_alive=KEEP_CONNECTIONS_S,
             )

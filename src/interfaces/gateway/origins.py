@@ -3,6 +3,7 @@ name (DNS rebinding; MCP basic/transports, security warning). Pure."""
 
 import ipaddress
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 _LOCAL_NAMES = frozenset({"localhost"})
@@ -12,7 +13,7 @@ def refused_origin(headers: Mapping[str, str], public_url: str | None) -> str | 
     """Why the request is refused; None if it is not. A Host is an address, a name of this machine, or the name in the public
     URL: a name of somebody else's that leads here is none of these. An Origin, which browsers send, follows the same rule,
     and is the public URL's or of this machine."""
-    public_host = None if public_url is None else urlsplit(public_url).hostname
+    public_host = None if public_url is None else _host_of(public_url)
     host = _host_of(f"//{headers.get('host', '')}")
     if host is None or not (_is_address(host) or host in _LOCAL_NAMES or host == public_host):
         return "The Host header does not name this service (DRAGOMAN_PUBLIC_URL says how it is called)."
@@ -25,6 +26,7 @@ def refused_origin(headers: Mapping[str, str], public_url: str | None) -> str | 
     return None
 
 
+@lru_cache(maxsize=256)
 def _host_of(url: str) -> str | None:
     try:
         return urlsplit(url).hostname
@@ -32,6 +34,7 @@ def _host_of(url: str) -> str | None:
         return None
 
 
+@lru_cache(maxsize=256)
 def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
