@@ -1,7 +1,7 @@
 """What is kept of a workflow run's tool: opened to be shown to agents and to be called, sealed everywhere else."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from application.tools.ports import Box
@@ -97,7 +97,7 @@ class SealedServer:
                 "slug": self.slug,
                 "tools": tools,
                 "inline": None if self.inline is None else inline_server_json(self.inline),
-                "definitions": [definition.as_json() for definition in self.definitions],
+                "definitions": [[definition.as_json(), definition.display] for definition in self.definitions],
                 "instructions": self.instructions,
             },
         )
@@ -112,7 +112,8 @@ class SealedServer:
             tools=tuple(str(name) for name in tools) if isinstance(tools, list) else None,
             inline=inline_server_of(inline) if isinstance(inline, dict) else None,
             definitions=tuple(
-                McpToolDefinition.from_json(definition) for definition in cast("list[JsonObject]", kept["definitions"])
+                replace(McpToolDefinition.from_json(definition), display=display)
+                for definition, display in cast("list[list[JsonObject]]", kept["definitions"])
             ),
             instructions=cast("str | None", kept["instructions"]),
         )

@@ -191,7 +191,7 @@ def _named_by_server(record: ToolCallRecord) -> tuple[str, str] | None:
     if record.call.type is not ToolType.MCP_TOOL:
         return None
     parts = record.call.name.split("__", 2)
-    return (parts[1], parts[2]) if len(parts) == 3 else None
+    return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == "mcp" else None
 
 
 def _tool_type(call: ToolCall) -> str:
