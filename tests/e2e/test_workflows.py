@@ -138,7 +138,8 @@ def test_a_workflow_runs_through_requests_agents_and_a_persons_answer(service: S
         run = settled(service, started["id"])
         assert run["status"] == "requires_action", run
         page = "clear High stands the minster."
-        assert run["pending"] == [{"node_id": "review", "asked": {"prompt": f"Publish? {page}", "schema": YES_OR_NO}}]
+        asked = {"prompt": f"Publish? {page}", "schema": YES_OR_NO}
+        assert run["pending"] == [{"node_id": "review", "run_id": None, "asked": asked}]
         assert server.asked == ["/Ulm%20%2F%20Donau"]
         fetched = next(node for node in run["nodes"] if node["node_id"] == "fetch")
         assert fetched["output"]["body"]["you_sent"] == "Bearer [hidden]"
