@@ -62,7 +62,6 @@ STARTED = McpServerConfig(
     on_connection_loss=ConnectionLoss.UNREGISTER,
     elicitation=ElicitationPolicy.ASK,
     sampling=PassingPolicy.PASS,
-    roots=PassingPolicy.PASS,
     rate_limit=RateLimit(calls=3, per_s=0.5),
     enabled=False,
 )

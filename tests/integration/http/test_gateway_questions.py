@@ -2,209 +2,49 @@
 answers; without HTTP, whose test client waits for whole answers."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
-from application.audit.ports import AuditFilter
-from application.gateway.answer import Asked, GatewayAnswer
 from application.gateway.answer_question import AnswerGatewayQuestionCommand
-from application.gateway.ask_client import AskableClient, Patience, Question
+from application.gateway.ask_client import Patience
 from application.gateway.call_tool import CallGatewayToolCommand
 from application.gateway.open_session import OpenGatewaySessionCommand
-from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired, McpReply
+from application.mcp.ports import McpFailure, McpFailureKind, McpReply
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
-from domain.gateway.note import GatewayNoteKind
-from domain.gateway.session import GatewaySession
-from domain.identity.api_key import Principal
-from domain.identity.role import Role
-from domain.ids import ApiKeyId, GatewayNoteId
-from domain.json_value import JsonObject, JsonValue
-from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
-from domain.mcp.server import ElicitationPolicy, PassingPolicy
-from domain.policy.canary import CanaryToken
+from domain.json_value import JsonObject
+from domain.mcp.client_request import ClientAnswer, ClientRequest
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.result import ToolOutcome
 from infrastructure.memory.mcp_connections import (
-    Handler,
-    InMemoryMcpConnections,
-    InMemoryMcpServer,
-    InMemoryTool,
     Invocation,
     text_reply,
 )
-from infrastructure.memory.state import InMemoryState
-from interfaces.http.use_cases import UseCases
-from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
-from tests.contract.stores import Stores
-from tests.integration.http.service import MODEL, ObedientWorker, known_keys
-from tests.integration.http.tables import InMemoryTables
-from tests.integration.http.wiring import PATIENCE, use_cases
+from tests.builders import ORG
+from tests.integration.http.asking_scene import (
+    ADMIN,
+    COLOUR,
+    ECHO,
+    IDEA,
+    PAGE,
+    RED,
+    ROOTS,
+    TOKEN,
+    WITH_TOOLS,
+    Streamed,
+    a_scene,
+    asking,
+    in_rounds,
+    told,
+)
+from tests.integration.http.wiring import PATIENCE
 from tests.integration.mcp.parts import until
-
-ECHO = "mcp__files__echo"
-ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
-FORM: JsonObject = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
-COLOUR = ClientRequest(
-    key="colour", kind=ClientRequestKind.ELICITATION, params={"message": "Which colour?", "requestedSchema": FORM}
-)
-PAGE = ClientRequest(
-    key="page",
-    kind=ClientRequestKind.ELICITATION,
-    params={"message": "Sign in.", "mode": "url", "url": "https://example.org"},
-)
-IDEA = ClientRequest(key="idea", kind=ClientRequestKind.SAMPLING, params={"messages": [], "maxTokens": 9})
-WITH_TOOLS = replace(IDEA, key="tools", params={"messages": [], "tools": []})
-ROOTS = ClientRequest(key="roots", kind=ClientRequestKind.ROOTS, params={})
-RED: JsonObject = {"action": "accept", "content": {"colour": "red"}}
-ABLE: JsonObject = {"elicitation": {}, "sampling": {}, "roots": {}}
-NO_POLICIES = ToolPolicies()
-TOKEN = "sesame-opens-nothing"
-
-
-def asking(*rounds: tuple[ClientRequest, ...]) -> Handler:
-    """A server of the older generations: it asks while it works, and says what it was told."""
-
-    async def ask(invocation: Invocation) -> McpReply:
-        assert invocation.relay is not None
-        told: dict[str, JsonValue] = {}
-        for requests in rounds:
-            answers = await invocation.relay.ask(requests)
-            told |= {key: answer.result or answer.refusal for key, answer in answers.items()}
-        return text_reply(json.dumps(told))
-
-    return ask
-
-
-def in_rounds(*requests: ClientRequest) -> Handler:
-    """One of the newer generation: it asks by its answer."""
-
-    async def answer(invocation: Invocation) -> McpReply:
-        given = invocation.input_responses or {}
-        if invocation.request_state == "asked" or given:
-            return text_reply(json.dumps({"given": dict(given), "state": invocation.request_state}))
-        asked = McpInputRequired(requests=requests, request_state="asked")
-        return McpReply(is_error=False, content=(), input_required=asked)
-
-    return answer
-
-
-@dataclass(slots=True, kw_only=True)
-class Scene:
-    """A session over a server with one tool."""
-
-    cases: UseCases
-    stores: Stores
-    connections: InMemoryMcpConnections
-    session: GatewaySession
-    state: InMemoryState
-
-    async def called(self, capabilities: JsonObject | None = None, **more: Any) -> GatewayAnswer:
-        """A call by a client of the newer generation."""
-        command = CallGatewayToolCommand(
-            session=self.session,
-            name=ECHO,
-            arguments=more.pop("arguments", {}),
-            resumable=True,
-            client=AskableClient(capabilities=ABLE if capabilities is None else capabilities),
-            **more,
-        )
-        return await self.cases.call_gateway_tool.execute(command)
-
-    async def asked(self, **more: Any) -> Asked:
-        """What a call asks."""
-        answer = await self.called(**more)
-        assert answer.asked is not None, answer.result
-        return answer.asked
-
-    async def refused(self, **more: Any) -> str:
-        """The code of the error that a call is answered with."""
-        with pytest.raises(ServiceError) as refusal:
-            await self.called(**more)
-        return refusal.value.code
-
-    async def audited(self) -> list[tuple[AuditAction, object]]:
-        """What was kept of calls: newest first, with what was asked."""
-        page = await self.stores.audit.page(ORG, AuditFilter(), PageRequest(limit=50))
-        kept = [entry for entry in page.items if entry.action.startswith(("tool.", "session."))]
-        return [(entry.action, entry.details.get("asked")) for entry in kept]
-
-    async def outcomes(self) -> list[ToolOutcome | None]:
-        calls = await self.stores.gateway_ledger.calls_of(ORG, self.session.id)
-        return [None if settlement is None else settlement.result.outcome for _, settlement in calls]
-
-    async def notes(self) -> list[GatewayNoteKind]:
-        """What lies between processes about the session's calls."""
-        calls = await self.stores.gateway_ledger.calls_of(ORG, self.session.id)
-        left = [await self.stores.gateway_notes.of_call(ORG, self.session.id, call.id) for call, _ in calls]
-        return [note.kind for notes in left for note in notes]
-
-
-@asynccontextmanager
-async def a_scene(
-    handler: Handler | McpFailure,
-    *,
-    patience: Patience = PATIENCE,
-    allowed: bool = True,
-    policies: ToolPolicies = NO_POLICIES,
-) -> AsyncIterator[Scene]:
-    tables = InMemoryTables()
-    tool = InMemoryTool(answer=handler)
-    connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": tool})})
-    async with asyncio.timeout(30), tables.open([an_organization(ORG)], known_keys()):
-        stores = tables.stores
-        cases = use_cases(stores, ObedientWorker(stores), connections, models=(MODEL,), patience=patience)
-        server = a_server()
-        if allowed:
-            config = replace(
-                server.config,
-                elicitation=ElicitationPolicy.ASK,
-                sampling=PassingPolicy.PASS,
-                roots=PassingPolicy.PASS,
-            )
-            server = replace(server, config=config)
-        await stores.servers.add(server, an_audit_event(201))
-        token = CanaryToken(id="own", secret=TOKEN)
-        agent = an_agent(mcp_servers=("files",), canary_tokens=(token,))
-        agent = replace(agent, config=replace(agent.config, tool_policies=policies))
-        await stores.agents.add(agent, an_audit_event(202))
-        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        session = (await cases.open_gateway_session.execute(wanted)).session
-        yield Scene(cases=cases, stores=stores, connections=connections, session=session, state=tables.state)
-
-
-@dataclass(slots=True)
-class Streamed:
-    """A client of the older generation: questions come while its call waits."""
-
-    asked: "asyncio.Queue[Question]" = field(default_factory=asyncio.Queue)
-    taken_back: list[GatewayNoteId] = field(default_factory=list)
-    left: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def client(self) -> AskableClient:
-        return AskableClient(capabilities=ABLE, ask=self._ask, take_back=self._take_back, left=self.left)
-
-    async def _ask(self, questions: tuple[Question, ...]) -> None:
-        for question in questions:
-            self.asked.put_nowait(question)
-
-    async def _take_back(self, note_ids: tuple[GatewayNoteId, ...]) -> None:
-        self.taken_back.extend(note_ids)
-
-
-def told(answer: GatewayAnswer) -> dict[str, Any]:
-    """What the server says that it was told."""
-    assert not answer.result.is_error, answer.result
-    return cast("dict[str, Any]", json.loads(answer.result.text))
 
 
 @pytest.mark.requirement("F5")
