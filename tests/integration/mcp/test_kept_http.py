@@ -23,7 +23,9 @@ def never() -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def pool_and_origin(handle: Handler) -> AsyncIterator[tuple[KeptConnections, Origin]]:
+async def pool_and_origin(
+    handle: Handler, *, kept_for_s: float = 60.0
+) -> AsyncIterator[tuple[KeptConnections, Origin]]:
     handling: set[asyncio.Task[None]] = set()
 
     async def handled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,7 +41,7 @@ async def pool_and_origin(handle: Handler) -> AsyncIterator[tuple[KeptConnection
 
     server = await asyncio.start_server(handled, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    pool = KeptConnections(resolve=literal, context=never, connect_timeout_s=PATIENCE_S)
+    pool = KeptConnections(resolve=literal, context=never, connect_timeout_s=PATIENCE_S, kept_for_s=kept_for_s)
     try:
         async with asyncio.timeout(PATIENCE_S):
             yield pool, Origin("127.0.0.1", port, False, f"127.0.0.1:{port}")
@@ -94,6 +96,19 @@ async def test_a_body_is_whole_however_it_is_framed_and_the_connection_is_used_a
             got = await pool.post(origin, head_of(origin, "/", {}), b"{}", limit=100)
             assert (got.status, got.body) == (200, b"hello")
         assert connections == 1
+
+
+async def test_a_connection_that_its_server_may_be_about_to_end_is_not_used_again() -> None:
+    connections: set[int] = set()
+
+    async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.add(id(reader))
+        await always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")(reader, writer)
+
+    async with pool_and_origin(counted, kept_for_s=0.0) as (pool, origin):
+        for _ in range(3):
+            await pool.post(origin, head_of(origin, "/", {}), b"", limit=10)
+        assert len(connections) == 3
 
 
 async def test_a_body_that_only_the_end_of_the_connection_ends_is_whole() -> None:
