@@ -17,7 +17,7 @@ STORIES = {"memory": 70, "sqlite": 12}
 """By backend; of the others a few."""
 
 
-@pytest.mark.timeout(3600 if DEEP else 120)
+@pytest.mark.timeout(3600 if DEEP else 300)
 @pytest.mark.requirement("E2", "E3", "E4", "E5", "A12", "C3", "D5")
 def test_the_invariants_of_runs_hold_in_any_order_of_acts(leg: Leg, request: pytest.FixtureRequest) -> None:
     backend = leg

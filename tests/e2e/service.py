@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVERS = Path(__file__).with_name("servers")
 DRAGOMAN = (sys.executable, "-m", "interfaces.cli")
 ISOLATED_PYTHON = (sys.executable, "-I", "-S")
-STOP_S = 20.0
+STOP_S = 60.0
 TERMINAL = {"completed", "incomplete", "failed", "cancelled", "halted"}
 
 Json = dict[str, Any]
@@ -87,11 +88,15 @@ class Service:
         """A run to its end: `{run, messages}`."""
         return self.call("POST", "/runs/wait", {"agent": agent, "input": text, **settings})
 
-    def wait(self, run_id: str, timeout_s: float = 30.0) -> Json:
+    def wait(self, run_id: str, timeout_s: float = 120.0) -> Json:
         """The run once it has ended: `{run, messages}`."""
-        answer = self.call("GET", f"/runs/{run_id}/wait?timeout_s={timeout_s}")
-        assert answer["run"]["status"] in TERMINAL, answer["run"]
-        return answer
+        deadline = time.monotonic() + timeout_s
+        while True:
+            answer = self.call("GET", f"/runs/{run_id}/wait?timeout_s={min(timeout_s, 30.0)}")
+            if answer["run"]["status"] in TERMINAL:
+                return answer
+            assert answer["run"]["status"] != "requires_action", answer["run"]
+            assert time.monotonic() < deadline, answer["run"]
 
     def events(self, run_id: str) -> list[Json]:
         """All events of a run so far."""
@@ -130,7 +135,7 @@ def serving(home: Path, *arguments: str, **settings: str) -> Iterator[Service]:
         url = _address(home, process, log)
         key = (home / "admin.key").read_text(encoding="utf-8").strip()
         headers = {"Authorization": f"Bearer {key}"}
-        with httpx.Client(base_url=f"{url}/v1", headers=headers, timeout=60.0, trust_env=False) as client:
+        with httpx.Client(base_url=f"{url}/v1", headers=headers, timeout=120.0, trust_env=False) as client:
             yield Service(home=home, process=process, url=url, key=key, client=client, log=log, output=output)
         if process.poll() is None:
             started = descendants(process.pid)

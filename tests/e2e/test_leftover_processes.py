@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.processes import carrying, descendants, living, until
-from tests.e2e.service import Service, a_turn, serving
+from tests.e2e.service import STOP_S, Service, a_turn, serving
 
 SERVERS = 10
 
@@ -35,7 +35,7 @@ def kill(service: Service) -> None:
 
 def kill_the_group(service: Service) -> None:
     os.killpg(service.process.pid, signal.SIGKILL)
-    assert service.process.wait(timeout=5) == -signal.SIGKILL
+    assert service.process.wait(timeout=STOP_S) == -signal.SIGKILL
 
 
 @pytest.mark.requirement("B3", "E7")

@@ -46,7 +46,7 @@ def typed(block: str, checkout: Path, *, before: str = "") -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

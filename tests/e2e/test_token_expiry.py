@@ -11,7 +11,7 @@ from tests.e2e.service import Json, Service, a_turn, assert_consistent, parts
 from tests.e2e.test_secrets_and_authorization import oauth_outside
 from tests.integration.mcp.oauth_world import CLIENT, SECRET, World
 
-pytestmark = [pytest.mark.requirement("B12"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.requirement("B12"), pytest.mark.timeout(300)]
 
 WHO = "mcp__tickets__whoami"
 

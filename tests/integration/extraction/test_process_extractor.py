@@ -75,7 +75,7 @@ def readers() -> list[int]:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Processes do not tell when they are gone: look again until it is so."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 

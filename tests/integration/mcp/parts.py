@@ -42,7 +42,7 @@ EVERYTHING = str(NODE_SERVERS / "server-everything" / "dist" / "index.js")
 ISOLATED_PYTHON = (sys.executable, "-I", "-S")
 
 IN_RUN = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 LOOPBACK = EgressPolicy(["127.0.0.0/8"])
 """The servers of tests are on this machine."""
 

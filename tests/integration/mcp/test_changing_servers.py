@@ -40,6 +40,6 @@ async def test_a_tool_that_changes_in_the_middle_of_a_run_is_not_called_any_more
 
         await connections.call_tool(CHANGING, IN_RUN, replace(a_call("change"), definition=known["change"]))
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert (await refusal(connections, look)).kind is McpFailureKind.DEFINITION_CHANGED
         assert connections.connection_count == 1

@@ -18,7 +18,7 @@ from infrastructure.mcp import launcher
 SERVERS = Path(__file__).with_name("servers")
 FAMILY = (sys.executable, "-I", "-S", str(SERVERS / "family.py"))
 EVERY_KIND = ("ordinary", "own_session", "daemon", "ignoring", "stopped")
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 def wait_until_gone(pid: int) -> None:

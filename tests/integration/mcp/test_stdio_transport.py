@@ -24,7 +24,7 @@ from infrastructure.mcp.stdio_process import StdioCommand
 
 SERVERS = Path(__file__).with_name("servers")
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "SECRET": "not for servers", "SHELL": "() { :; }"}
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 MIB = 1024 * 1024
 
 

@@ -70,7 +70,7 @@ class Sandbox:
         context = NativeToolContext(
             organization_id=ORG, thread_id=THREAD, run_id=RUN, tool_call_id=ToolCallId(call), timeout_s=30.0
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             value = (await self.tool.run({"code": code}, context)).value
         assert isinstance(value, dict)
         return value

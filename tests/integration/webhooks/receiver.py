@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
