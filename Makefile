@@ -26,7 +26,9 @@ FRAMEWORKS_SETUP := $(FRAMEWORKS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
 # The top-level code besides src and tests, as far as it is there.
 SCRIPTS := $(wildcard demo benchmarks chaos)
-PYTEST_ARGS ?= -n 3 --dist loadfile
+# One more than there are processors: tests also wait, for processes and for time. Each has a PostgreSQL of its own, so not too many.
+WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 7 ? cores + 1 : 8 )))
+PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile
 
 # An environment that is whole is kept; one that is not (copied, moved, its Python gone or too old) is made anew.
 # pip's own script tells: it runs only where the environment was made, and says where that is.
@@ -122,7 +124,8 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 	@$(BIN)/python -m demo.run
 
 .PHONY: test
-test: setup node peers frameworks browser $(DEMO_SETUP) ## all checks and all tests
+test: ## all checks and all tests
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser $(DEMO_SETUP)
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
