@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
 
@@ -98,7 +98,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
     with listening(settings.host, settings.port, change="Set DRAGOMAN_HOST and DRAGOMAN_PORT.") as listener:
         first_start = not container.home().admin_key_path.exists()
         async with running(container, worker=worker):
-            server = HttpServer(build_app(container))
+            server = HttpServer(build_app(container), on_stop=container.followers().end)
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
@@ -134,9 +134,10 @@ def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn inside our own lifecycle: our signals, our shutdown order."""
+    """uvicorn inside our own lifecycle: our signals, our shutdown order. `on_stop` ends streams that would be waited for."""
 
-    def __init__(self, app: Litestar) -> None:
+    def __init__(self, app: Litestar, *, on_stop: Callable[[], None] = lambda: None) -> None:
+        self._on_stop = on_stop
         super().__init__(
             uvicorn.Config(
                 app,
@@ -167,6 +168,7 @@ class HttpServer(uvicorn.Server):
                 logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
             self.force_exit = self.should_exit
             self.should_exit = True
+            self._on_stop()
 
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop)

@@ -33,7 +33,8 @@ _OF_CONTENTS = {ListKind.RESOURCES: ContentKind.RESOURCES, ListKind.PROMPTS: Con
 
 
 class FollowingEnded(Exception):
-    """There is nothing to follow any more: the session, its token or its client has ended, or the follower lags behind."""
+    """There is nothing to follow any more: the session, its token or its client has ended, the follower lags behind, or the process
+    stops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +167,7 @@ class Following:
         was_quiet = not self._woken.is_set()
         self._woken.clear()
         follower = self.follower
-        if follower.overflown:
+        if follower.is_let_go:
             raise FollowingEnded
         if follower.is_open_unknown or was_quiet:
             follower.is_open_unknown = False

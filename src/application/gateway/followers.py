@@ -13,7 +13,7 @@ MAX_PENDING = 1_000
 class Follower:
     """One that follows. What waits to be told is told once however often it happened. To be used from one event loop."""
 
-    __slots__ = ("asks_again", "is_open_unknown", "lists", "overflown", "servers", "session", "updated", "wake")
+    __slots__ = ("asks_again", "is_let_go", "is_open_unknown", "lists", "servers", "session", "updated", "wake")
 
     def __init__(self, session: GatewaySession, wake: Callable[[], None]) -> None:
         self.session = session
@@ -26,14 +26,19 @@ class Follower:
         """Something was said about agents, servers or policies."""
         self.lists: set[ListKind] = set()
         self.updated: dict[str, None] = {}
-        self.overflown = False
+        self.is_let_go = False
 
     def resource_updated(self, uri: str) -> None:
         """A resource, under the client's name for it."""
         if uri not in self.updated and len(self.updated) >= MAX_PENDING:
-            self.overflown = True
+            self.let_go()
         else:
             self.updated[uri] = None
+            self.wake()
+
+    def let_go(self) -> None:
+        """Nothing more is told."""
+        self.is_let_go = True
         self.wake()
 
 
@@ -42,6 +47,7 @@ class Followers:
 
     def __init__(self) -> None:
         self._of: dict[OrganizationId, set[Follower]] = {}
+        self._is_ending = False
 
     def __len__(self) -> int:
         return sum(len(followers) for followers in self._of.values())
@@ -49,6 +55,14 @@ class Followers:
     def add(self, follower: Follower) -> None:
         """It follows."""
         self._of.setdefault(follower.session.organization_id, set()).add(follower)
+        if self._is_ending:
+            follower.let_go()
+
+    def end(self) -> None:
+        """The process stops: all are let go, and whoever comes."""
+        self._is_ending = True
+        for follower in self._those(None):
+            follower.let_go()
 
     def remove(self, follower: Follower) -> None:
         """It does not any more."""

@@ -79,6 +79,16 @@ async def test_who_follows_an_expired_session_is_let_go(parts: Parts) -> None:
             await following.next(30)
 
 
+async def test_all_are_let_go_when_the_process_stops_and_whoever_comes_then(parts: Parts) -> None:
+    async with parts.follow.execute(parts.command(a_session())) as following:
+        parts.followers.end()
+        with pytest.raises(FollowingEnded):
+            await following.next(30)
+    async with parts.follow.execute(parts.command(a_session())) as late:
+        with pytest.raises(FollowingEnded):
+            await late.next(30)
+
+
 async def test_who_lags_behind_further_than_anybody_may_is_let_go(parts: Parts) -> None:
     async with parts.follow.execute(parts.command(a_session())) as following:
         for number in range(MAX_PENDING):
