@@ -52,6 +52,8 @@ from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.settle_lost_calls import SettleLostCalls
+from application.gateway.task_ids import TaskIds
+from application.gateway.tasks import GatewayTasks
 from application.gateway.tell_of_approval import TellOfApproval
 from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
@@ -1091,6 +1093,21 @@ class Container(containers.DeclarativeContainer):
         ledger=gateway_ledger,
         halting=halt_gateway_session,
         tracer=tracer,
+        clock=clock,
+        ids=ids,
+    )
+    gateway_tasks: providers.Provider[GatewayTasks] = providers.Singleton(
+        GatewayTasks,
+        call_tool=call_gateway_tool,
+        toolbox=gateway_toolbox,
+        runs=runs,
+        asking=gateway_approvals,
+        approvals=approvals,
+        ledger=gateway_ledger,
+        halting=halt_gateway_session,
+        cancel_run=cancel_run,
+        wakeups=wakeups,
+        task_ids=providers.Singleton(TaskIds, box=secret_box),
         clock=clock,
         ids=ids,
     )

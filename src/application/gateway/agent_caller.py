@@ -1,16 +1,29 @@
 """Who a gateway session is to the agents that it calls."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from application.mcp.ports import McpReply
 from application.tools.agent_calls import DEPTH_META, AgentCaller
+from domain.gateway.call import GatewayCall
 from domain.gateway.session import GatewaySession
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.ids import RunId, ToolCallId
+from domain.tools.capabilities import ToolType
 
 
-def agent_caller(session: GatewaySession, meta: Mapping[str, str], *, retry_key: str | None) -> AgentCaller:
+def agent_caller(
+    session: GatewaySession, meta: Mapping[str, str], *, retry_key: str | None, waits: bool
+) -> AgentCaller:
     """Whoever opened the session, as a runner. `meta` came with the call: of a run whose agent was called, it says how deep."""
     told = meta.get(DEPTH_META, "")
     depth = int(told) if told.isascii() and told.isdigit() and len(told) < 3 else 0
     opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
-    return AgentCaller(principal=opener, gateway_session_id=session.id, depth=depth, retry_key=retry_key)
+    return AgentCaller(principal=opener, gateway_session_id=session.id, depth=depth, retry_key=retry_key, waits=waits)
+
+
+def begun_run(call: GatewayCall, replies: Sequence[McpReply]) -> tuple[ToolCallId, RunId] | None:
+    """The call of an agent, and the run that its answer is about; None for other calls."""
+    told = replies[-1].structured if replies and call.type is ToolType.AGENT else None
+    run_id = told.get("run_id") if isinstance(told, dict) else None
+    return (call.id, RunId(run_id)) if isinstance(run_id, str) else None

@@ -5,6 +5,7 @@ from typing import cast
 
 from application.gateway.clear_call import Waiting
 from application.mcp.ports import McpReply
+from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientRequest
 from domain.threads.message import ImageContent
@@ -25,7 +26,7 @@ class GatewayAnswer:
     than the text of `result`, which is for models. `waiting`: the call was not sent, as it waits for an approval; `result`
     says so to clients that cannot be given the state. `asked`: it is not finished, and nothing of `result` is told. `missing`
     are capabilities without which the server does not make the call. `uris_of` is the slug of the server whose own URIs are in
-    `reply`, for clients that know its resources by other ones."""
+    `reply`, for clients that know its resources by other ones. `begun` are the call of an agent and its run."""
 
     result: ToolResult
     reply: McpReply | None = None
@@ -33,6 +34,7 @@ class GatewayAnswer:
     asked: Asked | None = None
     missing: JsonObject = field(default_factory=dict)
     uris_of: str | None = None
+    begun: tuple[ToolCallId, RunId] | None = None
 
     def as_json(self) -> JsonObject:
         """Of a finished call, to be encrypted: all that a client is told."""

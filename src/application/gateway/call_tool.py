@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
-from application.gateway.agent_caller import agent_caller
+from application.gateway.agent_caller import agent_caller, begun_run
 from application.gateway.answer import GatewayAnswer
 from application.gateway.ask_client import AskableClient, AskClient, Conversation
 from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
@@ -48,7 +48,7 @@ class CallGatewayToolCommand:
     """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that
     it is given while its call waits for an approval, or, with `responses`, for itself; any other is told to make the same call
     again once it is approved. `client` can be asked in the middle of the call. With the same `retry_key` it means the same call
-    of an agent. `param_headers` are the arguments as HTTP headers repeat them (`param_headers.py`), None where they do not."""
+    of an agent, of which nothing is waited for `as_task`. `param_headers` are the arguments as HTTP headers repeat them, or None."""
 
     session: GatewaySession
     name: str
@@ -59,6 +59,7 @@ class CallGatewayToolCommand:
     resumable: bool = False
     request_state: str | None = None
     retry_key: str | None = None
+    as_task: bool = False
     client: AskableClient | None = None
     responses: Mapping[str, JsonValue] = field(default_factory=dict)
     param_headers: Mapping[str, str | None] | None = None
@@ -111,15 +112,20 @@ class CallGatewayTool:
                 return await self._held.go_on(_continued(command, state))
             approval_id = ApprovalId(str(state.get("approval")))
         hold_s, now = self._clearing.hold_s(resumable=command.resumable), asyncio.get_running_loop().time
-        until = now() + hold_s
+        until = now() + (0.0 if command.as_task else hold_s)
         while True:
             answer = await self._attempt(command, approval_id, max(0.0, until - now()))
             if not isinstance(answer, Ended):
                 return answer
             approval_id = answer.approval_id
 
+    async def resume(self, command: CallGatewayToolCommand, approval_id: ApprovalId) -> GatewayAnswer | None:
+        """The same for a call that was asked for, which is not asked for again; None if it does not wait any more."""
+        answer = await self._attempt(command, approval_id, None)
+        return None if isinstance(answer, Ended) else answer
+
     async def _attempt(
-        self, command: CallGatewayToolCommand, approval_id: ApprovalId | None, hold_s: float
+        self, command: CallGatewayToolCommand, approval_id: ApprovalId | None, hold_s: float | None
     ) -> GatewayAnswer | Ended:
         session = command.session
         toolbox = await self._toolbox.of(session)
@@ -228,7 +234,8 @@ class CallGatewayTool:
         self._trace(session, toolbox, settlement)
         whole = replies[-1] if replies and policy.max_result_bytes is None else None
         missing = {} if conversation is None else conversation.missing
-        return GatewayAnswer(result=result, reply=whole, missing=missing, uris_of=toolbox.slug_of(checked.tool))
+        answer = GatewayAnswer(result=result, reply=whole, missing=missing, uris_of=toolbox.slug_of(checked.tool))
+        return replace(answer, begun=begun_run(call, replies))
 
     async def _outcome(
         self,
@@ -259,7 +266,7 @@ class CallGatewayTool:
             holds_canary=toolbox.guard.watch_of(call.id),
             on_reply=replies.append,
             logs=None if command.logs is None else guarded_logs(toolbox.guard, call.id, command.logs),
-            caller=agent_caller(session, command.meta, retry_key=command.retry_key),
+            caller=agent_caller(session, command.meta, retry_key=command.retry_key, waits=not command.as_task),
             relay=conversation,
             input=None if conversation is None else _given_unasked(command.responses),
         )

@@ -116,13 +116,16 @@ class ClearGatewayCall:
         checked: CheckedCall,
         *,
         approval_id: ApprovalId | None,
-        hold_s: float,
+        hold_s: float | None,
         client: AskableClient | None = None,
     ) -> Clearance:
-        """What becomes of a call that is of this session's tools. `approval_id` is the one its `client` was told of."""
+        """What becomes of a call that is of this session's tools. `approval_id` is the one its `client` was told of. With
+        None for `hold_s` a call that does not wait any more is not asked for anew."""
         decision = checked.decision
         assert decision is not None
         found = await self._found(session, call, approval_id)
+        if found is None and approval_id is not None and hold_s is None:
+            return Ended(approval_id=approval_id)
         if decision.verdict is not Verdict.REQUIRE_APPROVAL:
             asked_for = call if found is None else replace(call, id=found.call.id, approval_id=found.approval.id)
             begun = found is not None and await self._asking.begin(found, asked_for)
@@ -145,7 +148,7 @@ class ClearGatewayCall:
                 if client is not None and self._telling.can_tell(client):
                     has_ended = await self._telling.execute(session, found, client, guard=toolbox.guard)
                     return Ended(approval_id=found.approval.id) if has_ended else self._waiting(session, found.approval)
-                return await self._waited(session, found, hold_s)
+                return await self._waited(session, found, hold_s or 0.0)
             case ApprovalState.CANCELLED:
                 result = ToolResult.blocked("approval_cancelled", _SESSION_ENDED)
             case ApprovalState.DENIED | ApprovalState.EXPIRED:

@@ -8,12 +8,12 @@ import logging
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.runs.agent_reply import progress_of, reply_of
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.ports import RunStore, Wakeups, events_topic, status_topic
+from application.runs.ports import KEY_LIFETIME, RunStore, Wakeups, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
 from application.tools.agent_calls import AgentCall, AgentReply
 from domain.errors import ServiceError, Violation, conflict, invalid, is_storage_away, not_found
-from domain.ids import RunId, derived_id
+from domain.ids import GatewaySessionId, RunId, derived_id
 from domain.runs.called_by import MAX_DEPTH, CalledBy
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import TextContent
@@ -58,7 +58,7 @@ class CallAgent:
         try:
             # A run that is being stored is found again only by who waits for its id.
             run = await asyncio.shield(beginning)
-            return await self._answer(call, run)
+            return await self._answer(call, run) if call.caller.waits else reply_of(run)
         except ServiceError as error:
             if is_storage_away(error):
                 raise
@@ -79,6 +79,10 @@ class CallAgent:
         caller = call.caller
         if caller.depth >= MAX_DEPTH:
             raise conflict("agent_depth_exceeded", f"Agents call each other at most {MAX_DEPTH} deep.")
+        run_id = agent_run_id(caller.gateway_session_id, caller.retry_key or call.tool_call_id)
+        earlier = await self._runs.get(caller.principal.organization_id, run_id)
+        if earlier is not None and self._clock.now() - earlier.created_at >= KEY_LIFETIME:
+            return earlier  # its key is forgotten by now
         called_by = CalledBy(
             gateway_session_id=caller.gateway_session_id, tool_call_id=call.tool_call_id, depth=caller.depth + 1
         )
@@ -88,7 +92,8 @@ class CallAgent:
                 agent=call.agent.agent_id,
                 input=(TextContent(text=str(asked)),),
                 metadata=called_by.metadata(),
-                idempotency_key=derived_id("agc", caller.gateway_session_id, caller.retry_key or call.tool_call_id),
+                run_id=run_id,
+                idempotency_key=derived_id("agc", run_id),
                 body_digest=hashlib.sha256(json.dumps([call.agent.agent_id, asked]).encode()).hexdigest(),
             )
         )
@@ -182,6 +187,11 @@ class CallAgent:
         self._undoing.add(undoing)
         undoing.add_done_callback(self._undoing.discard)
         await asyncio.shield(undoing)
+
+
+def agent_run_id(session_id: GatewaySessionId, key: str) -> RunId:
+    """The run of a call: the same for the same call of a session, however often and wherever it is made."""
+    return RunId(derived_id("run", "agent", session_id, key))
 
 
 class _Told:

@@ -38,7 +38,8 @@ from domain.webhooks.webhook import Webhook
 class StartRunCommand:
     """`agent` is an id or a name; without `thread_id` a thread is made. `limits` and `tool_allowlist` narrow the agent's.
     `body_digest` tells bodies apart that come with the same idempotency key. With `firing` it is a schedule that asks: the run
-    begins only if the schedule has not moved on. With `wired` it is a workflow that asks: its tools take the place of the agent's."""
+    begins only if the schedule has not moved on. With `wired` it is a workflow that asks: its tools take the place of the agent's. With
+    `run_id` the run has that id, for which its idempotency key stands too."""
 
     principal: Principal
     agent: str
@@ -54,6 +55,7 @@ class StartRunCommand:
     body_digest: str = ""
     firing: Firing | None = None
     wired: WiredNodes | None = None
+    run_id: RunId | None = None
 
 
 class StartRun:
@@ -119,7 +121,7 @@ class StartRun:
         if thread_id is None:
             thread_id = ThreadId(self._ids.new("thr"))
             new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
-        run_id = RunId(self._ids.new("run"))
+        run_id = command.run_id or RunId(self._ids.new("run"))
         run = Run(
             id=run_id,
             organization_id=organization_id,

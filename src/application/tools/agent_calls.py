@@ -17,12 +17,14 @@ DEPTH_META = "dragoman/agent-depth"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCaller:
     """For whom agents are called: `principal` makes the run, which belongs to the session. `depth` is how many agents have called
-    each other to get here, 0 for a client of its own. With the same `retry_key` a session means the same call."""
+    each other to get here, 0 for a client of its own. With the same `retry_key` a session means the same call.
+    Who does not `wait` is answered how the run stands once it is stored."""
 
     principal: Principal
     gateway_session_id: GatewaySessionId
     depth: int = 0
     retry_key: str | None = None
+    waits: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import hashlib
 import re
 
 MAX_NAME_LENGTH = 64
+AGENT_PREFIX = "agent__"
 _HASH_LENGTH = 8
 _LEGAL_MCP_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
@@ -34,7 +35,7 @@ def model_facing_name(server_slug: str, tool_name: str) -> str:
 
 def agent_tool_name(agent_name: str) -> str:
     """The name under which an agent is called as a tool; made to fit as those of MCP tools are."""
-    return _fitting(f"agent__{agent_name}")
+    return _fitting(f"{AGENT_PREFIX}{agent_name}")
 
 
 def _fitting(plain: str) -> str:

@@ -30,6 +30,7 @@ METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
 PARAM_PREFIX = "mcp-param-"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 _SHOWN = 64
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
@@ -77,6 +78,10 @@ def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated:
     named = None if named_by is None else message.params.get(named_by)
     if named is not None and header_value(headers.get(NAME_HEADER)) != named:
         raise _mismatch(f"The header Mcp-Name is not the {named_by} that the body names.")
+    # Clients name the task too (extension io.modelcontextprotocol/tasks); those that know it not, do not.
+    of_task = headers.get(NAME_HEADER) if message.method in _TASK_METHODS else None
+    if of_task is not None and header_value(of_task) != message.params.get("taskId"):
+        raise _mismatch("The header Mcp-Name is not the taskId that the body names.")
     if version not in MODERN_VERSIONS:
         raise unsupported_version(str(version))
     if not isinstance(capabilities, dict):

@@ -24,6 +24,7 @@ from interfaces.gateway.messages import (
 from interfaces.gateway.pages import page_of
 from interfaces.gateway.streams import CHANGE_CAPABILITIES
 from interfaces.gateway.subscriptions import ResourceSubscriptions
+from interfaces.gateway.tasks import LEGACY_TASKS, MODERN_TASKS, TASKS_VERSION, GatewayTaskMethods
 from interfaces.gateway.tool_shapes import answer_json, tool_json
 
 TTL_MS = 5_000
@@ -47,12 +48,14 @@ class GatewayMethods:
         contents: GatewayContents,
         logs: GatewayLogs,
         subscriptions: ResourceSubscriptions,
+        tasks: GatewayTaskMethods,
         version: str,
     ) -> None:
         self._list_tools = list_tools
         self._call_tool = call_tool
         self._contents = contents
         self._logs = logs
+        self._tasks = tasks
         self._server_info: JsonObject = {"name": "dragoman", "title": "Dragoman", "version": version}
         of_contents = dict.fromkeys(LISTS, self._listed) | dict.fromkeys(READS, self._read)
         self._legacy: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
@@ -63,12 +66,18 @@ class GatewayMethods:
             "logging/setLevel": self._logs.set_level,
             "resources/subscribe": subscriptions.subscribe,
             "resources/unsubscribe": subscriptions.unsubscribe,
+            "tasks/get": tasks.get,
+            "tasks/result": tasks.result,
+            "tasks/cancel": tasks.cancel,
             **of_contents,
         }
         self._modern: Mapping[str, Callable[[Exchange], Awaitable[dict[str, object]]]] = {
             "server/discover": self._discover,
             "tools/list": self._tools,
             "tools/call": self._call,
+            "tasks/get": tasks.get,
+            "tasks/update": tasks.update,
+            "tasks/cancel": tasks.cancel,
             **of_contents,
         }
 
@@ -86,9 +95,10 @@ class GatewayMethods:
         return {"resultType": "complete", **result} if exchange.envelope.is_modern else result
 
     async def _initialize(self, exchange: Exchange) -> dict[str, object]:
+        version = negotiated(exchange.message.params.get("protocolVersion"))
         return {
-            "protocolVersion": negotiated(exchange.message.params.get("protocolVersion")),
-            "capabilities": CAPABILITIES,
+            "protocolVersion": version,
+            "capabilities": {**CAPABILITIES, **LEGACY_TASKS} if version == TASKS_VERSION else CAPABILITIES,
             "serverInfo": self._server_info,
             "instructions": _INSTRUCTIONS,
         }
@@ -99,7 +109,7 @@ class GatewayMethods:
     async def _discover(self, exchange: Exchange) -> dict[str, object]:
         return {
             "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
-            "capabilities": CAPABILITIES,
+            "capabilities": {**CAPABILITIES, **MODERN_TASKS},
             "serverInfo": self._server_info,
             "_meta": {_SERVER_INFO_META: self._server_info},
             "instructions": _INSTRUCTIONS,
@@ -110,7 +120,8 @@ class GatewayMethods:
     async def _tools(self, exchange: Exchange) -> dict[str, object]:
         tools = await self._list_tools.execute(ListGatewayToolsCommand(session=exchange.session))
         page, following = page_of(tools, exchange.message.params.get("cursor"))
-        listed: dict[str, object] = {"tools": [tool_json(name, tool) for name, tool in page]}
+        has_tasks = exchange.envelope.version == TASKS_VERSION
+        listed: dict[str, object] = {"tools": [tool_json(name, tool, as_task=has_tasks) for name, tool in page]}
         if following is not None:
             listed["nextCursor"] = following
         if exchange.envelope.is_modern:
@@ -136,6 +147,7 @@ class GatewayMethods:
             raise RpcError(INVALID_PARAMS, "params.name must be the name of a tool.")
         if arguments is not None and not isinstance(arguments, dict):
             raise RpcError(INVALID_PARAMS, "params.arguments must be an object.")
+        as_task = self._tasks.wanted(exchange, name)
         meta = exchange.message.meta
         token, tell = meta.get("progressToken"), exchange.tell
 
@@ -159,11 +171,14 @@ class GatewayMethods:
                 resumable=exchange.envelope.is_modern,
                 request_state=_request_state(exchange),
                 retry_key=_retry_key(meta),
+                as_task=as_task,
                 param_headers=exchange.envelope.param_headers if exchange.envelope.is_modern else None,
-                client=askable_client(exchange),
+                client=None if as_task else askable_client(exchange),
                 responses=input_responses(exchange),
             )
         )
+        if as_task:
+            return self._tasks.begun(exchange, name, answer)
         if answer.asked is not None:
             return input_required(answer.asked)
         if answer.missing and exchange.envelope.is_modern:

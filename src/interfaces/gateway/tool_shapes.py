@@ -8,6 +8,7 @@ from application.gateway.content_names import with_exposed_uri
 from application.tools.result_text import cleaned
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent
+from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 
 OWN_META = "dragoman/"
@@ -17,10 +18,13 @@ HOP_META = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
 _Value = TypeVar("_Value")
 
 
-def tool_json(name: str, tool: Tool) -> JsonObject:
+def tool_json(name: str, tool: Tool, *, as_task: bool = False) -> JsonObject:
     """A tool of `tools/list`. Hints are the server's own, and clients are to take them as such. What a server says of tasks
-    (`execution`) is left out: calls through the gateway are not run as tasks of the server."""
+    (`execution`) is left out: calls through the gateway are not run as tasks of the server. `as_task`: those of ours that may be
+    called as a task say so."""
     shape: JsonObject = {"name": name, "description": tool.description, "inputSchema": tool.parameters}
+    if as_task and tool.type is ToolType.AGENT:
+        shape["execution"] = {"taskSupport": "optional"}
     definition = None if tool.mcp is None else tool.mcp.definition
     if definition is None:
         return shape

@@ -18,6 +18,7 @@ from interfaces.gateway.logs import GatewayLogs
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.streams import GatewayStreams, StreamLimits
 from interfaces.gateway.subscriptions import ResourceSubscriptions
+from interfaces.gateway.tasks import GatewayTaskMethods
 from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
 from interfaces.http.api_keys.routes import api_keys_routes
@@ -143,6 +144,7 @@ def create_app(
         ),
         logs=GatewayLogs(handshakes=use_cases.client_handshakes),
         subscriptions=ResourceSubscriptions(check=use_cases.check_subscription, handshakes=use_cases.client_handshakes),
+        tasks=GatewayTaskMethods(tasks=use_cases.gateway_tasks),
         version=version,
     )
     address = use_cases.public_address

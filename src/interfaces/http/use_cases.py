@@ -27,6 +27,7 @@ from application.gateway.open_session import OpenGatewaySession
 from application.gateway.read_content import ReadGatewayContent
 from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.tasks import GatewayTasks
 from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
@@ -117,6 +118,7 @@ class UseCases:
     follow_changes: FollowChanges
     list_gateway_tools: ListGatewayTools
     call_gateway_tool: CallGatewayTool
+    gateway_tasks: GatewayTasks
     answer_gateway_question: AnswerGatewayQuestion
     request_cancellations: RequestCancellations
     list_gateway_contents: ListGatewayContents

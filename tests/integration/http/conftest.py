@@ -17,6 +17,7 @@ ON_POSTGRES = {
     "test_audit",
     "test_gateway_agents",
     "test_gateway_approvals",
+    "test_gateway_tasks",
     "test_model_providers",
     "test_organization",
     "test_stop_button",

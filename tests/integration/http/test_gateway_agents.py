@@ -149,6 +149,7 @@ async def test_policy_and_allowlists_hold_for_agents_as_for_other_tools(service:
 
     once: Json = {RESEARCHER: {"max_calls": 1}}
     await service.call("PATCH", "/v1/agents/front", json={"tool_policies": once, "tool_allowlist": [RESEARCHER]})
+    caller = await opened(service, agent_id="front")
     assert [(await called(caller, ASKED))["isError"] for _ in range(2)] == [False, True]
     assert len(await runs_of(service)) == 1
 

@@ -37,6 +37,8 @@ from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
 from application.gateway.session_ends import SessionEnds
+from application.gateway.task_ids import TaskIds
+from application.gateway.tasks import GatewayTasks
 from application.gateway.tell_of_approval import TellOfApproval
 from application.gateway.tool_nodes import ToolNodes
 from application.gateway.toolbox import GatewayToolbox
@@ -366,6 +368,39 @@ def use_cases(
         schemas=JsonSchemaValidator(),
         switch=switch,
     )
+    call_gateway_tool = CallGatewayTool(
+        toolbox=toolbox,
+        check=CheckToolCall(schemas=JsonSchemaValidator()),
+        execute_tool=ExecuteTool(
+            native_tools={},
+            execute_mcp_tool=execute_mcp_tool,
+            agents=CallAgent(
+                start_run=start_run,
+                cancel_run=cancel_run,
+                runs=runs,
+                wakeups=stores.wakeups,
+                clock=clock,
+                hold_s=holds.last_s,
+            ),
+        ),
+        clearing=clearing,
+        asking=asking,
+        held=HeldCalls(
+            notes=stores.gateway_notes,
+            states=RequestStates(box=SecretBox([BOX_KEY])),
+            wakeups=stores.wakeups,
+            box=SecretBox([BOX_KEY]),
+            schemas=JsonSchemaValidator(),
+            clock=clock,
+            ids=ids,
+        ),
+        states=RequestStates(box=SecretBox([BOX_KEY])),
+        ledger=stores.gateway_ledger,
+        halting=halting,
+        tracer=tracer or NullTracer(),
+        clock=clock,
+        ids=ids,
+    )
     return UseCases(
         authenticate=authenticate,
         public_address=ListeningAddress("https://agents.example.com"),
@@ -383,36 +418,18 @@ def use_cases(
             clock=FixedClock(),
         ),
         list_gateway_tools=ListGatewayTools(toolbox=toolbox),
-        call_gateway_tool=CallGatewayTool(
+        call_gateway_tool=call_gateway_tool,
+        gateway_tasks=GatewayTasks(
+            call_tool=call_gateway_tool,
             toolbox=toolbox,
-            check=CheckToolCall(schemas=JsonSchemaValidator()),
-            execute_tool=ExecuteTool(
-                native_tools={},
-                execute_mcp_tool=execute_mcp_tool,
-                agents=CallAgent(
-                    start_run=start_run,
-                    cancel_run=cancel_run,
-                    runs=runs,
-                    wakeups=stores.wakeups,
-                    clock=clock,
-                    hold_s=holds.last_s,
-                ),
-            ),
-            clearing=clearing,
-            asking=asking,
-            held=HeldCalls(
-                notes=stores.gateway_notes,
-                states=RequestStates(box=SecretBox([BOX_KEY])),
-                wakeups=stores.wakeups,
-                box=SecretBox([BOX_KEY]),
-                schemas=JsonSchemaValidator(),
-                clock=clock,
-                ids=ids,
-            ),
-            states=RequestStates(box=SecretBox([BOX_KEY])),
+            runs=runs,
+            asking=stores.gateway_approvals,
+            approvals=stores.approvals,
             ledger=stores.gateway_ledger,
             halting=halting,
-            tracer=tracer or NullTracer(),
+            cancel_run=cancel_run,
+            wakeups=stores.wakeups,
+            task_ids=TaskIds(box=SecretBox([BOX_KEY])),
             clock=clock,
             ids=ids,
         ),
