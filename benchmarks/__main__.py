@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import control, queue, run_start, workers
+from benchmarks import control, gateway, queue, run_start, workers
 from benchmarks.processes import counterpart
 from benchmarks.raw_http import RawClient
 from benchmarks.service import Service, running_service
@@ -125,6 +125,13 @@ def measure() -> list[str]:
         *asyncio.run(run_start.measure()),
         "",
         *asyncio.run(control.report()),
+        "",
+        "Calls through the gateway, with a session token, policy, argument schema, ledger, audit and limits, to a server that "
+        "says a text again; beside them the same",
+        "calls sent to the server itself, and through a bare relay (Litestar and aiohttp, without any control) in the same run "
+        "(`python -m benchmarks.gateway`).",
+        "",
+        *gateway.report(),
         "",
         *workers.report(),
         "",

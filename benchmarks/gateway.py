@@ -135,11 +135,6 @@ def gateway_target(service: Service, upstream: Upstream, version: str) -> Target
     return Target(port=service.port, request=post_request(service.port, "/mcp", body, headers), process=service)
 
 
-def listed(service: Service, target: Target) -> None:
-    """A first call, so that the server is connected and its tools are known. Raises HTTPError."""
-    answered(target.port, target.request, calls=1, concurrency=1)
-
-
 def table(service: Service, relay: Service, ports: dict[str, int | None], calls: int) -> list[str]:
     """The rows of every upstream and generation of callers, with direct and relayed calls first."""
     rows = [
@@ -148,6 +143,7 @@ def table(service: Service, relay: Service, ports: dict[str, int | None], calls:
     ]
     targets = [("direct", Target(port=_http(ports), request=_plain(_http(ports))))]
     targets.append(("bare relay", Target(port=relay.port, request=_plain(relay.port), process=relay)))
+    measured: dict[tuple[str, int], Figures] = {}
     for upstream in UPSTREAMS:
         if upstream.slug in ports:
             for version in (MODERN, LEGACY):
@@ -155,8 +151,23 @@ def table(service: Service, relay: Service, ports: dict[str, int | None], calls:
                 targets.append((title, gateway_target(service, upstream, version)))
     for title, target in targets:
         answered(target.port, target.request, calls=min(calls, WARM_UP), concurrency=8)
-        rows += [_row(title, concurrency, target.measured(calls, concurrency)) for concurrency in CONCURRENCIES]
+        for concurrency in CONCURRENCIES:
+            figures = measured[title, concurrency] = target.measured(calls, concurrency)
+            rows.append(_row(title, concurrency, figures))
+    first = targets[2][0]
+    added_ms = measured[first, 1].answered.percentile_ms(50) - measured["direct", 1].answered.percentile_ms(50)
+    rows += [
+        "",
+        f"{first}: {measured[first, 16].answered.per_s:.0f} calls/s at concurrency 16 (budget: {BUDGET_PER_S}), "
+        f"{added_ms:.2f} ms added at concurrency 1 (median; budget: {BUDGET_ADDED_MS:.0f} ms),",
+        f"{_ratio(measured[first, 16], measured['bare relay', 16]):.1f} times the CPU of the bare relay, which controls and "
+        "keeps nothing.",
+    ]
     return rows
+
+
+def _ratio(ours: Figures, base: Figures) -> float:
+    return 0.0 if ours.cpu_ms is None or not base.cpu_ms else ours.cpu_ms / base.cpu_ms
 
 
 def memory(service: Service, ports: dict[str, int | None], calls: int) -> list[str]:
