@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from mcp.shared.message import SessionMessage
-from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp.types import ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 REPLY_TOO_LARGE: Final = -32010
 """Error code a call gets here when its reply exceeds the line limit; `data` is `{"size": N, "limit": M}` in bytes."""
@@ -101,10 +102,26 @@ def read_line(line: bytes) -> list[SessionMessage | Exception]:
         return []
     if text[0] not in b"{[":  # cheap: a server may print a lot
         return [UnreadableLineError(text)]
+    if (plain := _plain_response(text)) is not None:
+        return [SessionMessage(plain)]
     try:
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError:
         return _read_odd_line(text)
+
+
+def _plain_response(text: bytes) -> JSONRPCResponse | None:
+    """What nearly every line is, without the detour over all the kinds of messages that it is not."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+    if not isinstance(value, dict) or len(value) != 3 or value.get("jsonrpc") != "2.0":
+        return None
+    call_id, result = value.get("id"), value.get("result")
+    if not isinstance(result, dict) or type(call_id) not in (int, str):
+        return None
+    return JSONRPCResponse.model_construct(jsonrpc="2.0", id=call_id, result=result)
 
 
 def read_oversized(line: OversizedLine, limit: int) -> SessionMessage | Exception:
