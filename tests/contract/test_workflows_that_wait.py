@@ -16,6 +16,7 @@ from domain.ids import OrganizationId, ThreadId, ToolCallId, WorkflowRunId
 from domain.runs.ledger import Settlement
 from domain.runs.run import Run
 from domain.tools.result import ToolResult
+from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import Workflow
 from domain.workflows.run import WorkflowEventType, WorkflowRun, WorkflowRunStatus
@@ -50,7 +51,8 @@ async def house(run_stores: Stores) -> Stores:
 
 async def waiting_for_agent(house: Stores) -> tuple[WorkflowRun, Run, ToolCallId]:
     """A workflow run that waits for the run of an agent, which waits for two answers."""
-    run, calls = await start_and_suspend(house, a_run(metadata={"workflow_run_id": ID}), count=2)
+    wired = WiredNodes(workflow_run_id=ID, node_ids=())
+    run, calls = await start_and_suspend(house, replace(a_run(), wired=wired), count=2)
     await house.workflow_runs.start(a_workflow_run(), told(701))
     taken = await claimed(house)
     node = replace(NodeRun(node_id="ask").started(at=after(3)), run_id=RUN)

@@ -23,6 +23,8 @@ from domain.workflows.graph import AgentConfig
 from domain.workflows.plan import PlannedNode
 from domain.workflows.templates import as_text
 
+STORAGE_UNAVAILABLE = "storage_unavailable"
+"""Says nothing of the agent: the worker waits, or leaves the run to another one."""
 REREAD_S = 5.0
 """How often the agent's run is looked at even if nobody rang."""
 _TRY_AGAIN = frozenset({ErrorKind.UNAVAILABLE, ErrorKind.LIMIT})
@@ -113,6 +115,8 @@ class AgentStep:
         try:
             return (await self._start_run.execute(command)).run.id
         except ServiceError as error:
+            if error.code == STORAGE_UNAVAILABLE:
+                raise
             faults = "".join(f" {violation.path} {violation.message}." for violation in error.violations)
             raise NodeFailed(error.code, f"{error.detail}{faults}", retryable=error.kind in _TRY_AGAIN) from error
 

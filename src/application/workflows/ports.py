@@ -210,7 +210,7 @@ def may_let_workflow_go_on(run: Run) -> bool:
     of the rest."""
     waited = run.status in (RunStatus.REQUIRES_ACTION, RunStatus.CANCELLED)
     resumed = run.status is RunStatus.QUEUED and run.attempt > 0
-    return (waited or resumed) and "workflow_run_id" in run.metadata
+    return (waited or resumed) and run.wired is not None
 
 
 def workflow_events_topic(run_id: WorkflowRunId) -> str:

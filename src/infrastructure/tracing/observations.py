@@ -66,8 +66,7 @@ def traced_as(run: Run) -> RunId | WorkflowRunId:
 
 
 def _workflow_run_of(run: Run) -> WorkflowRunId | None:
-    named = run.metadata.get("workflow_run_id")
-    return WorkflowRunId(named) if isinstance(named, str) and named.startswith("wfr_") else None
+    return None if run.wired is None else run.wired.workflow_run_id
 
 
 def _session_of(run: Run) -> str:

@@ -1,8 +1,11 @@
 """Traces of workflow runs: one for the whole, a span for each node, and the runs of agents below theirs."""
 
+from dataclasses import replace
+
 import pytest
 
 from application.workflows.node_execution import NodeFailed
+from domain.tools.wired import WiredNodes
 from infrastructure.tracing import span_ids
 from infrastructure.tracing.observations import ObservationKind, run_observation
 from infrastructure.tracing.recording import RecordingTracer
@@ -61,7 +64,8 @@ async def test_a_run_that_is_not_over_has_told_nothing() -> None:
 
 @pytest.mark.requirement("G1")
 async def test_an_agents_run_stands_below_its_node_in_the_trace_of_the_workflow_run() -> None:
-    run = a_run(metadata={"workflow_run_id": RUN, "node_id": "poet"})
+    wired = WiredNodes(workflow_run_id=RUN, node_ids=())
+    run = replace(a_run(metadata={"workflow_run_id": RUN, "node_id": "poet"}), wired=wired)
     told = run_observation(run, None)
     assert (told.trace_id, told.parent_id) == (span_ids.trace_id(RUN), span_ids.node_span_id(RUN, "poet"))
     assert (told.span_id, told.session_id, told.trace_name) == (span_ids.run_span_id(run.id), RUN, "execute_workflow")
@@ -69,8 +73,8 @@ async def test_an_agents_run_stands_below_its_node_in_the_trace_of_the_workflow_
     assert context.split("-")[1] == f"{span_ids.trace_id(RUN):032x}"
 
 
-@pytest.mark.parametrize("metadata", [{}, {"workflow_run_id": 7}, {"workflow_run_id": "another"}])
-async def test_any_other_run_is_a_trace_of_its_own(metadata: dict[str, str | int]) -> None:
+@pytest.mark.parametrize("metadata", [{}, {"workflow_run_id": RUN, "node_id": "poet"}])
+async def test_any_other_run_is_a_trace_of_its_own_whatever_it_says_of_itself(metadata: dict[str, str]) -> None:
     told = run_observation(a_run(metadata={**metadata}), None)
     assert (told.trace_id, told.parent_id) == (span_ids.trace_id(AGENT_RUN), None)
     assert told.trace_name == "execute_run"

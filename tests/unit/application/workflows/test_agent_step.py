@@ -1,0 +1,130 @@
+"""An agent as a step: its run awaited, what it waits for handed on, and heard when that changes."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from unittest.mock import AsyncMock
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.runs.ports import events_topic
+from application.runs.start_run import StartRun
+from application.runs.stop_run import StopRun
+from application.workflows.agent_step import AgentStep
+from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import RunId, WorkflowRunId
+from domain.runs.run import Run, RunStatus
+from domain.workflows.execution import NodeRun
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.expressions import JmesPathExpressions
+from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.state import InMemoryState, StoredRun
+from infrastructure.memory.surroundings import FixedClock
+from tests.builders import KEY, ORG, RUN, a_run, a_tool_call, a_tool_use
+from tests.workflow_builders import agent, entrypoint, planned
+
+NODE = planned(entrypoint(), agent("poet", timeout_s=60), "start -> poet").by_id["poet"]
+BEGUN = replace(NodeRun(node_id="poet").started(at=FixedClock().now()), run_id=RUN)
+
+
+class Step:
+    """The step over runs in memory."""
+
+    def __init__(self, mocker: MockerFixture) -> None:
+        self.state, self.wakeups, self.clock = InMemoryState(), InProcessWakeups(), FixedClock()
+        self.start_run = mocker.create_autospec(StartRun, instance=True)
+        self.step = AgentStep(
+            start_run=self.start_run,
+            runs=InMemoryRunStore(self.state, self.wakeups),
+            stop_run=mocker.create_autospec(StopRun, instance=True),
+            wakeups=self.wakeups,
+            expressions=JmesPathExpressions(),
+            clock=self.clock,
+        )
+
+    def stand(self, run: Run) -> None:
+        self.state.runs[run.id] = StoredRun(run=run)
+        self.wakeups.wake(events_topic(run.id))
+
+    async def execute(self, run: NodeRun = BEGUN) -> object:
+        context = NodeContext(
+            organization_id=ORG,
+            workflow_run_id=WorkflowRunId("wfr_1"),
+            requested_by=KEY,
+            run_input=None,
+            nodes={},
+            note_run=AsyncMock(),
+            note_audit=lambda entry: None,
+        )
+        async with asyncio.timeout(5):
+            return await self.step.execute(NODE, run, context)
+
+
+@pytest.fixture
+def step(mocker: MockerFixture) -> Step:
+    return Step(mocker)
+
+
+WAITING = replace(
+    a_run(), status=RunStatus.REQUIRES_ACTION, pending=(a_tool_use(a_tool_call()),), last_seq=7, output="Shall I?"
+)
+
+
+async def test_a_run_that_waits_hands_on_for_what_and_since_when(step: Step) -> None:
+    step.stand(WAITING)
+    outcome = await step.execute()
+    call = a_tool_call()
+    assert isinstance(outcome, AwaitsAnswer)
+    assert outcome.asked == {"calls": [{"type": "tool_use", "id": call.id, "name": call.name, "params": call.params}]}
+    assert (outcome.run_seq, outcome.due_at) == (7, step.clock.now() + timedelta(seconds=60))
+
+
+async def test_a_completed_run_is_a_success(step: Step) -> None:
+    step.stand(replace(a_run(), status=RunStatus.COMPLETED, output="High stands the minster."))
+    outcome = await step.execute()
+    assert isinstance(outcome, Succeeded)
+    assert outcome.output == {"text": "High stands the minster.", "run_id": RUN, "thread_id": WAITING.thread_id}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(WAITING, last_seq=9),
+        replace(WAITING, status=RunStatus.QUEUED),
+        replace(WAITING, status=RunStatus.FAILED),
+    ],
+    ids=["something else", "resumed", "ended"],
+)
+async def test_it_is_heard_when_a_run_does_not_wait_for_the_same_any_more(step: Step, after: Run) -> None:
+    step.stand(WAITING)
+    assert not await step.step.has_moved_on(ORG, RUN, since_seq=7)
+    listening = asyncio.create_task(step.step.moved_on(ORG, RUN, since_seq=7))
+    await asyncio.sleep(0)
+    assert step.wakeups.topic_count == 1
+    step.stand(after)
+    await asyncio.wait_for(listening, 4)
+    assert await step.step.has_moved_on(ORG, RUN, since_seq=7)
+
+
+async def test_a_run_that_is_gone_fails_its_node(step: Step) -> None:
+    assert await step.step.has_moved_on(ORG, RunId("run_gone"), since_seq=7)
+    with pytest.raises(NodeFailed) as failed:
+        await step.execute(replace(BEGUN, run_id=RunId("run_gone")))
+    assert failed.value.error.code == "run_not_found"
+
+
+@pytest.mark.parametrize(
+    ("refused", "raised"),
+    [
+        (ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "Away."), ServiceError),
+        (ServiceError("agent_disabled", ErrorKind.CONFLICT, "Disabled."), NodeFailed),
+    ],
+)
+async def test_a_run_that_cannot_be_begun_fails_its_node_unless_the_database_is_away(
+    step: Step, refused: ServiceError, raised: type[Exception]
+) -> None:
+    step.start_run.execute.side_effect = refused
+    with pytest.raises(raised):
+        await step.execute(replace(BEGUN, run_id=None))
