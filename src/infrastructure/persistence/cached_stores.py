@@ -49,14 +49,14 @@ class CachedAgentStore:
         try:
             await self._agents.add(agent, audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(agent.organization_id)
 
     async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
         """Store a new version."""
         try:
             await self._agents.save(agent, expected_version=expected_version, audit=audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(agent.organization_id)
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
         """The newest version."""
@@ -81,7 +81,7 @@ class CachedAgentStore:
         try:
             return await self._agents.delete(organization_id, agent_id, audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(organization_id)
 
 
 class CachedOrganizationStore:
@@ -129,7 +129,7 @@ class CachedOrganizationStore:
         try:
             await self._organizations.save(changed, expected_version=expected_version, audit=audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(changed.id)
 
 
 class CachedModelProviderStore:
@@ -251,14 +251,14 @@ class CachedMcpServerStore:
         try:
             await self._servers.add(server, audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(server.organization_id)
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
         """Store a change."""
         try:
             await self._servers.save(server, expected_version=expected_version, audit=audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(server.organization_id)
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id or slug."""
@@ -279,7 +279,7 @@ class CachedMcpServerStore:
         try:
             return await self._servers.delete(organization_id, server_id, audit)
         finally:
-            self._kept.clear()
+            self._kept.clear(organization_id)
 
 
 class CachedMcpCatalogStore:

@@ -24,8 +24,8 @@ class Kept(Protocol[Key_contra, Value]):
         """The row of `key` was written."""
         ...
 
-    def clear(self) -> None:
-        """Something was written."""
+    def clear(self, organization_id: OrganizationId) -> None:
+        """Something of the organization's was written."""
         ...
 
 
@@ -65,10 +65,10 @@ class RowCache(Generic[Key, Value]):
         self._values.pop(key, None)
         self._feed.wrote(self._tables, OrganizationId(key[0]))
 
-    def clear(self) -> None:
-        """Something was written: keep nothing from before."""
+    def clear(self, organization_id: OrganizationId) -> None:
+        """Something of the organization's was written: keep nothing from before, of anybody's."""
         self._empty()
-        self._feed.wrote(self._tables, None)
+        self._feed.wrote(self._tables, organization_id)
 
     def _forget(self, organization_id: OrganizationId | None) -> None:
         if organization_id is None:
@@ -98,6 +98,6 @@ class ReadAnew(Generic[Key, Value]):
         """The row of `key` was written."""
         self._kept.drop(key)
 
-    def clear(self) -> None:
-        """Something was written."""
-        self._kept.clear()
+    def clear(self, organization_id: OrganizationId) -> None:
+        """Something of the organization's was written."""
+        self._kept.clear(organization_id)

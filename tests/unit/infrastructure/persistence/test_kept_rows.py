@@ -151,7 +151,7 @@ async def test_who_edits_reads_the_database_and_empties_what_is_kept(house: Hous
     anew.drop(KEYS[0])
     assert await house.get() == "changed"
     house.rows.values[KEYS[0]] = "again"
-    anew.clear()
+    anew.clear(ORG)
     assert await house.get() == "again"
 
 
@@ -294,11 +294,11 @@ async def test_who_watches_is_told_of_what_is_written_here_and_heard_of_once_not
     await house.get()
     house.kept.drop(KEYS[0])
     await house.get()
-    ReadAnew(house.kept).clear()
+    ReadAnew(house.kept).clear(OTHER_ORG)
     await house.get()
     house.feed.changed("thing", ORG)
     await house.get(KEYS[2])
     house.feed.changed("other", ORG)
     house.feed.interrupted()
 
-    assert told == [(ORG, 0), (None, 0), (ORG, 0), (None, 0)]
+    assert told == [(ORG, 0), (OTHER_ORG, 0), (ORG, 0), (None, 0)]
