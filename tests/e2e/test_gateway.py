@@ -37,7 +37,7 @@ async def test_an_official_client_lists_and_calls_the_tools_of_an_agent(tmp_path
     with serving(tmp_path / "home") as service:
         session, log = a_toolbox(service)
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {session['token']}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {session['token']}"}, timeout=60) as http,
             Client(streamable_http_client(session["url"], http_client=http), mode=mode) as client,
         ):
             names = [tool.name for tool in (await client.list_tools()).tools]
