@@ -13,8 +13,9 @@ from application.usage.ports import Reservation
 from domain.audit.event import AuditAction
 from domain.gateway.call import GatewayCall
 from domain.gateway.client import GatewayClient
+from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.ids import GatewayClientId, GatewaySessionId, SourceId, ToolCallId
+from domain.ids import GatewayClientId, GatewayNoteId, GatewaySessionId, SourceId, ToolCallId
 from domain.runs.usage import ModelSpending
 from domain.sources.chunking import chunks_of
 from domain.sources.source import IndexedChunk, Source, SourceKind
@@ -186,6 +187,17 @@ async def _call_through_the_gateway(stores: Stores) -> None:
         capabilities={},
     )
     await stores.gateway_clients.change(client, lambda known: known.subscribed(SECRET_WORD))
+    note = GatewayNote(
+        id=GatewayNoteId(numbered("gwn", 1)),
+        organization_id=ORG,
+        session_id=session.id,
+        kind=GatewayNoteKind.QUESTION,
+        call_id=call.id,
+        sealed=SECRET_WORD.encode(),
+        created_at=START,
+        expires_at=after(60),
+    )
+    await stores.gateway_notes.leave(note)
 
 
 async def _add_source(stores: Stores) -> None:
