@@ -20,6 +20,7 @@ from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
 from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
+from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.memory.mcp_connections import (
     Answer,
@@ -146,6 +147,9 @@ class NothingToOwn:
 
     async def close(self) -> None:
         """Nor closing."""
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """Nobody watches any here."""
 
 
 @pytest.fixture(params=["memory", "guarded", "sdk"])

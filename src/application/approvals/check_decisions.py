@@ -129,9 +129,7 @@ class CheckDecisions:
         if agent is None:
             raise conflict("agent_deleted", "The run's agent was deleted; arguments cannot be changed any more.")
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
-        toolset = await self._catalog.toolset(
-            agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired
-        )
+        toolset = await self._catalog.toolset(agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired)
         names = {use.id: use.name for use in run.pending}
         return {
             decision.tool_call_id: self._checked(

@@ -25,6 +25,7 @@ from domain.mcp.server import Isolation, McpServer
 from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.negotiation import negotiate_handshake
+from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from infrastructure.memory.organizations import InMemoryOrganizationStore
@@ -61,6 +62,9 @@ class Owned:
 
     async def close(self) -> None:
         """The test closes them."""
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """Nobody watches any here."""
 
 
 @dataclass

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from application.mcp.ports import McpFailure, McpFailureKind
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from domain.ids import McpServerId
 from domain.mcp.backoff import Backoff
 from domain.mcp.server import McpServer
+from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.supervised_connections import STABLE_S, SupervisedConnections
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections
 from infrastructure.memory.surroundings import FixedClock
@@ -45,6 +46,9 @@ class House:
 
     async def close(self) -> None:
         self.is_closed = True
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """Nobody watches any here."""
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
