@@ -9,6 +9,7 @@ from typing import Protocol, cast
 import pytest
 
 from application.mcp.ports import (
+    ConnectionScope,
     McpConnections,
     McpFailure,
     McpFailureKind,
