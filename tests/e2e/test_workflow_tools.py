@@ -10,6 +10,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.databases import PostgresDatabases
+from tests.e2e.postgres import cluster
 from tests.e2e.processes import living, until
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, a_turn, results_by_tool, serving
 from tests.e2e.test_workflows import SECRET, Weather, settled, weather
@@ -248,6 +250,61 @@ def test_two_runs_of_one_workflow_do_not_touch_each_other(tmp_path: Path) -> Non
             results = results_by_tool(messages_of(service, run, name))
             assert {tool for tool, result in results.items() if not result["is_error"]} == own
         assert log.read_text().count("called look") == 1
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("E6", "F2", "F3", "F6")
+def test_workers_on_postgresql_share_the_tools_of_a_run_and_let_go_of_them(
+    tmp_path: Path, postgres_databases: PostgresDatabases
+) -> None:
+    with weather() as server, postgres_databases.fresh() as url, cluster(url, tmp_path) as processes:
+        api = processes.serve("api", "--no-worker")
+        log = prepared(api, server.url)
+        processes.work("worker-1")
+        processes.work("worker-2")
+        run = settled(api, api.call("POST", "/workflows/pair/runs", {}, expect=202)["id"])
+        assert run["status"] == "completed", run
+        for name, own in WIRED.items():
+            results = results_by_tool(messages_of(api, run, name))
+            assert {tool for tool, result in results.items() if not result["is_error"]} == own
+        assert log.read_text().count("called look") == 1
+        until(lambda: not _is_running(log), what="the run's own server is closed")
+
+
+@pytest.mark.requirement("A7", "C4", "F3")
+def test_canaries_and_limits_of_an_agent_hold_for_what_is_wired_to_it(tmp_path: Path) -> None:
+    with weather() as server, serving(tmp_path / "home") as service:
+        service.call("POST", "/secrets", {"name": "WEATHER", "value": SECRET})
+        canary = "canary-7f3a-of-ulm"
+        leaking = service.script("leaking", a_turn("", ("weather", {"city": canary})), a_turn("Done."))
+        service.agent("leaking", leaking, canary_tokens=[{"id": "ulm", "token": canary}])
+        calls = [a_turn("", ("weather", {"city": city})) for city in ("Ulm", "Bonn", "Jena")]
+        service.agent("busy", service.script("busy", *calls, a_turn("Done.")), limits={"max_tool_calls": 2})
+        for name in ("leaking", "busy"):
+            nodes = [
+                {"id": "start", "kind": "entrypoint"},
+                {
+                    "id": "weather",
+                    "kind": "http_request",
+                    "mode": "tool",
+                    "config": component(server.url, "weather", "city"),
+                },
+                {"id": "agent", "kind": "agent", "config": {"agent": name, "input": "Go."}},
+            ]
+            edges = [
+                {"source": "start", "target": "agent"},
+                {"source": "weather", "target": "agent", "target_handle": "tools"},
+            ]
+            service.call("POST", "/workflows", {"name": name, "nodes": nodes, "edges": edges})
+        ended = {
+            name: settled(service, service.call("POST", f"/workflows/{name}/runs", {}, expect=202)["id"])
+            for name in ("leaking", "busy")
+        }
+        assert {name: run["error"]["code"] for name, run in ended.items()} == {
+            "leaking": "agent_run_halted",
+            "busy": "agent_run_incomplete",
+        }
+        assert server.asked == ["/weather/Ulm", "/weather/Bonn"]
 
 
 @pytest.mark.requirement("C5", "F4")
