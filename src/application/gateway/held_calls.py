@@ -99,7 +99,7 @@ class HeldCalls:
             announcing.cancel()
         if task.done():
             return task.result()
-        finishing = asyncio.create_task(self._finish(held, task), name="gateway-held-call-end")
+        finishing = asyncio.create_task(self._finished(held, task), name="gateway-held-call-end")
         self._finishing.add(finishing)
         finishing.add_done_callback(self._finishing.discard)
         return self._asked(held, announcing.result())
@@ -197,6 +197,15 @@ class HeldCalls:
         if (error := told.get("error")) is not None:
             raise ServiceError(error["code"], ErrorKind(error["kind"]), error["detail"], extra=error["extra"])
         return GatewayAnswer.from_json(told)
+
+    async def _finished(self, held: HeldCall, task: "asyncio.Task[GatewayAnswer]") -> None:
+        try:
+            await self._finish(held, task)
+        except ServiceError as error:
+            # Storage is away, or the session is gone: whoever comes back is told that its state is over.
+            extra = {"tool_call_id": held.call_id, "error_code": error.code}
+            logger.warning("the outcome of a gateway call cannot be left for its client", extra=extra)
+            await asyncio.wait({task})
 
     async def _finish(self, held: HeldCall, task: "asyncio.Task[GatewayAnswer]") -> None:
         """Leave the outcome for whoever comes for it; or cancel the call, when its client has gone."""
