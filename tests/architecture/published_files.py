@@ -21,6 +21,7 @@ FORBIDDEN: Mapping[str, re.Pattern[str]] = {
     "a package registry's address": re.compile("|".join(map(re.escape, REGISTRY_HOSTS)), re.IGNORECASE),
     "a path of one machine": re.compile(r"(?<![\w.~$*})/-])/(?:work|root|tmp|opt)/\w"),
     "an authoring tool's signature": re.compile("|".join(map(re.escape, SIGNATURES)), re.IGNORECASE),
+    "a merge that nobody finished": re.compile(r"^(?:<{7} |>{7} )"),
     "a private key": re.compile("-----BEGIN [A-Z ]*" + "PRIVATE KEY-----"),
     "a credential": re.compile(r"\b(?:sk-(?:ant|proj)-|gh[pousr]_|glpat-|xox[abp]-|AKIA)[A-Za-z0-9_-]{16,}"),
 }

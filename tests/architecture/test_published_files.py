@@ -39,6 +39,7 @@ def test_the_tracked_files_are_those_git_lists_and_the_tree_has(tmp_path: Path) 
         *(f"cd {path}" for path in MACHINE_PATHS),
         *(f'PATH = "{path}"' for path in MACHINE_PATHS),
         *(signature.title() for signature in SIGNATURES),
+        "<" * 7 + " HEAD",
         "-----BEGIN RSA " + "PRIVATE KEY-----",
         "key = 'sk-" + "ant-" + "a" * 20 + "'",
         "token: gh" + "p_" + "a" * 36,
