@@ -22,7 +22,7 @@ class _Node(TypedDict):
     """A node of a parsed expression."""
 
     type: str
-    children: "list[_Node]"
+    children: "list[_Node | int | None]"
     value: NotRequired[object]
 
 
@@ -86,7 +86,8 @@ def _wrong_call(parsed: ParsedResult) -> str | None:
     waiting: list[_Node] = [cast(_Node, parsed.parsed)]
     while waiting:
         node = waiting.pop()
-        waiting += node["children"]
+        # Of a slice they are its numbers, which may be missing.
+        waiting += [child for child in node["children"] if isinstance(child, dict)]
         if node["type"] != "function_expression":
             continue
         name, given = str(node["value"]), len(node["children"])

@@ -20,10 +20,13 @@ from domain.workflows.graph import (
 from domain.workflows.node_config import read_config, read_settings
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.tool_names import tool_name_faults
-from domain.workflows.wiring import Wiring, cycles, read_edges
+from domain.workflows.wiring import MAX_SUGGESTIONS, Wiring, cycles, read_edges
 
 MAX_CONFIG_DEPTH = 48
 MAX_NAME = 200
+MAX_REFERENCES = 5_000
+MAX_EXPRESSION_CHARACTERS = 200_000
+"""Of all nodes together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class _Compiler:
         self._schemas: list[PlacedSchema] = []
         self._secrets: list[PlacedText] = []
         self._references: list[tuple[str, str, str]] = []
+        self._expression_characters = 0
         self._read: dict[str, PlannedNode] = {}
 
     def compile(self) -> Compilation:
@@ -83,6 +87,8 @@ class _Compiler:
             nodes = self._distinct_nodes()
             for node in nodes:
                 self._read_node(node)
+                if self._refers_too_much():
+                    break
             wiring = read_edges(self._definition.edges, nodes, self._read)
             self._faults += wiring.faults
             self._check_entrypoint()
@@ -115,6 +121,16 @@ class _Compiler:
             if len(count) > most:
                 self._fault(FaultCode.TOO_LARGE, f"A workflow has at most {most} {what}.", path=what)
                 return False
+        return True
+
+    def _refers_too_much(self) -> bool:
+        """Whether checking all expressions would take longer than anybody should wait."""
+        count = max(len(self._references), len(self._expressions))
+        if count <= MAX_REFERENCES and self._expression_characters <= MAX_EXPRESSION_CHARACTERS:
+            return False
+        most = f"{MAX_REFERENCES} references, and expressions of {MAX_EXPRESSION_CHARACTERS} characters in all"
+        self._fault(FaultCode.TOO_LARGE, f"A workflow has at most {most}.", path="nodes")
+        self._expressions.clear()
         return True
 
     def _distinct_nodes(self) -> tuple[NodeDefinition, ...]:
@@ -172,6 +188,7 @@ class _Compiler:
         self._expressions += [
             PlacedText(node_id=node_id, path=f"config.{path}", text=text) for path, text in reader.expressions
         ]
+        self._expression_characters += sum(len(text) for _, text in reader.expressions)
         self._schemas += [
             PlacedSchema(node_id=node_id, path=f"config.{path}", schema=schema) for path, schema in reader.schemas
         ]
@@ -202,10 +219,11 @@ class _Compiler:
 
     def _check_references(self, wiring: Wiring) -> None:
         everywhere = {node.id for node in self._definition.nodes}
-        for node_id, path, name in self._references:
+        for node_id, path, name in dict.fromkeys(self._references):
             place = f"config.{path}"
             if name not in everywhere:
-                message = f"{path} refers to {name!r}, which is no node{_nearest(name, sorted(everywhere))}."
+                near = _nearest(name, sorted(everywhere)) if len(self._faults) < MAX_SUGGESTIONS else ""
+                message = f"{path} refers to {name!r}, which is no node{near}."
                 self._fault(FaultCode.UNKNOWN_REFERENCE, message, node_id, path=place)
                 continue
             named = self._read.get(name)

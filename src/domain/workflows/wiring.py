@@ -18,6 +18,9 @@ from domain.workflows.graph import (
 )
 from domain.workflows.plan import Incoming, PlannedNode
 
+MAX_SUGGESTIONS = 20
+"""Faults that say what may have been meant: looking for it costs more than everything else."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wiring:
@@ -45,7 +48,11 @@ class Wiring:
                 source = waiting.pop()
                 if source not in found:
                     found.add(source)
-                    waiting += self._directly_before(source)
+                    before = self._upstream.get(source)
+                    if before is None:
+                        waiting += self._directly_before(source)
+                    else:
+                        found |= before
             self._upstream[node_id] = frozenset(found)
         return self._upstream[node_id]
 
@@ -72,9 +79,9 @@ def read_edges(edges: tuple[Edge, ...], nodes: tuple[NodeDefinition, ...], read:
     later: dict[str, dict[str, None]] = {}
     faults: list[Fault] = []
     seen: set[Edge] = set()
-    known = [node.id for node in nodes]
+    known = dict.fromkeys(node.id for node in nodes)
     for index, edge in enumerate(edges):
-        wrong = list(_faults_of(edge, f"edges.{index}", known, read))
+        wrong = list(_faults_of(edge, f"edges.{index}", known, read, suggest=len(faults) < MAX_SUGGESTIONS))
         source, target = read.get(edge.source), read.get(edge.target)
         full = Edge(
             source=edge.source,
@@ -135,13 +142,15 @@ def _shortest_way_back(start: str, wiring: Wiring) -> tuple[str, ...]:
     raise ValueError(f"{start} is in no cycle")
 
 
-def _faults_of(edge: Edge, path: str, known: list[str], read: Mapping[str, PlannedNode]) -> Iterator[Fault]:
+def _faults_of(
+    edge: Edge, path: str, known: Mapping[str, None], read: Mapping[str, PlannedNode], *, suggest: bool
+) -> Iterator[Fault]:
     ids = tuple(dict.fromkeys(node_id for node_id in (edge.source, edge.target) if node_id in known))
     missing = [
         (end, node_id) for end, node_id in (("source", edge.source), ("target", edge.target)) if node_id not in known
     ]
     for end, node_id in missing:
-        near = get_close_matches(node_id, known, n=1)
+        near = get_close_matches(node_id, known, n=1) if suggest else []
         message = f"The {end} of an edge, {node_id!r}, is no node" + (f"; did you mean {near[0]!r}?" if near else ".")
         yield Fault(code=FaultCode.UNKNOWN_NODE, message=message, node_ids=ids, path=f"{path}.{end}")
     source, target = read.get(edge.source), read.get(edge.target)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.json_value import JsonObject, JsonValue
 from domain.secrets.secret import SecretRef
-from domain.workflows.compiler import compile_workflow
+from domain.workflows.compiler import MAX_EXPRESSION_CHARACTERS, MAX_REFERENCES, compile_workflow
 from domain.workflows.faults import FaultCode
 from domain.workflows.graph import (
     ConditionConfig,
@@ -18,6 +18,7 @@ from domain.workflows.graph import (
     WorkflowDefinition,
 )
 from domain.workflows.plan import Incoming
+from domain.workflows.wiring import MAX_SUGGESTIONS
 from tests.workflow_builders import WEATHER, agent, compiled, entrypoint, node, planned, tool, transform
 
 
@@ -361,3 +362,21 @@ _edges = st.builds(
 def test_the_compiler_answers_whatever_it_is_given(nodes: list[NodeDefinition], edges: list[Edge]) -> None:
     compilation = compile_workflow(WorkflowDefinition(name="any", nodes=tuple(nodes), edges=tuple(edges)))
     assert (compilation.plan is None) == bool(compilation.faults)
+
+
+def test_more_references_and_expressions_than_anybody_waits_for_are_refused() -> None:
+    many = transform("many", "@", input="{{start}}" * (MAX_REFERENCES + 1))
+    long = transform("long", "@", input=["{{start." + "a." * 2_000 + "a}}"] * (MAX_EXPRESSION_CHARACTERS // 4_000 + 1))
+    for part in (many, long):
+        compilation = compiled(entrypoint(), part, f"start -> {part.id}")
+        assert FaultCode.TOO_LARGE in {fault.code for fault in compilation.faults}
+        assert compilation.expressions == ()
+    few = transform("few", "@", input="{{start}}" * (MAX_REFERENCES - 10))
+    assert compiled(entrypoint(), few, "start -> few").faults == ()
+
+
+def test_what_may_have_been_meant_is_said_of_the_first_faults_only() -> None:
+    edges = ["start -> n1x"] * 100
+    faults = compiled(entrypoint(), transform("n1"), "start -> n1", *edges).faults
+    assert len(faults) == 100
+    assert sum("did you mean" in fault.message for fault in faults) == MAX_SUGGESTIONS

@@ -14,6 +14,8 @@ from infrastructure.expressions import JmesPathExpressions
         ("people[?age > `30`].name", {"people": [{"name": "Ada", "age": 36}, {"name": "Bo", "age": 3}]}, ["Ada"]),
         ("{total: sum(@)}", [1, 2], {"total": 3}),
         ("nothing.here", {}, None),
+        ("items[1:3]", {"items": [1, 2, 3, 4]}, [2, 3]),
+        ("[::2] | length(@)", [1, 2, 3], 2),
     ],
 )
 def test_an_expression_has_a_value(expression: str, value: JsonValue, expected: JsonValue) -> None:
