@@ -1,0 +1,88 @@
+"""Agents called as tools: one run for one call, whenever it is made, and what becomes of it when its caller gives up."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from application.runs.call_agent import CallAgent
+from application.runs.cancel_run import CancelRun
+from application.runs.ports import KEY_LIFETIME
+from application.runs.stop_run import StopRun
+from application.tools.agent_calls import AgentCall, AgentCaller
+from domain.identity.role import Role as KeyRole
+from domain.ids import GatewaySessionId, ToolCallId
+from domain.json_value import JsonValue
+from domain.runs.run import RunStatus
+from domain.tools.tool import AgentBinding
+from tests.unit.application.runs.harness import ADMIN, RunHarness
+
+CALLER = AgentCaller(
+    principal=replace(ADMIN, role=KeyRole.RUNNER), gateway_session_id=GatewaySessionId("gws_1"), waits=False
+)
+ASKED: Mapping[str, JsonValue] = {"input": "What time is it?"}
+
+
+def calling(house: RunHarness, *, hold_s: float = 0.0) -> CallAgent:
+    runs, queue, clock = house.runs, house.queue, house.clock
+    stop_run = StopRun(
+        runs=runs, queue=queue, connections=house.connections, trace_ended=house.trace_ended, clock=clock
+    )
+    return CallAgent(
+        start_run=house.start_run(),
+        cancel_run=CancelRun(runs=runs, stop_run=stop_run),
+        runs=runs,
+        wakeups=house.wakeups,
+        clock=clock,
+        hold_s=hold_s,
+    )
+
+
+def a_call(house: RunHarness, arguments: Mapping[str, JsonValue] = ASKED, *, caller: AgentCaller = CALLER) -> AgentCall:
+    return AgentCall(
+        caller=caller,
+        agent=AgentBinding(agent_id=house.agent.id, name="researcher", timeout_s=60.0),
+        tool_call_id=ToolCallId("call_1"),
+        arguments=dict(arguments),
+        timeout_s=60.0,
+    )
+
+
+@pytest.mark.requirement("F5", "E3")
+async def test_a_call_has_one_run_however_late_it_is_made_again() -> None:
+    house = RunHarness()
+    agents = calling(house)
+    first = await agents.begun(a_call(house))
+    assert await agents.begun(a_call(house)) == first
+    house.clock.advance(KEY_LIFETIME.total_seconds() + 1)
+    assert await agents.begun(a_call(house)) == first
+    assert list(house.state.runs) == [first.id]
+    elsewhere = replace(CALLER, gateway_session_id=GatewaySessionId("gws_2"))
+    assert (await agents.begun(a_call(house, caller=elsewhere))).id != first.id
+
+
+@pytest.mark.requirement("F5", "A12")
+async def test_a_call_that_is_given_up_while_its_run_is_stored_leaves_no_run_behind() -> None:
+    house = RunHarness()
+    calling_it = asyncio.create_task(calling(house).call(a_call(house)))
+    await asyncio.sleep(0)
+    calling_it.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling_it
+    assert {stored.run.status for stored in house.state.runs.values()} == {RunStatus.CANCELLED}
+
+
+@pytest.mark.requirement("F5")
+async def test_asking_for_the_answer_of_a_run_and_giving_up_leaves_the_run_alone() -> None:
+    house = RunHarness()
+    agents = calling(house)
+    run = await agents.begun(a_call(house))
+    waiting = a_call(house, {"run_id": run.id}, caller=replace(CALLER, waits=True))
+    asking = asyncio.create_task(agents.call(waiting))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert house.run(run.id).status is RunStatus.QUEUED
