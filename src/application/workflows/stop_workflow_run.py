@@ -60,10 +60,9 @@ class StopWorkflowRun:
         if stopped.status.is_terminal and not run.status.is_terminal:
             definition = await self._runs.definition(principal.organization_id, stopped)
             self._tracer.workflow_finished(WorkflowRecord(run=stopped, definition=definition))
-        if stopped.status is WorkflowRunStatus.QUEUED:
-            await self._queue.submit(RunId(stopped.id))
-        if stopped.status.is_terminal:
-            plan = compile_workflow(await self._runs.definition(principal.organization_id, stopped)).plan
+            plan = compile_workflow(definition).plan
             if plan is not None:
                 await self._tools.release(stopped, plan)
+        if stopped.status is WorkflowRunStatus.QUEUED:
+            await self._queue.submit(RunId(stopped.id))
         return stopped

@@ -7,13 +7,18 @@ import pytest
 from application.workflows.advance_workflow import CONTROL_REREAD_S
 from application.workflows.node_execution import NodeFailed
 from application.workflows.ports import workflow_control_topic, workflow_events_topic
+from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.execution import TOOL_UNAVAILABLE, TOOLS_NOT_READY, NodeStatus
 from domain.workflows.run import WorkflowRunStatus
+from infrastructure.memory.surroundings import SequentialIds
 from infrastructure.memory.workflow_tools import InMemoryWorkflowToolStore
-from tests.builders import ORG
+from tests.builders import KEY, ORG
+from tests.unit.application.workflows.test_workflow_drivers import Rung
 from tests.unit.application.workflows.workflow_house import RUN, WorkflowHouse
-from tests.workflow_builders import agent, entrypoint, tool
+from tests.workflow_builders import agent, entrypoint, node, tool
 
 NODES = WiredNodes(workflow_run_id=RUN, node_ids=("weather", "news"))
 STORY = (
@@ -124,5 +129,26 @@ async def test_however_a_run_ends_its_tools_are_gone(outcome: NodeFailed | None)
         house.told.outcomes["guide"] = [outcome]
     await house.start()
     assert (await house.advance()).status.is_terminal
+    assert await registered(house) == ()
+    assert house.registering.released == [RUN]
+
+
+@pytest.mark.requirement("F6")
+async def test_a_stop_that_ends_a_waiting_run_lets_go_of_its_tools() -> None:
+    house = WorkflowHouse(*STORY, node("ask", "human_input", prompt="?"), "guide -> ask")
+    await house.start()
+    assert (await house.advance()).status is WorkflowRunStatus.REQUIRES_ACTION
+    assert len(await registered(house)) == 2
+    stop = StopWorkflowRun(
+        runs=house.runs,
+        queue=Rung(),
+        tools=house.registering,
+        clock=house.clock,
+        ids=SequentialIds(),
+        tracer=house.tracer,
+    )
+    operator = Principal(key_id=KEY, organization_id=ORG, role=Role.OPERATOR)
+    stopped = await stop.execute(StopWorkflowRunCommand(principal=operator, run_id=RUN))
+    assert stopped.status is WorkflowRunStatus.CANCELLED
     assert await registered(house) == ()
     assert house.registering.released == [RUN]
