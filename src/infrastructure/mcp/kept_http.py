@@ -270,7 +270,9 @@ class _Connection(asyncio.Protocol):
             self._fail()
 
     def eof_received(self) -> None:
-        """A body without a length ends here, which `connection_lost` sees to."""
+        """Nothing more can be asked. A body without a length ends here, which `connection_lost` sees to."""
+        if self._waiting is None and self._answer is None:
+            self.is_over = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_over = True

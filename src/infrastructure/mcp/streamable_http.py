@@ -124,19 +124,21 @@ class StreamableHttpTransport:
         self._version = headers.get(MCP_PROTOCOL_VERSION_HEADER, self._version)
         sent = _ACCEPT | self._own_headers() | dict(headers)
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
-        request = JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
+
+        def request() -> JSONRPCRequest:
+            return JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
 
         async def read(answer: HttpAnswer) -> tuple[dict[str, Any] | None]:
             result = self._plain_result(answer)
             if result is None:
-                await self._read_answer(request, answer, sent)
+                await self._read_answer(request(), answer, sent)
             return (result,)
 
         try:
             found = await self._endpoint.post(sent, body, read)
             if found is not None:
                 return found[0]
-            await self._post(request, sent, body)
+            await self._post(request(), sent, body)
         except TransportFailedError as exc:
             self._reader.put(fault_reply(request_id, exc.fault))
         return None
