@@ -183,6 +183,8 @@ class Agent:
     canary_tokens: list[Canary] = field(default_factory=list)
     limits: dict[str, int | float | None] = field(default_factory=dict)
     enabled: bool = True
+    description: str = ""
+    agents: list[str] = field(default_factory=list)
     updated_at: str = ""
 
 

@@ -106,6 +106,8 @@ def _show(terminal: Terminal, agent: Agent) -> None:
             "fallbacks": ", ".join(agent.fallback_models),
             "tools": ", ".join(agent.tools),
             "servers": ", ".join(agent.mcp_servers),
+            "agents": ", ".join(agent.agents),
+            "description": agent.description,
             "canaries": ", ".join(token.id for token in agent.canary_tokens),
             "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",
             "policies": short_json(dict(agent.tool_policies), 1_000) if agent.tool_policies else "",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.json_value import JsonObject
 from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, problem
 
 
@@ -46,6 +47,23 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
         }
     ]
     assert service.requests[-1].headers["if-match"] == '"3"'
+
+
+@pytest.mark.requirement("F5")
+def test_an_agent_that_opens_others_is_applied_whole_and_shown_with_them(tmp_path: Path) -> None:
+    front: JsonObject = {**agent_document(), "agents": ["researcher"], "description": "Finds things."}
+    service = (
+        FakeService()
+        .on("GET", "/v1/agents/guide", front)
+        .on("PATCH", "/v1/agents/agt_1", {**front, "agents": [], "description": "", "version": 4})
+    )
+    shown = service.run("agent", "show", "guide").out
+    assert "researcher" in shown
+    assert "Finds things." in shown
+    assert service.run("agent", "apply", write(tmp_path, "name: guide\nmodel: openai:m\n")).exit_code == 0
+    (sent,) = service.sent("PATCH", "/v1/agents/agt_1")
+    assert isinstance(sent, dict)
+    assert (sent["agents"], sent["description"]) == ([], "")
 
 
 def test_a_warning_is_one_sentence_with_one_mark_at_its_end(tmp_path: Path) -> None:
