@@ -35,6 +35,10 @@ ALSO_ON_POSTGRES = {
     "test_what_belongs_to_another_organization_is_not_found",
     "test_lists_show_nothing_of_another_organization",
     "test_every_route_takes_the_roles_above_the_one_it_is_for",
+    "test_a_token_opens_nothing_from_the_moment_its_session_expires",
+    "test_tokens_of_others_and_of_roles_that_may_not_open_nothing",
+    "test_a_revoked_token_opens_nothing_from_that_moment",
+    "test_a_session_of_a_run_is_refused_once_the_run_has_ended",
 }
 """Of the other files."""
 

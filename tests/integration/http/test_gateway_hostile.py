@@ -2,14 +2,20 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 from litestar.types import Receive, Scope, Send
 
+from application.system.pages import PageRequest
+from domain.audit.event import AuditAction
+from domain.identity.api_key import hash_token
 from domain.identity.role import Role
+from domain.ids import GatewaySessionId
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from tests.builders import ORG, an_audit_event
 from tests.integration.http.gateway_caller import (
     ECHO,
     HOST,
@@ -308,3 +314,23 @@ async def test_tokens_of_others_and_of_roles_that_may_not_open_nothing(service: 
         assert response.status_code == status, (token, query)
         assert "error" in response.json()
     assert not service.connections.calls
+
+
+@pytest.mark.requirement("F5")
+@pytest.mark.parametrize(("lasts_s", "status"), [(-1, 401), (0, 401), (1, 200)])
+async def test_a_token_opens_nothing_from_the_moment_its_session_expires(
+    service: Service, caller: Caller, lasts_s: int, status: int
+) -> None:
+    [open_session] = (await service.stores.gateway_sessions.page(ORG, PageRequest(limit=10))).items
+    token = f"dgs_of-a-session-that-lasts-{lasts_s}"
+    ending = replace(
+        open_session,
+        id=GatewaySessionId("gws_ending"),
+        token_hash=hash_token(token),
+        expires_at=open_session.created_at + timedelta(seconds=lasts_s),  # which is now, and stands still
+    )
+    audit = an_audit_event(1, action=AuditAction.GATEWAY_SESSION_CREATED)
+    await service.stores.gateway_sessions.add(ending, audit, thread=None)
+    for _ in range(2):
+        response = await replace(caller, token=token).send(PING, headers={"mcp-protocol-version": LEGACY})
+        assert response.status_code == status, response.text
