@@ -32,7 +32,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, WorkerId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
 from domain.workflows.compiler import compile_workflow
-from domain.workflows.decision import Decision, Standing, decide
+from domain.workflows.decision import Decision, Standing, abandoned, decide
 from domain.workflows.execution import NODE_TIMEOUT, NodeError, NodeRun, NodeStatus
 from domain.workflows.graph import NodeKind, NodeMode
 from domain.workflows.plan import Plan, PlannedNode
@@ -234,6 +234,7 @@ class _Drive:
     async def _step(self, plan: Plan) -> bool:
         """Decide, store what is decided, act on it, and wait for something to happen. False when there is no more."""
         if self._run.cancel_requested_by is not None:
+            self._nodes = abandoned(plan, self._nodes, now=self._house.clock.now())
             await self._end(WorkflowRunStatus.CANCELLED)
             return False
         decision = decide(plan, self._nodes, now=self._house.clock.now())

@@ -76,6 +76,14 @@ def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decis
     )
 
 
+def abandoned(plan: Plan, nodes: Mapping[str, NodeRun], *, now: datetime) -> dict[str, NodeRun]:
+    """The nodes of a run that is stopped: what is not finished is not finished any more."""
+    return {
+        node_id: run if run.status.is_final else run.cancelled(at=now, node=plan.by_id[node_id])
+        for node_id, run in nodes.items()
+    }
+
+
 class _Way(StrEnum):
     """What is known of an edge."""
 

@@ -243,6 +243,7 @@ def _node_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWork
             kind = WorkflowEventType.NODE_SKIPPED
         case NodeStatus.CANCELLED:
             kind = WorkflowEventType.NODE_CANCELLED
+            data |= {} if after.error is None else {"error": error_json(after.error)}
         case _:
             assert_never(after.status)
     return NewWorkflowEvent(type=kind, at=at, data=data)

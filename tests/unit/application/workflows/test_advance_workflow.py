@@ -1,6 +1,7 @@
 """Workflow runs as a worker executes them, to their end and through kills, stops and waits."""
 
 import asyncio
+from typing import cast
 
 import pytest
 
@@ -293,3 +294,44 @@ async def test_a_database_that_is_away_is_no_failure_of_a_node() -> None:
     assert await house.runs.recoverable(leases_lapsed_at=now, at=now, limit=10) == (RUN,)
     run = await house.advance()
     assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")
+
+
+@pytest.mark.requirement("F4")
+async def test_a_request_that_was_under_way_when_its_branch_lost_is_told_of_as_unknown_and_never_repeated() -> None:
+    house = WorkflowHouse(
+        entrypoint(),
+        post("pay"),
+        get("quick"),
+        transform("end", "'done'", join="first"),
+        *("start -> pay", "start -> quick", "pay -> end", "quick -> end"),
+    )
+    await house.start()
+    house.told.hold("pay")
+    house.told.hold("quick")
+    working = asyncio.create_task(house.worker().execute(RUN))
+    for node_id in ("pay", "quick"):
+        await asyncio.wait_for(house.told.begun[node_id].wait(), 5)
+    house.told.held["quick"].set()
+    await asyncio.wait_for(working, 5)
+    run = await house.run()
+    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")
+    (lost,) = [event for event in await house.events() if event.type is WorkflowEventType.NODE_CANCELLED]
+    assert lost.data["node_id"] == "pay"
+    assert cast(dict[str, object], lost.data["error"])["code"] == OUTCOME_UNKNOWN
+    assert house.told.executed.count("pay") == 1
+
+
+@pytest.mark.requirement("F4")
+async def test_a_stopped_run_says_of_requests_that_were_under_way_that_their_outcome_is_unknown() -> None:
+    house = WorkflowHouse(entrypoint(), post("pay"), "start -> pay")
+    await house.start()
+    house.told.hold("pay")
+    working = asyncio.create_task(house.worker().execute(RUN))
+    await asyncio.wait_for(house.told.begun["pay"].wait(), 5)
+    await house.runs.request_cancel(ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
+    await asyncio.wait_for(working, 5)
+    run = await house.run()
+    assert run.status is WorkflowRunStatus.CANCELLED
+    error = run.nodes["pay"].error
+    assert error is not None
+    assert error.code == OUTCOME_UNKNOWN
