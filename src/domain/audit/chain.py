@@ -29,6 +29,9 @@ SEALED_FIELDS = (
 """What a seal covers, in this order: `at` as microseconds since 1970 (UTC), `details` as the stored JSON text. Another
 list or order needs keys of another purpose, so that seals of before stay what they are."""
 
+# Made once: `json.dumps` makes an encoder for every call that wants other than its defaults.
+_SEALED_JSON = json.JSONEncoder(separators=(",", ":"), default=repr)
+
 StoredValue = str | int | float | bytes | None
 """A value as the database gives it: whatever somebody has put there is sealed or found out, not interpreted."""
 Entry = tuple[StoredValue, ...]
@@ -88,7 +91,7 @@ class ChainHead:
 def seal_of(key: ChainKey, previous: str, number: StoredValue, sealed_at: StoredValue, entry: Entry) -> str:
     """64 hex digits. What is sealed: the previous seal, a line feed, and `[number, sealed_at, *entry]` as JSON in ASCII
     without spaces."""
-    content = json.dumps([number, sealed_at, *entry], separators=(",", ":"), default=repr)
+    content = _SEALED_JSON.encode([number, sealed_at, *entry])
     return hmac.digest(key.secret, f"{previous}\n{content}".encode("utf-8", "surrogatepass"), "sha256").hex()
 
 

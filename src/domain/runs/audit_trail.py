@@ -12,6 +12,7 @@ from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolOutcome
 
+_CANONICAL_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _ENDINGS = {
     RunStatus.COMPLETED: AuditAction.RUN_COMPLETED,
     RunStatus.INCOMPLETE: AuditAction.RUN_COMPLETED,
@@ -30,7 +31,7 @@ OUTCOME_ACTIONS = {
 
 def arguments_digest(arguments: JsonObject) -> str:
     """`sha256:` and hex over the arguments as canonical JSON (sorted keys, no spaces, UTF-8)."""
-    canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    canonical = _CANONICAL_JSON.encode(arguments)
     return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
