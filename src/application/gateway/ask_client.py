@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from application.tools.ports import Box, SchemaValidator
 from domain.gateway.call import GatewayCall
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewayNoteId
+from domain.ids import GatewayNoteId, GatewaySessionId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind, unanswered
 from domain.tools.tool import Tool
@@ -44,17 +45,18 @@ class AskableClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """For how many seconds a client is waited for."""
+    """For how many seconds a client is waited for, and how many calls of a session may wait for it in one process."""
 
     answer_s: float = 600.0
+    most_waiting: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskClient:
     """Rules: a server asks only for what its settings allow and the client says it has; what is asked and what is answered is
     searched for canary tokens, and goes no further with one; each question is a row, which a client answers at any process;
-    nothing of it is kept when it has been answered, nobody waits any more, or its time is up; then the server is told that
-    nobody answers. How each question ended is in the call's audit entry, not its words."""
+    nothing of it is kept when it has been answered, nobody waits any more, or its time is up; then, and when too many calls
+    of the session wait already, the server is told that nobody answers. How each question ended is in the call's audit entry, not its words."""
 
     notes: GatewayNotes
     wakeups: Wakeups
@@ -63,6 +65,7 @@ class AskClient:
     clock: Clock
     ids: IdSource
     patience: Patience
+    waiting: Counter[GatewaySessionId] = field(default_factory=Counter, init=False)
 
     def about(
         self,
@@ -128,7 +131,12 @@ class Conversation:
         """Put the questions to the client, and wait for all answers."""
         answers: dict[str, ClientAnswer] = {}
         askable = tuple(request for request in requests if self._can_ask(request))
-        if askable and not self._leaks({"asked": [request.as_json() for request in askable]}):
+        waiting = self._parts.waiting[self._session.id]
+        if (
+            askable
+            and waiting < self._parts.patience.most_waiting
+            and not self._leaks({"asked": [request.as_json() for request in askable]})
+        ):
             answers = await self._answers(askable)
             if self._leaks({"answered": {key: answer.as_json() for key, answer in answers.items()}}):
                 answers = {}
@@ -164,7 +172,7 @@ class Conversation:
         notes = [self._note(request, now, until) for request in requests]
         ids = tuple(note.id for note in notes)
         questions = tuple(zip(ids, requests, strict=True))
-        with self._waiting():
+        with self._counted(), self._waiting():
             async with parts.wakeups.subscribe(call_topic(call.id)) as woken:
                 await parts.notes.leave(*notes, due_at=until + timedelta(seconds=self._call_s))
                 given: dict[GatewayNoteId, bytes] = {}
@@ -224,6 +232,18 @@ class Conversation:
 
     def _opened(self, sealed: bytes) -> ClientAnswer:
         return ClientAnswer.from_json(json.loads(self._parts.box.decrypt(sealed)))
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Among what waits for the session's clients."""
+        waiting, session_id = self._parts.waiting, self._session.id
+        waiting[session_id] += 1
+        try:
+            yield
+        finally:
+            waiting[session_id] -= 1
+            if not waiting[session_id]:
+                del waiting[session_id]
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

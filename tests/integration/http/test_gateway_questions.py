@@ -221,6 +221,17 @@ async def test_a_client_on_a_stream_is_asked_while_its_call_waits(how: str) -> N
 
 
 @pytest.mark.requirement("F5")
+async def test_no_more_calls_of_a_session_wait_for_its_clients_than_is_set() -> None:
+    async with a_scene(asking((COLOUR,)), patience=Patience(most_waiting=2)) as scene:
+        waiting = [await scene.asked(arguments={"n": n}) for n in (1, 2)]
+        assert told(await scene.called(arguments={"n": 3})) == {"colour": {"action": "cancel"}}
+        state, responses = waiting[0].request_state, {"colour": RED}
+        answer = await scene.called(arguments={"n": 1}, request_state=state, responses=responses)
+        assert told(answer) == {"colour": RED}
+        await scene.asked(arguments={"n": 4})
+
+
+@pytest.mark.requirement("F5")
 async def test_only_the_session_that_was_asked_answers() -> None:
     person = Streamed()
     async with a_scene(asking((COLOUR,))) as scene, asyncio.TaskGroup() as tasks:
