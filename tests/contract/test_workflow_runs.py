@@ -250,4 +250,7 @@ async def test_runs_are_listed_newest_first_by_workflow_and_status(house: Stores
     ]
     begun = await all_of(partial(page, WorkflowRunFilter(status=WorkflowRunStatus.IN_PROGRESS)))
     assert [run.id for run in begun] == [ID]
+    whole = await house.workflow_runs.get(ORG, ID)
+    assert whole is not None
+    assert begun == (replace(whole, input=None, output=None, nodes={}),)
     assert await all_of(partial(page, WorkflowRunFilter(workflow_id=WorkflowId("wfl_other")))) == ()

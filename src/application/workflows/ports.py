@@ -104,7 +104,7 @@ class WorkflowRunStore(Protocol):
     async def page(
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
-        """Runs, newest first."""
+        """Runs, newest first, each without its input, its output and its nodes, which may be of any size."""
         ...
 
     async def events(

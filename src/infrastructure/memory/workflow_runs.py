@@ -72,9 +72,9 @@ class InMemoryWorkflowRunStore:
     async def page(
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
-        """Runs, newest first."""
+        """Runs, newest first, in outline."""
         found = [
-            stored.run
+            replace(stored.run, input=None, output=None, nodes={})
             for stored in self._state.workflow_runs.values()
             if stored.run.organization_id == organization_id
             and wanted.workflow_id in (None, stored.run.workflow_id)

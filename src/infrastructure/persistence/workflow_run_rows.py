@@ -122,22 +122,34 @@ def write_change(
     return stored
 
 
+OUTLINE = tuple(column for column in workflow_run.c if column.name not in ("input", "output"))
+"""What `outline_of` reads."""
+
+
 def run_of(connection: Connection, row: AnyRow) -> WorkflowRun:
     """From a row of `workflow_run`, with its nodes."""
     nodes = (
         _node_of(cast("dict[str, Any]", state)) for state in connection.execute(_nodes_of, {"of_run": row.id}).scalars()
     )
+    return replace(
+        outline_of(row),
+        input=row.input,
+        output=row.output,
+        nodes={node.node_id: node for node in sorted(nodes, key=lambda node: node.node_id)},
+    )
+
+
+def outline_of(row: AnyRow) -> WorkflowRun:
+    """From a row, without input, output and nodes."""
     return WorkflowRun(
         id=WorkflowRunId(row.id),
         organization_id=OrganizationId(row.organization_id),
         workflow_id=WorkflowId(row.workflow_id),
         workflow_version=row.workflow_version,
         status=WorkflowRunStatus(row.status),
-        input=row.input,
+        input=None,
         requested_by=ApiKeyId(row.requested_by),
         created_at=row.created_at,
-        nodes={node.node_id: node for node in sorted(nodes, key=lambda node: node.node_id)},
-        output=row.output,
         error=_error_of(row.error),
         failed_node=row.failed_node,
         attempt=row.attempt,

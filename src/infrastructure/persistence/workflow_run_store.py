@@ -37,9 +37,11 @@ from infrastructure.persistence.tables import (
     workflow_version,
 )
 from infrastructure.persistence.workflow_run_rows import (
+    OUTLINE,
     earlier_run,
     event_of,
     insert_run,
+    outline_of,
     run_of,
     run_of_key,
     write_change,
@@ -157,8 +159,8 @@ class SqlWorkflowRunStore:
     async def page(
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
-        """Runs, newest first."""
-        statement = select(workflow_run).where(_RUN.organization_id == organization_id)
+        """Runs, newest first, in outline."""
+        statement = select(*OUTLINE).where(_RUN.organization_id == organization_id)
         if wanted.workflow_id is not None:
             statement = statement.where(_RUN.workflow_id == wanted.workflow_id)
         if wanted.status is not None:
@@ -170,7 +172,7 @@ class SqlWorkflowRunStore:
                 request,
                 moment=_RUN.created_at,
                 identifier=_RUN.id,
-                convert=lambda row: run_of(connection, row),
+                convert=outline_of,
             ),
             scope=organization_id,
         )

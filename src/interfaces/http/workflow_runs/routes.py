@@ -24,7 +24,12 @@ from interfaces.http.runs.starting import IdempotencyHeader
 from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
 from interfaces.http.workflow_runs.schemas import ResumeWorkflowRunBody, StartWorkflowRunBody
-from interfaces.http.workflow_runs.views import WorkflowRunPage, WorkflowRunView, workflow_run_view
+from interfaces.http.workflow_runs.views import (
+    WorkflowRunPage,
+    WorkflowRunView,
+    workflow_run_outline,
+    workflow_run_view,
+)
 from interfaces.http.workflows.routes import MERMAID
 
 TAGS = ["Workflow runs"]
@@ -68,10 +73,10 @@ async def list_workflow_runs(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> WorkflowRunPage:
-    """Newest first."""
+    """Newest first, in outline: what went in and came out, and the nodes, are with each run."""
     wanted = WorkflowRunFilter(workflow_id=None if workflow_id is None else WorkflowId(workflow_id), status=status)
     page = PageRequest(limit=limit, cursor=cursor)
-    return page_view(await list_workflow_runs.execute(request.principal, wanted, page), workflow_run_view)
+    return page_view(await list_workflow_runs.execute(request.principal, wanted, page), workflow_run_outline)
 
 
 @get("/workflow-runs/{workflow_run:str}", tags=TAGS, summary="Read a workflow run", responses=documented(404))

@@ -41,47 +41,59 @@ class PendingView(TypedDict):
     asked: object
 
 
-class WorkflowRunView(TypedDict):
-    """A run of a workflow. `output` is what the end of the graph put out; of several ends, by node id."""
+class WorkflowRunOutlineView(TypedDict):
+    """A run of a workflow as lists have it."""
 
     id: str
     workflow_id: str
     workflow_version: int
     status: str
-    input: object
-    output: object
     error: NodeErrorView | None
     failed_node: str | None
-    pending: list[PendingView]
-    nodes: list[NodeRunView]
     attempt: int
     created_at: str
     started_at: str | None
     finished_at: str | None
 
 
+class WorkflowRunView(WorkflowRunOutlineView):
+    """A run of a workflow. `output` is what the end of the graph put out; of several ends, by node id."""
+
+    input: object
+    output: object
+    pending: list[PendingView]
+    nodes: list[NodeRunView]
+
+
 class WorkflowRunPage(TypedDict):
     """A page of workflow runs; `next_cursor` is null on the last one."""
 
-    data: list[WorkflowRunView]
+    data: list[WorkflowRunOutlineView]
     next_cursor: str | None
 
 
 def workflow_run_view(run: WorkflowRun) -> WorkflowRunView:
     """A run as JSON."""
     return {
-        "id": run.id,
-        "workflow_id": run.workflow_id,
-        "workflow_version": run.workflow_version,
-        "status": run.status.value,
+        **workflow_run_outline(run),
         "input": run.input,
         "output": run.output,
-        "error": _error_view(run.error),
-        "failed_node": run.failed_node,
         "pending": [
             {"node_id": node.node_id, "run_id": node.run_id, "asked": node.asked} for node in run.waiting_nodes
         ],
         "nodes": [_node_view(node) for node in run.nodes.values()],
+    }
+
+
+def workflow_run_outline(run: WorkflowRun) -> WorkflowRunOutlineView:
+    """The same in outline."""
+    return {
+        "id": run.id,
+        "workflow_id": run.workflow_id,
+        "workflow_version": run.workflow_version,
+        "status": run.status.value,
+        "error": _error_view(run.error),
+        "failed_node": run.failed_node,
         "attempt": run.attempt,
         "created_at": timestamp(run.created_at),
         "started_at": _time(run.started_at),
