@@ -117,6 +117,8 @@ def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
             ("runs", "/console/runs"),
             ("approvals", "/console/approvals"),
             ("playground", "/console/playground"),
+            ("servers", "/console/servers"),
+            ("audit", "/console/audit"),
             ("run", f"/console/runs/{run}"),
         ):
             somebody.go(path)

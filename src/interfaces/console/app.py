@@ -8,9 +8,19 @@ from interfaces.console.failures import failure_handlers
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.approvals import decide, show_approvals, show_approvals_part
+from interfaces.console.routes.audit import show_audit, verify_audit
 from interfaces.console.routes.overview import Overview, show_overview, show_overview_part
 from interfaces.console.routes.playground import show_playground, start
 from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs, stream_run
+from interfaces.console.routes.servers import (
+    ServerPages,
+    approve_tool,
+    refresh_server,
+    show_logs,
+    show_server,
+    show_servers,
+    test_server,
+)
 from interfaces.console.routes.sign_in import sign_in, sign_in_page, sign_out
 from interfaces.console.routes.static import read_asset
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
@@ -41,7 +51,17 @@ def console_router(
         list_approvals=use_cases.list_approvals,
         list_audit_events=use_cases.list_audit_events,
     )
-    own = {"pages": pages, "sessions": sessions, "overview": overview, "run_pages": run_pages}
+    server_pages = ServerPages(
+        get_mcp_server_tools=use_cases.get_mcp_server_tools,
+        get_mcp_server_status=use_cases.get_mcp_server_status,
+    )
+    own = {
+        "pages": pages,
+        "sessions": sessions,
+        "overview": overview,
+        "run_pages": run_pages,
+        "server_pages": server_pages,
+    }
     return Router(
         PATH,
         route_handlers=[
@@ -61,6 +81,14 @@ def console_router(
             decide,
             show_playground,
             start,
+            show_servers,
+            show_server,
+            show_logs,
+            test_server,
+            refresh_server,
+            approve_tool,
+            show_audit,
+            verify_audit,
         ],
         middleware=[signed_in(sessions)],
         dependencies={

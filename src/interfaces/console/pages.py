@@ -27,6 +27,8 @@ NAVIGATION = (
     ("Runs", f"{PATH}/runs"),
     ("Approvals", f"{PATH}/approvals"),
     ("Playground", f"{PATH}/playground"),
+    ("MCP servers", f"{PATH}/servers"),
+    ("Audit", f"{PATH}/audit"),
 )
 
 

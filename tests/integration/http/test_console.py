@@ -10,7 +10,14 @@ from domain.identity.role import Role
 from interfaces.console.sessions import COOKIE
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 
-PAGES = ("/console", "/console/runs", "/console/approvals", "/console/playground")
+PAGES = (
+    "/console",
+    "/console/runs",
+    "/console/approvals",
+    "/console/playground",
+    "/console/servers",
+    "/console/audit",
+)
 
 
 async def signed_in(service: Service, token: str | None = None) -> dict[str, str]:
@@ -175,6 +182,42 @@ async def test_the_playground_starts_a_run_and_goes_to_its_page(service: Service
     assert run["input"] == [{"type": "text", "text": "hello"}]
     missing = await browse(service, "POST", "/console/playground", headers=browser, data={"agent": "guide"})
     assert missing.status_code == 422
+
+
+@pytest.mark.requirement("B12")
+async def test_a_server_is_tested_listed_and_its_tools_let_out_of_quarantine_by_an_admin_alone(
+    service: Service,
+) -> None:
+    body = {"slug": "files", "kind": "custom", "command": "files-server"}
+    await service.call("POST", "/v1/mcp-servers", json=body)
+    admin, viewer = await signed_in(service), await signed_in(service, token_of(Role.VIEWER))
+    tested = await browse(service, "POST", "/console/servers/files/test", headers=admin)
+    assert "1 tools" in tested.text
+    listed = await browse(service, "POST", "/console/servers/files/refresh", headers=admin)
+    assert "echo" in listed.text
+    page = await browse(service, "GET", "/console/servers/files", headers=viewer)
+    assert "echo" in page.text
+    assert "hx-post" not in page.text.partition("<main")[2]
+    form = {"tool": "echo", "digest": "sha256:other"}
+    for action, data in (("test", {}), ("refresh", {}), ("approve", form)):
+        refused = await browse(service, "POST", f"/console/servers/files/{action}", headers=viewer, data=data)
+        assert refused.status_code == 403
+    stranger = await signed_in(service, OTHER_ADMIN)
+    assert (await browse(service, "GET", "/console/servers/files", headers=stranger)).status_code == 404
+    logs = await browse(service, "GET", "/console/servers/files/logs", headers=admin)
+    assert "started" in logs.text
+
+
+@pytest.mark.requirement("C5")
+async def test_the_audit_trail_is_searched_and_verified(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    browser = await signed_in(service, token_of(Role.VIEWER))
+    page = await browse(service, "GET", "/console/audit?action=agent.*", headers=browser)
+    assert "agent.created" in page.text.partition("<tbody>")[2]
+    nothing = await browse(service, "GET", "/console/audit?actor=nobody", headers=browser)
+    assert "No entry is like that." in nothing.text
+    verified = await browse(service, "POST", "/console/audit/verify", headers=browser)
+    assert "whole" in verified.text
 
 
 async def test_files_of_the_console_are_kept_by_browsers_and_nothing_else_is_served(service: Service) -> None:

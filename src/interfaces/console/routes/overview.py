@@ -71,7 +71,7 @@ class Overview:
             self._runs(principal, None),
             asyncio.gather(*(self._runs(principal, status) for status in _UNFINISHED)),
             self._list_approvals.execute(waiting),
-            self._servers(principal),
+            self.servers(principal),
             self._cost_today(principal),
         )
         ended = Counter(run.status for run in recent if run.status.is_terminal)
@@ -91,7 +91,8 @@ class Overview:
         page = await self._list_runs.execute(principal, RunFilter(status=status), PageRequest(limit=RECENT))
         return page.items
 
-    async def _servers(self, principal: Principal) -> list[ServerLine]:
+    async def servers(self, principal: Principal) -> list[ServerLine]:
+        """The MCP servers, newest first, with their state."""
         page = await self._list_servers.execute(
             ListMcpServersCommand(principal=principal, page=PageRequest(limit=RECENT))
         )

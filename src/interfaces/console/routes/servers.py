@@ -1,0 +1,118 @@
+"""MCP servers: how they stand, their tools, and the person's word on tools that are new or changed."""
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+
+from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
+from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
+from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
+from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
+from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.mcp.pinning import DefinitionState, pinned_tools
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.overview import Overview
+from interfaces.console.routes.sign_in import Form
+
+
+class ServerPages:
+    """What the page of a server shows."""
+
+    def __init__(self, *, get_mcp_server_tools: GetMcpServerTools, get_mcp_server_status: GetMcpServerStatus) -> None:
+        self._tools = get_mcp_server_tools
+        self._status = get_mcp_server_status
+
+    async def of(self, principal: Principal, slug: str) -> dict[str, object]:
+        """The server, its state and its tools as they were listed last. Raises NOT_FOUND."""
+        found = await self._tools.execute(GetMcpServerToolsCommand(principal=principal, server=slug))
+        status = await self._status.execute(GetMcpServerStatusCommand(principal=principal, server=slug))
+        catalog = found.catalog
+        tools = () if catalog is None else pinned_tools(catalog)
+        return {
+            "server": found.server,
+            "catalog": catalog,
+            "status": status,
+            "quarantined": [tool for tool in tools if tool.state is DefinitionState.QUARANTINED],
+            "approved": [tool for tool in tools if tool.state is DefinitionState.APPROVED],
+            "may_change": principal.role.includes(Role.ADMIN),
+        }
+
+
+@get("/servers")
+async def show_servers(
+    request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
+) -> Response[str]:
+    """All of them, newest first."""
+    return pages.show(request, "servers.html", {"servers": await overview.servers(request.principal)})
+
+
+@get("/servers/{slug:str}")
+async def show_server(
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """One server."""
+    return pages.show(request, "server.html", await server_pages.of(request.principal, slug))
+
+
+@get("/servers/{slug:str}/logs")
+async def show_logs(
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    get_mcp_server_logs: NamedDependency[GetMcpServerLogs],
+) -> Response[str]:
+    """The end of what it wrote to its error output."""
+    logs = await get_mcp_server_logs.execute(GetMcpServerLogsCommand(principal=request.principal, server=slug))
+    return pages.show(request, "parts/logs.html", {"logs": logs})
+
+
+@post("/servers/{slug:str}/test", status_code=200)
+async def test_server(
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    test_mcp_server: NamedDependency[TestMcpServer],
+) -> Response[str]:
+    """Connects to it anew and lists its tools."""
+    result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=slug))
+    return pages.show(request, "parts/tested.html", {"result": result})
+
+
+@post("/servers/{slug:str}/refresh", status_code=200)
+async def refresh_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    refresh_mcp_server: NamedDependency[RefreshMcpServer],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Lists its tools again."""
+    await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=slug))
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@post("/servers/{slug:str}/approve", status_code=200)
+async def approve_tool(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    approve_definition: NamedDependency[ApproveDefinition],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Lets a tool out of quarantine, as it was when its difference was shown."""
+    await approve_definition.execute(
+        ApproveDefinitionCommand(
+            principal=request.principal, server=slug, tool=data.get("tool", ""), digest=data.get("digest")
+        )
+    )
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
