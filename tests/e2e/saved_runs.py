@@ -15,7 +15,7 @@ from domain.identity.api_key import hash_token
 from infrastructure.persistence.revision import plain_engine
 from tests.e2e.processes import until
 from tests.e2e.saved_rows import FOLDER, SavedRuns, stored_tables
-from tests.e2e.service import ISOLATED_PYTHON, ROOT, TERMINAL, Json, Service, a_turn, serving
+from tests.e2e.service import ISOLATED_PYTHON, ROOT, TERMINAL, Json, Service, a_turn, starting
 
 SECRET_KEY = "a-passphrase-for-saved-runs"
 CANARY = "Nightingale-7183-Kestrel"
@@ -237,7 +237,7 @@ def record(folder: Path, source: Path | None = None) -> Path:
         settings = {"DRAGOMAN_SECRET_KEY": SECRET_KEY}
         if source is not None:
             settings["PYTHONPATH"] = str(source)
-        service = stack.enter_context(serving(home, **settings))
+        service = stack.enter_context(starting(home, **settings))
         engine = plain_engine(f"sqlite:///{home / 'dragoman.db'}")
         stack.callback(engine.dispose)
         with engine.connect() as connection:

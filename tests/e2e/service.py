@@ -9,11 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
 
+from infrastructure.persistence.upgrade import upgrade
 from tests.e2e.processes import carrying, descendants, living, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,7 +121,28 @@ class Service:
 @contextmanager
 def serving(home: Path, *arguments: str, **settings: str) -> Iterator[Service]:
     """Start the service, yield it once it is ready, and stop it with SIGTERM: it must end with status 0 and leave no
-    process behind. A block that has ended the process itself answers for what is left."""
+    process behind. A block that has ended the process itself answers for what is left.
+
+    A HOME that is not there yet gets a migrated database without a row, which would take a third of the start."""
+    if not home.exists() and "DRAGOMAN_DATABASE_URL" not in settings:
+        home.mkdir(mode=0o700, parents=True)
+        (home / "dragoman.db").touch(mode=0o600)
+        (home / "dragoman.db").write_bytes(_migrated_database())
+    with starting(home, *arguments, **settings) as service:
+        yield service
+
+
+@cache
+def _migrated_database() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "migrated.db"
+        upgrade(f"sqlite:///{path}")
+        return path.read_bytes()
+
+
+@contextmanager
+def starting(home: Path, *arguments: str, **settings: str) -> Iterator[Service]:
+    """The same, from nothing if there is nothing."""
     home.parent.mkdir(exist_ok=True)
     log, output = home.with_name(f"{home.name}.stderr"), home.with_name(f"{home.name}.stdout")
     with log.open("ab") as stderr, output.open("ab") as stdout:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.service import serve_to_its_end, serving
+from tests.e2e.service import serve_to_its_end, starting
 
 
 @pytest.mark.requirement("C6", "E6")
 def test_a_first_start_makes_a_private_home_and_says_where_it_listens_and_where_the_key_is(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with serving(home) as service:
+    with starting(home) as service:
         lines = service.output.read_text().splitlines()
         assert lines == [f"Dragoman is ready on {service.url}", f"API key: {home / 'admin.key'}"]
         assert service.log.read_text() == ""
@@ -24,7 +24,7 @@ def test_a_first_start_makes_a_private_home_and_says_where_it_listens_and_where_
         for name in ("dragoman.db", "lock"):
             assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
     key_of_first_start = (home / "admin.key").read_text()
-    with serving(home):
+    with starting(home):
         assert (home / "admin.key").read_text() == key_of_first_start
 
 
@@ -32,7 +32,7 @@ def test_a_database_elsewhere_is_used_and_has_one_owner(tmp_path: Path) -> None:
     elsewhere = tmp_path / "data" / "mine.db"
     elsewhere.parent.mkdir()
     url = f"sqlite:///{elsewhere}"
-    with serving(tmp_path / "home", DRAGOMAN_DATABASE_URL=url) as first:
+    with starting(tmp_path / "home", DRAGOMAN_DATABASE_URL=url) as first:
         assert elsewhere.exists()
         assert not (tmp_path / "home" / "dragoman.db").exists()
         second = serve_to_its_end(tmp_path / "other", DRAGOMAN_DATABASE_URL=url)
@@ -45,7 +45,7 @@ def test_a_database_elsewhere_is_used_and_has_one_owner(tmp_path: Path) -> None:
 @pytest.mark.requirement("E6")
 def test_a_second_service_on_the_same_home_says_who_owns_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with serving(home) as first:
+    with starting(home) as first:
         second = serve_to_its_end(home)
         assert second.returncode != 0
         assert second.stdout == ""
