@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-READY_DEADLINE_S = 30.0
+READY_DEADLINE_S = 90.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
