@@ -35,6 +35,7 @@ async def outcomes(home: Path, revision: str, results: Path) -> dict[str, bool]:
     command = f"{sys.executable} -I -S {CLIENT} {home}"
     process = await asyncio.create_subprocess_exec(
         str(NODES[-1]), str(SUITE), "client", "--command", command, "--requirements", revision, "-o", str(results),
+        "--timeout", "90000",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
