@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.dragoman_process import Dragoman
+from tests.e2e.dragoman_here import DragomanHere
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -48,7 +48,7 @@ def web() -> Iterator[str]:
 
 @pytest.mark.requirement("D2", "D3", "B16")
 def test_an_agent_searches_and_reads_what_it_found_and_is_kept_from_private_addresses(tmp_path: Path, web: str) -> None:
-    dragoman = Dragoman(tmp_path / "home")
+    dragoman = DragomanHere(tmp_path / "home")
     model = dragoman.script(
         "herons",
         {"text": "Searching.", "calls": [{"tool": "internet_search", "arguments": {"query": "herons"}}]},
