@@ -193,6 +193,10 @@ async def test_a_refused_call_is_stored_with_what_was_said(stores: Stores) -> No
 async def test_no_more_calls_of_a_tool_are_recorded_than_policy_lets_a_session_make(stores: Stores) -> None:
     await opened(stores)
     await stores.gateway_ledger.refuse(settled(a_call(9), ToolResult.blocked("x", "no")), executed(109))
+    for number, code in enumerate(("tool_not_found", "tool_arguments_invalid"), 10):
+        await stores.gateway_ledger.refuse(
+            settled(a_call(number), ToolResult.failed(code, "no")), executed(100 + number)
+        )
     await stores.gateway_ledger.intend(a_call(8, name="another"), max_calls=1)
 
     recorded = await asyncio.gather(
@@ -201,7 +205,7 @@ async def test_no_more_calls_of_a_tool_are_recorded_than_policy_lets_a_session_m
 
     assert sorted(recorded) == [False, False, False, True, True]
     calls = await stores.gateway_ledger.calls_of(ORG, SESSION)
-    assert len([call for call, _ in calls if call.name == "mcp__clock__now"]) == 3
+    assert len([call for call, _ in calls if call.name == "mcp__clock__now"]) == 5
 
 
 async def test_calls_of_many_callers_are_stored_together_and_each_hears_of_its_own(stores: Stores) -> None:

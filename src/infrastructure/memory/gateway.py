@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from application.system.pages import Page, PageRequest
+from application.tools.failure_text import NEVER_MADE
 from domain.approvals.approval import ApprovalState
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
@@ -148,10 +149,14 @@ class InMemoryGatewayLedger:
 def has_made(stored: StoredGatewaySession, call: GatewayCall, max_calls: int) -> bool:
     """Whether the session has made as many calls of the tool as it may."""
     made = sum(
-        entry.name == call.name and (settlement is None or settlement.result.outcome is not ToolOutcome.BLOCKED)
+        entry.name == call.name and (settlement is None or _was_made(settlement.result))
         for entry, settlement in stored.calls.values()
     )
     return made >= max_calls
+
+
+def _was_made(result: ToolResult) -> bool:
+    return result.outcome is not ToolOutcome.BLOCKED and result.error_code not in NEVER_MADE
 
 
 def _cancel_approvals(state: InMemoryState, session_id: GatewaySessionId, *, at: datetime) -> None:

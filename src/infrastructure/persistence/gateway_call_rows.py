@@ -2,8 +2,9 @@
 
 from typing import cast
 
-from sqlalchemy import Connection, bindparam, func, or_, select
+from sqlalchemy import Connection, and_, bindparam, func, or_, select
 
+from application.tools.failure_text import NEVER_MADE
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.ids import ApprovalId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId
 from domain.json_value import JsonObject
@@ -17,7 +18,13 @@ insert_call = prepared_insert(gateway_call)
 _made = select(func.count()).where(
     gateway_call.c.session_id == bindparam("of_session"),
     gateway_call.c.name == bindparam("of_tool"),
-    or_(gateway_call.c.outcome.is_(None), gateway_call.c.outcome != ToolOutcome.BLOCKED.value),
+    or_(
+        gateway_call.c.outcome.is_(None),
+        and_(
+            gateway_call.c.outcome != ToolOutcome.BLOCKED.value,
+            func.coalesce(gateway_call.c.error_code, "").not_in(sorted(NEVER_MADE)),
+        ),
+    ),
 )
 _lock_session = select(gateway_session.c.id).where(gateway_session.c.id == bindparam("of_session")).with_for_update()
 
