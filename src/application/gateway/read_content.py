@@ -14,6 +14,7 @@ from application.gateway.settle_lost_calls import due_at
 from application.gateway.toolbox import scope_of
 from application.mcp.contents import ContentMethod, ContentRequest, McpContents
 from application.mcp.ports import McpFailure, McpFailureKind
+from application.runs.canary_guard import CanaryGuard
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
@@ -60,7 +61,7 @@ class ReadGatewayContent:
     `mcp__SLUG__resources` or `mcp__SLUG__prompts` with the request's parameters as arguments, and one that needs an approval
     is refused; it is sent only after its intent is durable, and answered only after its outcome is; a canary token in either
     direction ends the session and its run. Completion is neither recorded nor audited: it changes and tells nothing that
-    the prompt or resource does not."""
+    the prompt or resource does not; but for a canary token."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class ReadGatewayContent:
         server, own_name = owner
         read = self._read(command, sources, server, _with_name(command, own_name), kind)
         if command.method is ContentMethod.COMPLETE:
-            return await self._ask(command.session, read)
+            return await self._completed(command.session, sources, read)
         decision = await self._allowed(command.session, sources, read)
         result = await self._asked(command.session, sources, read, decision)
         return _exposed_result(result, server, command.session)
@@ -158,20 +159,38 @@ class ReadGatewayContent:
             await self._refuse(session, call, failure_text.blocked_by_policy(reached), reached)
         return checked.decision
 
+    async def _completed(self, session: GatewaySession, sources: Sources, read: _Read) -> Mapping[str, object]:
+        """A completion, which the ledger knows of only if it ends the session."""
+        guard = sources.toolbox.guard
+        kept, leaked = ToolResult.blocked("run_halted", _HALTED), guard.arguments(read.call.params)
+        if leaked is None:
+            try:
+                result = await self._ask(session, read)
+            except ServiceError as error:
+                kept, leaked = guard.result(ToolResult.failed("content_failed", error.detail))
+                if leaked is None:
+                    raise
+            else:
+                kept, leaked = _kept(guard, result)
+                if leaked is None:
+                    return result
+        raise await self._halting.execute(session, self._settled(read.call, kept), None, leaked)
+
     async def _asked(
         self, session: GatewaySession, sources: Sources, read: _Read, decision: Decision | None
     ) -> Mapping[str, object]:
-        began = self._clock.monotonic()
+        began, guard = self._clock.monotonic(), sources.toolbox.guard
         try:
             result = await self._ask(session, read)
         except BaseException as error:  # also when its client has gone
             said = ToolResult.failed("content_failed", error.detail if isinstance(error, ServiceError) else _UNKNOWN)
+            said, leaked = guard.result(said)  # servers word their refusals
             failed = self._settled(read.call, said, self._clock.monotonic() - began)
+            if leaked is not None:
+                raise await self._halting.execute(session, failed, decision, leaked) from None
             await asyncio.shield(self._ledger.settle(failed, gateway_call_audit(session, failed, decision=decision)))
             raise
-        text = json.dumps(result, ensure_ascii=False)
-        kept, leaked = sources.toolbox.guard.result(ToolResult.succeeded(cut(cleaned(text), TEXT_LIMIT_BYTES)))
-        leaked = leaked or sources.toolbox.guard.arguments(cast(JsonObject, result))
+        kept, leaked = _kept(guard, result)
         settlement = self._settled(read.call, kept, self._clock.monotonic() - began)
         if leaked is not None:
             raise await self._halting.execute(session, settlement, decision, leaked)
@@ -202,6 +221,13 @@ class ReadGatewayContent:
 
 _HALTED = "The session was halted before this was sent."
 _UNKNOWN = "It was not finished; what came of it is unknown."
+
+
+def _kept(guard: CanaryGuard, result: Mapping[str, object]) -> tuple[ToolResult, str | None]:
+    """What the ledger keeps of a server's result, and the id of a canary token in it."""
+    text = json.dumps(result, ensure_ascii=False)
+    kept, leaked = guard.result(ToolResult.succeeded(cut(cleaned(text), TEXT_LIMIT_BYTES)))
+    return kept, leaked or guard.arguments(cast(JsonObject, result))
 
 
 def _asked_for(command: ReadGatewayContentCommand) -> tuple[ContentKind, str]:

@@ -1,10 +1,12 @@
 """Resources, prompts and completion of servers through the gateway: under which names, for whom, and what is refused."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from application.mcp.contents import ContentMethod
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.audit.event import AuditAction
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import Caller, Json, actions, an_agent, error_of, opened
@@ -25,6 +27,17 @@ CONTENTS: dict[ContentMethod, Json] = {
     ContentMethod.GET_PROMPT: {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello"}}]},
     ContentMethod.COMPLETE: {"completion": {"values": ["paris"], "hasMore": False}},
 }
+
+
+class RefusedContents(dict[ContentMethod, Mapping[str, object]]):
+    """Asking for any of them fails."""
+
+    def __init__(self, contents: Mapping[ContentMethod, Json], failure: McpFailure) -> None:
+        super().__init__(contents)
+        self._failure = failure
+
+    def __getitem__(self, key: ContentMethod) -> Mapping[str, object]:
+        raise self._failure
 
 
 def files_have(service: Service, contents: dict[ContentMethod, Json]) -> None:
@@ -153,6 +166,37 @@ async def test_a_canary_token_in_a_resource_ends_the_session(service: Service) -
     assert halted["error"]["data"]["code"] == "gateway_session_halted"  # type: ignore[index]
     assert AuditAction.SESSION_HALTED in await actions(service)
     assert (await caller.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
+
+
+@pytest.mark.requirement("C4", "F5")
+@pytest.mark.parametrize("where", ["what is asked", "the answer"])
+async def test_a_canary_token_in_a_completion_ends_the_session(service: Service, where: str) -> None:
+    leaky: dict[ContentMethod, Json] = {**CONTENTS, ContentMethod.COMPLETE: {"completion": {"values": [CANARY]}}}
+    contents = leaky if where == "the answer" else CONTENTS
+    caller = await a_caller(service, contents, canary_tokens=[{"id": "vault", "token": CANARY}])
+    ref = {"type": "ref/prompt", "name": "mcp__files__greet"}
+    value = "par" if where == "the answer" else CANARY
+    halted = await caller.legacy("completion/complete", {"ref": ref, "argument": {"name": "city", "value": value}})
+    assert CANARY not in str(halted)
+    assert halted["error"]["data"]["code"] == "gateway_session_halted"  # type: ignore[index]
+    assert len(service.connections.asked) == (where == "the answer")
+    assert AuditAction.SESSION_HALTED in await actions(service)
+    assert (await caller.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
+
+
+@pytest.mark.requirement("C4", "F5")
+@pytest.mark.parametrize("method", ["resources/read", "completion/complete"])
+async def test_a_canary_token_in_a_server_s_refusal_ends_the_session(service: Service, method: str) -> None:
+    said = McpFailure(McpFailureKind.SERVER_ERROR, f"There is no {CANARY}.", rpc_code=-32602)
+    caller = await a_caller(service, canary_tokens=[{"id": "vault", "token": CANARY}])
+    service.connections.servers["files"].contents = RefusedContents(CONTENTS, said)
+    params: Json = {"uri": SHOWN}
+    if method == "completion/complete":
+        params = {"ref": {"type": "ref/resource", "uri": SHOWN}, "argument": {"name": "path", "value": "n"}}
+    halted = await caller.legacy(method, params)
+    assert CANARY not in str(halted)
+    assert halted["error"]["data"]["code"] == "gateway_session_halted"  # type: ignore[index]
+    assert AuditAction.SESSION_HALTED in await actions(service)
 
 
 @pytest.mark.requirement("F5")
