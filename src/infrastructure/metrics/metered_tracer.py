@@ -4,11 +4,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 
+from prometheus_client import Histogram
+
 from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
 from domain.ids import RunId, ToolCallId
 from domain.runs.run import Run
+from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolOutcome
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.tracing.closable import ClosableTracer
@@ -37,6 +40,7 @@ class MeteredTracer:
         self._tracer = tracer
         self._instruments = instruments
         self._turns: OrderedDict[RunId, _Turn] = OrderedDict()
+        self._gateway_calls: dict[tuple[ToolType, ToolOutcome], Histogram] = {}
 
     @property
     def enabled(self) -> bool:
@@ -94,9 +98,12 @@ class MeteredTracer:
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """A call of a gateway session is over."""
         settlement = record.settlement
-        self._instruments.gateway_call.labels(settlement.call.type.value, _OUTCOMES[settlement.result.outcome]).observe(
-            settlement.duration_ms / 1000
-        )
+        kind = (settlement.call.type, settlement.result.outcome)
+        found = self._gateway_calls.get(kind)
+        if found is None:
+            labelled = self._instruments.gateway_call.labels(kind[0].value, _OUTCOMES[kind[1]])
+            found = self._gateway_calls[kind] = labelled
+        found.observe(settlement.duration_ms / 1000)
         self._tracer.gateway_call(record)
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from prometheus_client import Counter, Histogram
+
 from application.system.ports import Clock
 from infrastructure.metrics.instruments import Instruments
 
@@ -12,12 +14,22 @@ class PrometheusMeters:
     def __init__(self, *, instruments: Instruments, clock: Clock) -> None:
         self._instruments = instruments
         self._clock = clock
+        self._of_route: dict[tuple[str, str, int | None], tuple[Counter, Histogram]] = {}
 
     def request(self, *, method: str, path: str, status: int | None, seconds: float) -> None:
         """A request is over."""
+        # Finding a metric by its labels costs more than counting.
+        found = self._of_route.get((method, path, status))
+        if found is None:
+            found = self._of_route[method, path, status] = self._metrics(method, path, status)
+        count, duration = found
+        count.inc()
+        duration.observe(seconds)
+
+    def _metrics(self, method: str, path: str, status: int | None) -> tuple[Counter, Histogram]:
         shown = "none" if status is None else str(status)
-        self._instruments.requests.labels(method, path, shown).inc()
-        self._instruments.request.labels(method, path).observe(seconds)
+        instruments = self._instruments
+        return instruments.requests.labels(method, path, shown), instruments.request.labels(method, path)
 
     def event_sent(self, *, at: datetime) -> None:
         """An event goes out; clocks of two machines may say that it was stored later than that."""
