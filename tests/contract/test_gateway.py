@@ -206,6 +206,9 @@ async def test_no_more_calls_of_a_tool_are_recorded_than_policy_lets_a_session_m
     assert sorted(recorded) == [False, False, False, True, True]
     calls = await stores.gateway_ledger.calls_of(ORG, SESSION)
     assert len([call for call, _ in calls if call.name == "mcp__clock__now"]) == 5
+    assert [await stores.gateway_ledger.call_of(ORG, SESSION, call.id) for call, _ in calls] == list(calls)
+    assert await stores.gateway_ledger.call_of(OTHER_ORG, SESSION, calls[0][0].id) is None
+    assert await stores.gateway_ledger.call_of(ORG, GatewaySessionId(numbered("gws", 2)), calls[0][0].id) is None
 
 
 async def test_calls_of_many_callers_are_stored_together_and_each_hears_of_its_own(stores: Stores) -> None:

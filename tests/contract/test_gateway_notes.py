@@ -46,6 +46,14 @@ async def test_notes_of_a_call_are_read_in_their_order_by_their_session_alone(st
 
 
 @pytest.mark.requirement("F5")
+async def test_a_cancellation_that_is_left_again_and_again_is_there_once(stores: Stores) -> None:
+    await opened(stores)
+    note = a_note(1, GatewayNoteKind.CANCELLATION)
+    await asyncio.gather(*(stores.gateway_notes.leave(note) for _ in range(5)))
+    assert await stores.gateway_notes.of_call(ORG, SESSION, a_call().id) == (note,)
+
+
+@pytest.mark.requirement("F5")
 async def test_questions_are_answered_together_and_once_however_many_try(stores: Stores) -> None:
     await opened(stores)
     first, second = a_note(1), a_note(2)

@@ -87,6 +87,12 @@ class GatewayLedger(Protocol):
         for are cancelled, and its thread is put in quarantine."""
         ...
 
+    async def call_of(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
+    ) -> tuple[GatewayCall, GatewaySettlement | None] | None:
+        """One call of the session, with what became of it, if that is known; None if there is no such call."""
+        ...
+
     async def calls_of(
         self, organization_id: OrganizationId, session_id: GatewaySessionId
     ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:

@@ -125,8 +125,8 @@ class GatewayTasks:
         run = await self._run_of(session, name)
         if run is None:
             asked = await self._asked(session, name)
-            if asked is not None:
-                await self._withdraw(session, asked)
+            if asked is not None and not await self._withdraw(session, asked):
+                raise conflict("task_not_stopped", "The agent is being called just now: cancel the task again.")
             return await self.get(session, task_id)
         opener = agent_caller(session, {}, retry_key=None, waits=False).principal
         await self._cancel_run.execute(CancelRunCommand(principal=opener, run_id=run.id))
@@ -189,7 +189,7 @@ class GatewayTasks:
         if run is not None:
             return await self._of_run(session, task_id, name, run)
         if answer is None:  # another process was faster, and is about to start the run
-            return self._task(session, task_id, name, TaskStatus.WORKING, "The agent is being called.")
+            return self._task(session, task_id, name, TaskStatus.WORKING, _BEING_CALLED)
         still = await self._asked(session, name)
         if still is not None:  # policy denies by now what was asked for
             await self._withdraw(session, still)
@@ -197,7 +197,7 @@ class GatewayTasks:
         return replace(task, result=answer.result)
 
     async def _never_made(self, session: GatewaySession, task_id: str, name: TaskName) -> GatewayTask:
-        """Of a call that waits no more and has no run: its approval says why."""
+        """Of a call that waits no more and has no run: its approval says why, or the ledger does."""
         assert name.approval_id is not None
         approval = await self._approvals.get(session.organization_id, name.approval_id)
         if approval is None:
@@ -208,7 +208,15 @@ class GatewayTasks:
         elif approval.state in (ApprovalState.DENIED, ApprovalState.EXPIRED):
             result = denied_result(request_of(approval), outcome_of(approval))
         else:
-            result = ToolResult.blocked("agent_not_called", _NOT_CALLED)
+            stored = await self._ledger.call_of(session.organization_id, session.id, name.call_id)
+            if stored is not None and stored[1] is None:  # another process makes the call just now
+                return self._task(session, task_id, name, TaskStatus.WORKING, _BEING_CALLED)
+            run = await self._run_of(session, name)
+            if run is not None:
+                return await self._of_run(session, task_id, name, run)
+            settled = None if stored is None or stored[1] is None else stored[1].result
+            not_called = ToolResult.blocked("agent_not_called", _NOT_CALLED)
+            result = settled if settled is not None and settled.is_error else not_called
         task = self._task(session, task_id, name, status, result.text, at=approval.decided_at or approval.expires_at)
         return replace(task, result=result)
 
@@ -216,15 +224,19 @@ class GatewayTasks:
         waiting = await self._asking.asked(session.organization_id, session.id, name.tool)
         return next((asked for asked in waiting if asked.call.id == name.call_id), None)
 
-    async def _withdraw(self, session: GatewaySession, asked: AskedCall) -> None:
-        """Nobody needs to decide about the call any more, which will not be made."""
+    async def _withdraw(self, session: GatewaySession, asked: AskedCall) -> bool:
+        """Nobody needs to decide about the call any more, which will not be made. False if it is being made already."""
         now = self._clock.now()
         outcome = ApprovalOutcome(approval_id=asked.approval.id, state=ApprovalState.CANCELLED, at=now, by="system")
         await self._asking.end(asked.approval, outcome, ended_approval_audit(asked.approval, outcome))
+        # Whoever begins the call has it: nobody else does after this.
+        if not await self._asking.begin(asked, replace(asked.call, recorded_at=now)):
+            return False
         result = ToolResult.blocked("task_cancelled", _CANCELLED)
         settlement = GatewaySettlement(call=asked.call, result=result, duration_ms=0, at=now)
         await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=None))
         self._wakeups.wake(session_approvals_topic(session.id))
+        return True
 
     def _told(self, session: GatewaySession, name: TaskName, result: ToolResult) -> GatewaySettlement:
         """That the client asked for the result, as an entry of the ledger of its own: the call was settled when its run began."""
@@ -262,6 +274,7 @@ class GatewayTasks:
 
 
 _CANCELLED = "The task was cancelled before its agent was called."
+_BEING_CALLED = "The agent is being called."
 _NOT_CALLED = "The agent was not called: why was told when the task was asked about first."
 
 

@@ -10,7 +10,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewaySessionId, OrganizationId
+from domain.ids import GatewaySessionId, OrganizationId, ToolCallId
 from domain.threads.thread import Quarantine, Thread
 from domain.tools.result import ToolOutcome, ToolResult
 from infrastructure.memory.paging import by_time, newest_first
@@ -122,6 +122,15 @@ class InMemoryGatewayLedger:
             thread.thread = replace(thread.thread, quarantine=quarantine)
         _cancel_approvals(self._state, stored.session.id, at=settlement.at)
         self._state.record(*audit)
+
+    async def call_of(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
+    ) -> tuple[GatewayCall, GatewaySettlement | None] | None:
+        """One call of the session."""
+        stored = self._state.gateway_sessions.get(session_id)
+        if stored is None or stored.session.organization_id != organization_id:
+            return None
+        return stored.calls.get(call_id)
 
     async def calls_of(
         self, organization_id: OrganizationId, session_id: GatewaySessionId

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
-from domain.ids import GatewaySessionId, OrganizationId
+from domain.ids import GatewaySessionId, OrganizationId, ToolCallId
 from domain.threads.thread import Quarantine
 from infrastructure.persistence.approval_rows import cancel_approvals
 from infrastructure.persistence.audit_rows import record
@@ -45,14 +45,12 @@ _settle = Prepared(
         settled_at=bindparam("new_settled_at"),
     )
 )
-_of_session = (
-    select(gateway_call)
-    .where(
-        gateway_call.c.organization_id == bindparam("of_organization"),
-        gateway_call.c.session_id == bindparam("of_session"),
-    )
-    .order_by(gateway_call.c.recorded_at, gateway_call.c.id)
+_calls = select(gateway_call).where(
+    gateway_call.c.organization_id == bindparam("of_organization"),
+    gateway_call.c.session_id == bindparam("of_session"),
 )
+_one = _calls.where(gateway_call.c.id == bindparam("call_id"))
+_of_session = _calls.order_by(gateway_call.c.recorded_at, gateway_call.c.id)
 _end_session = (
     update(gateway_session)
     .where(gateway_session.c.id == bindparam("of_session"), gateway_session.c.revoked_at.is_(None))
@@ -133,6 +131,16 @@ class SqlGatewayLedger:
             return True
 
         await self._stored(_Entry(session_id=call.session_id, own=unit))
+
+    async def call_of(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
+    ) -> tuple[GatewayCall, GatewaySettlement | None] | None:
+        """One call of the session."""
+        wanted = {"of_organization": organization_id, "of_session": session_id, "call_id": call_id}
+        row = await self._database.read(
+            lambda connection: connection.execute(_one, wanted).one_or_none(), scope=organization_id
+        )
+        return None if row is None else call_of(row)
 
     async def calls_of(
         self, organization_id: OrganizationId, session_id: GatewaySessionId

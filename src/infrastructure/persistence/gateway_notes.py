@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import not_found
@@ -18,8 +19,8 @@ _of_session = (
     gateway_note.c.organization_id == bindparam("of_organization"),
     gateway_note.c.session_id == bindparam("of_session"),
 )
-_ids = select(gateway_note.c.id).where(gateway_note.c.id.in_(bindparam("ids", expanding=True)))
-_insert = insert(gateway_note)
+# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
+_insert = postgresql.insert(gateway_note).on_conflict_do_nothing(index_elements=["id"])
 _one = select(gateway_note).where(*_of_session, gateway_note.c.id == bindparam("note_id"))
 _of_call = (
     select(gateway_note)
@@ -62,9 +63,7 @@ class SqlGatewayNotes:
         """Store notes of one session."""
 
         def unit(connection: Connection) -> None:
-            there = set(connection.execute(_ids, {"ids": [note.id for note in notes]}).scalars())
-            if new := [_row(note) for note in notes if note.id not in there]:
-                connection.execute(_insert, new)
+            connection.execute(_insert, [_row(note) for note in notes])
             if due_at is not None:
                 of = {(note.session_id, note.call_id) for note in notes}
                 waited = [{"of_session": session, "of_call": call, "until": due_at} for session, call in of]

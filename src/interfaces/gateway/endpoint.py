@@ -33,6 +33,7 @@ from interfaces.gateway.generations import (
 )
 from interfaces.gateway.legacy_clients import Headers, LegacyClients
 from interfaces.gateway.messages import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     RATE_LIMITED,
     RequestId,
@@ -139,6 +140,8 @@ class GatewayEndpoint:
             await self._answers.answer(call, receive, send)
         except RpcError as error:
             await send_error(send, request_id, error)
+        except ServiceError as error:
+            await send_error(send, request_id, _untaken(error))
 
     def _listener(self, asked: _Asked, session: GatewaySession, client: GatewayClient | None = None) -> Listener:
         async def is_open() -> bool:
@@ -208,6 +211,8 @@ class GatewayEndpoint:
                 return result_json(message.id, await self._answers.result(exchange))
             except RpcError as error:
                 return error_json(id_of(value), error)
+            except ServiceError as error:
+                return error_json(id_of(value), _untaken(error))
 
         answers = [answer for answer in await asyncio.gather(*map(answered, values)) if answer is not None]
         if answers:
@@ -245,6 +250,12 @@ def _refusal(error: ServiceError) -> RpcError:
         data["retryAfterSeconds"] = int(error.extra["retry_after_s"])
     code = RATE_LIMITED if error.kind is ErrorKind.LIMIT else INVALID_REQUEST
     return RpcError(code, error.detail, data=data)
+
+
+def _untaken(error: ServiceError) -> RpcError:
+    """Why a notification or an answer of the client is not taken, as when storage is away."""
+    status = 503 if error.kind is ErrorKind.UNAVAILABLE else 400
+    return RpcError(INTERNAL_ERROR, error.detail, data={"code": error.code}, status=status)
 
 
 def _check_media(headers: dict[str, str]) -> None:

@@ -5,8 +5,10 @@ import re
 from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.mcp.contents import ContentMethod
+from domain.errors import ErrorKind, ServiceError
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import (
     ECHO,
@@ -156,3 +158,21 @@ async def test_who_has_no_token_is_led_to_a_document_that_describes_just_this_re
         # Tokens come from the API: there is no authorization server to send anybody to, and none is made up.
         assert document.keys() == {"resource", "resource_name", "bearer_methods_supported"}
     assert (await service.client.get(f"{METADATA}/other")).status_code == 404
+
+
+@pytest.mark.requirement("F5")
+async def test_what_cannot_be_taken_note_of_is_said_to_be_so(service: Service, mocker: MockerFixture) -> None:
+    await an_agent(service)
+    caller = await opened(service)
+    away = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database is away.")
+    notes = service.stores.gateway_notes
+    mocker.patch.object(type(notes), "leave", side_effect=away)
+    mocker.patch.object(type(notes), "get", side_effect=away)
+    cancelled: Json = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    answer: Json = {"jsonrpc": "2.0", "id": "gwn_1", "result": {}}
+    ping: Json = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for message in (cancelled, answer):
+        response = await caller.send(message)
+        assert (response.status_code, response.json()["error"]["data"]) == (503, {"code": "storage_unavailable"})
+    together = await caller.send([ping, answer], headers={"mcp-protocol-version": "2025-03-26"})
+    assert [sorted(one) for one in together.json()] == [["id", "jsonrpc", "result"], ["error", "id", "jsonrpc"]]

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from domain.gateway.call import GatewaySettlement
 from domain.ids import GatewaySessionId, RunId
 from domain.runs.run import RunStatus
-from domain.tools.result import ToolOutcome
-from tests.builders import ORG
+from domain.tools.result import ToolOutcome, ToolResult
+from tests.builders import ORG, after, an_audit_event
 from tests.contract.run_steps import claim, finish_step, reply_step
 from tests.integration.http.gateway_caller import (
     ECHO,
@@ -261,6 +262,28 @@ async def test_a_task_waits_for_its_approval_and_calls_its_agent_once(service: S
     assert (done["status"], done["result"]["structuredContent"]["run_id"]) == (DONE, run.id)
     calls = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
     assert [settled and settled.result.outcome for _, settled in calls] == [ToolOutcome.SUCCEEDED]
+
+
+@pytest.mark.requirement("F5", "C3")
+async def test_a_task_whose_agent_another_process_is_about_to_call_is_at_work_and_not_withdrawn(
+    service: Service,
+) -> None:
+    caller = await a_front(service, tool_policies=NEEDS_APPROVAL)
+    named: Json = {"taskId": (await modern(caller, "tools/call", CALL))["result"]["taskId"]}
+    [approval] = await pending(service)
+    await decided(service, approval["id"])
+    session_id = GatewaySessionId(caller.session_id)
+    [waiting] = await service.stores.gateway_approvals.asked(ORG, session_id, RESEARCHER)
+    assert await service.stores.gateway_approvals.begin(waiting, waiting.call)
+
+    assert (await modern(caller, "tasks/get", named))["result"]["status"] == WAITING
+    assert (await modern(caller, "tasks/cancel", named)).get("result") == {"resultType": "complete"}
+    assert (await modern(caller, "tasks/get", named))["result"]["status"] == WAITING
+
+    lost = GatewaySettlement(call=waiting.call, result=ToolResult.unknown("Who knows."), duration_ms=0, at=after(1))
+    await service.stores.gateway_ledger.settle(lost, an_audit_event(301))
+    done = (await modern(caller, "tasks/get", named))["result"]
+    assert "Who knows." in done["result"]["content"][0]["text"]
 
 
 @pytest.mark.requirement("F5", "C3")
