@@ -8,6 +8,7 @@ import logging
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.runs.agent_reply import progress_of, reply_of
 from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.idempotency import idempotency_key_reused
 from application.runs.ports import KEY_LIFETIME, RunStore, Wakeups, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
@@ -82,6 +83,8 @@ class CallAgent:
         run_id = agent_run_id(caller.gateway_session_id, caller.retry_key or call.tool_call_id)
         earlier = await self._runs.get(caller.principal.organization_id, run_id)
         if earlier is not None and self._clock.now() - earlier.created_at >= KEY_LIFETIME:
+            if earlier.agent_id != call.agent.agent_id:
+                raise idempotency_key_reused()
             return earlier  # its key is forgotten by now
         called_by = CalledBy(
             gateway_session_id=caller.gateway_session_id, tool_call_id=call.tool_call_id, depth=caller.depth + 1

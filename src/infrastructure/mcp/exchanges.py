@@ -19,8 +19,10 @@ from application.mcp.ports import McpProgress, ProgressCallback
 from infrastructure.mcp.faults import closed_error
 from infrastructure.mcp.log_relay import LogRelay
 from infrastructure.mcp.relay import Relay
-from infrastructure.mcp.text import clean
+from infrastructure.mcp.text import capped, clean
 
+MAX_MESSAGE_CHARACTERS = 16 * 1024
+"""Of what a server says of its progress at one time."""
 _LISTENER_GRACE_S = 1.0
 _PROGRESS = "notifications/progress"
 _MESSAGE = "notifications/message"
@@ -154,7 +156,7 @@ class Exchanges:
                 McpProgress(
                     progress=float(progress),
                     total=float(total) if isinstance(total, int | float) else None,
-                    message=clean(message) if isinstance(message, str) else None,
+                    message=capped(clean(message), MAX_MESSAGE_CHARACTERS) if isinstance(message, str) else None,
                 )
             )
         return True

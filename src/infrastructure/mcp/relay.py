@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 
 logger = logging.getLogger(__name__)
 
+MAX_WAITING = 500
+"""For a listener that is slower than its server; of more the oldest are dropped."""
 _News = TypeVar("_News")
 
 
@@ -16,7 +18,7 @@ class Relay(Generic[_News]):
 
     def __init__(self, tell: Callable[[_News], Awaitable[None]]) -> None:
         self._tell = tell
-        self._queue: deque[_News] = deque()
+        self._queue: deque[_News] = deque(maxlen=MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
 
     def put(self, news: _News) -> None:

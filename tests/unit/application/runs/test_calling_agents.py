@@ -11,8 +11,9 @@ from application.runs.cancel_run import CancelRun
 from application.runs.ports import KEY_LIFETIME
 from application.runs.stop_run import StopRun
 from application.tools.agent_calls import AgentCall, AgentCaller
+from domain.errors import ServiceError
 from domain.identity.role import Role as KeyRole
-from domain.ids import GatewaySessionId, ToolCallId
+from domain.ids import AgentId, GatewaySessionId, ToolCallId
 from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
 from domain.tools.tool import AgentBinding
@@ -58,6 +59,10 @@ async def test_a_call_has_one_run_however_late_it_is_made_again() -> None:
     house.clock.advance(KEY_LIFETIME.total_seconds() + 1)
     assert await agents.begun(a_call(house)) == first
     assert list(house.state.runs) == [first.id]
+    another = replace(a_call(house), agent=AgentBinding(agent_id=AgentId("agt_2"), name="writer", timeout_s=60.0))
+    with pytest.raises(ServiceError) as refused:
+        await agents.begun(another)  # whose policies did not decide about that run
+    assert refused.value.code == "idempotency_key_reused"
     elsewhere = replace(CALLER, gateway_session_id=GatewaySessionId("gws_2"))
     assert (await agents.begun(a_call(house, caller=elsewhere))).id != first.id
 
