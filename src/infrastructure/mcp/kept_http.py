@@ -18,7 +18,8 @@ KEPT_FOR_S = 4.0
 it has an unknown outcome, which a new connection costs less than."""
 _MAX_HEAD_BYTES = 64 * 1024
 _HIGH_WATER_BYTES = 256 * 1024
-_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+"""What a request says of itself: on a connection that several servers' requests may share, nobody else does."""
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host that may be connected to. Raises OSError."""
@@ -45,7 +46,7 @@ class BrokenError(Exception):
 def head_of(origin: Origin, target: str, headers: Mapping[str, str]) -> bytes:
     """The head of a POST up to its length. Raises ValueError for a header that would be several."""
     lines = [f"POST {target} HTTP/1.1\r\nHost: {origin.authority}"]
-    lines += [f"{name}: {value}" for name, value in headers.items() if name not in _OWN_HEADERS]
+    lines += [f"{name}: {value}" for name, value in headers.items() if name not in OWN_HEADERS]
     head = "\r\n".join(lines)
     if head.count("\n") != len(lines) or head.count("\r") != len(lines) or "\0" in head:
         raise ValueError("a header may not contain line ends")

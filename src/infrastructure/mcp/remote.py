@@ -6,6 +6,7 @@ cookies, session) is in the client they share.
 
 import asyncio
 import ipaddress
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -31,6 +32,7 @@ from infrastructure.mcp.faults import (
     too_large_fault,
 )
 from infrastructure.mcp.kept_http import (
+    OWN_HEADERS,
     BrokenError,
     HttpAnswer,
     KeptConnections,
@@ -41,6 +43,7 @@ from infrastructure.mcp.kept_http import (
 from infrastructure.mcp.stdio_framing import OversizedLine
 
 CONNECT_TIMEOUT_S = 10.0
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _KEEP_METHOD = (307, 308)
 _UNWELCOME = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
@@ -176,7 +179,9 @@ class Endpoint:
         self._credentials = credentials
         self._url = URL(url)
         self._headers = {"accept-encoding": "identity", "user-agent": "dragoman"} | {
-            name.lower(): value for name, value in headers.items()
+            name.lower(): value
+            for name, value in headers.items()
+            if _HEADER_NAME.fullmatch(name) and name.lower() not in OWN_HEADERS
         }
         self.max_response_bytes = max_response_bytes
         self._in_flight: set[asyncio.Timeout] = set()

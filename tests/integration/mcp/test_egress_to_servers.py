@@ -9,6 +9,7 @@ from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.mcp.server import McpServerKind
 from infrastructure.egress import EgressPolicy
 from infrastructure.mcp.faults import TransportFailedError
+from infrastructure.mcp.kept_http import HttpAnswer
 from infrastructure.mcp.remote import Endpoint, RemoteClient
 from tests.integration.mcp.parts import IN_RUN, a_call, answering, http, remote, sdk_connections
 
@@ -128,3 +129,27 @@ async def test_an_address_the_operator_allows_is_reached() -> None:
         with pytest.raises(McpFailure):
             await connections.call_tool(remote(f"{url}/mcp"), IN_RUN, a_call("echo"))
     assert requests.seen
+
+
+@pytest.mark.parametrize("over", ["a kept connection", "the general client"])
+async def test_headers_of_a_server_s_settings_do_not_say_where_its_requests_end(over: str) -> None:
+    # Others' requests follow on the same connection.
+    requests, client = Requests(), RemoteClient(egress=EgressPolicy(["127.0.0.1"]))
+    given = {"Content-Length": "1", "Transfer-Encoding": "chunked", "content-length ": "1", "X-Kept": "yes"}
+
+    async def read(answer: HttpAnswer) -> int:
+        return answer.status
+
+    async with answering(requests.respond) as url:
+        endpoint = Endpoint(client, f"{url}/mcp", given, 1024)
+        if over == "a kept connection":
+            assert await endpoint.post({}, b"{}", read) == 500
+        else:
+            async with endpoint.request("POST", {}, b"{}") as response:
+                assert response.status == 500
+        await client.close()
+    [request] = (request.lower() for request in requests.seen)
+    assert request.count(b"content-length") == 1
+    assert b"content-length: 2\r\n" in request
+    assert b"transfer-encoding" not in request
+    assert b"x-kept: yes\r\n" in request
