@@ -1,21 +1,31 @@
 """Reading a YAML or JSON file that describes something to be applied."""
 
 import json
+from collections.abc import Collection, Hashable
 from pathlib import Path
+from typing import Any
 
 from domain.json_value import JsonObject
 from interfaces.cli.failures import BadUsage
 
 
-def load_definition(path: Path, *, what: str, needs: str) -> JsonObject:
+def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str] = ()) -> JsonObject:
     """The mapping with a name that a file holds; `what` it describes and what it `needs` are told when it does not.
+    Under the keys `texts` YAML's bare `true`, `no`, `on` and the like are what they say, and not truth values.
     Raises BadUsage naming the file and, for bad syntax, the place."""
     import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+            for key, value in node.value:
+                if key.value in texts and value.tag == "tag:yaml.org,2002:bool":
+                    value.tag = "tag:yaml.org,2002:str"
+            return super().construct_mapping(node, deep)
 
     try:
         # JSON is YAML, but a parser of its own gives better messages.
         text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        document = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader)  # noqa: S506 (a safe one)
         # YAML also has dates and sets.
         document = json.loads(json.dumps(document, allow_nan=False))
     except OSError as exc:

@@ -32,6 +32,9 @@ FileArgument = Annotated[
 ]
 WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")]
 
+_NAMES = ("id", "name", "source", "target", "source_handle", "target_handle", "handle", "otherwise")
+"""Keys whose values are names, as `true` is one of a condition's ways out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
@@ -191,7 +194,7 @@ def delete_workflow(context: typer.Context, workflow: WorkflowArgument) -> None:
 
 
 def _load(file: Path) -> JsonObject:
-    return load_definition(file, what="workflow", needs="name and nodes")
+    return load_definition(file, what="workflow", needs="name and nodes", texts=_NAMES)
 
 
 async def _applied(api: ServiceApi, wanted: JsonObject) -> tuple[JsonObject, str]:

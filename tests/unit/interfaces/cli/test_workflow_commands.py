@@ -113,6 +113,37 @@ def test_the_services_complaints_are_bad_usage(tmp_path: Path) -> None:
     assert "nodes.0 is in a circle" in outcome.err
 
 
+def test_ways_out_and_nodes_with_names_like_true_need_no_quotes(tmp_path: Path) -> None:
+    service = FakeService().on("POST", "/v1/workflows", document(version=1))
+    text = """
+name: answers
+nodes:
+- {id: choose, kind: condition, config: {cases: [{handle: yes, expression: "@"}], otherwise: no, default: true}}
+- {id: on, kind: transform}
+edges:
+- {source: choose, source_handle: true, target: on}
+- {source: on, source_handle: "false", target: off, target_handle: input}
+"""
+    assert service.run("workflow", "apply", write(tmp_path, text)).exit_code == 0
+    assert service.sent("POST", "/v1/workflows") == [
+        {
+            "name": "answers",
+            "nodes": [
+                {
+                    "id": "choose",
+                    "kind": "condition",
+                    "config": {"cases": [{"handle": "yes", "expression": "@"}], "otherwise": "no", "default": True},
+                },
+                {"id": "on", "kind": "transform"},
+            ],
+            "edges": [
+                {"source": "choose", "source_handle": "true", "target": "on"},
+                {"source": "on", "source_handle": "false", "target": "off", "target_handle": "input"},
+            ],
+        }
+    ]
+
+
 def test_a_file_that_is_no_workflow_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     service = FakeService()
     outcome = service.run("workflow", "apply", write(tmp_path, "- nodes\n"))
