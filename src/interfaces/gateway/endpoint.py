@@ -195,8 +195,10 @@ class GatewayEndpoint:
         self, session: GatewaySession, headers: dict[str, str], values: list[JsonValue], send: Send
     ) -> None:
         """Several messages at a time, which 2025-03-26 has and no other version."""
-        if not 0 < len(values) <= MAX_BATCH or headers.get(VERSION_HEADER, LEGACY_VERSIONS[0]) != LEGACY_VERSIONS[0]:
+        if headers.get(VERSION_HEADER, LEGACY_VERSIONS[0]) != LEGACY_VERSIONS[0]:
             raise RpcError(INVALID_REQUEST, "The body must be a single JSON-RPC message.", status=400)
+        if not 0 < len(values) <= MAX_BATCH:
+            raise RpcError(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages.", status=400)
         envelope = await self._clients.envelope(session, {VERSION_HEADER: LEGACY_VERSIONS[0], **headers})
 
         async def answered(value: JsonValue) -> dict[str, object] | None:

@@ -292,7 +292,9 @@ async def test_a_batch_is_as_large_as_it_may_be_and_each_message_answers_for_its
     answers = (await caller.send([*wrong, *([good] * 45)], headers=headers)).json()
     assert [answer.get("error", {}).get("code") for answer in answers] == [-32600] * 5 + [None] * 45
     for batch in ([], [good] * 51):
-        assert error_of(await caller.send(batch, headers=headers)) == (400, -32600)
+        refused = await caller.send(batch, headers=headers)
+        assert error_of(refused) == (400, -32600)
+        assert refused.json()["error"]["message"] == "A batch has 1 to 50 messages."
 
 
 @pytest.mark.requirement("C6", "F5")
