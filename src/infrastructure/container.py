@@ -51,6 +51,8 @@ from application.gateway.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.send_call import SendGatewayCall
+from application.gateway.settle_call import SettleGatewayCall
 from application.gateway.settle_lost_calls import SettleLostCalls
 from application.gateway.task_ids import TaskIds
 from application.gateway.tasks import GatewayTasks
@@ -1075,24 +1077,33 @@ class Container(containers.DeclarativeContainer):
     halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
         HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=cancel_run
     )
+    settle_gateway_call: providers.Provider[SettleGatewayCall] = providers.Singleton(
+        SettleGatewayCall, ledger=gateway_ledger, halting=halt_gateway_session, tracer=tracer, clock=clock
+    )
     call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
         CallGatewayTool,
         toolbox=gateway_toolbox,
         check=check_tool_call,
-        execute_tool=providers.Singleton(
-            ExecuteTool,
-            native_tools=native_tools,
-            execute_mcp_tool=execute_mcp_tool,
-            agents=call_agent,
-            components=component_tools,
-        ),
         clearing=clear_gateway_call,
-        asking=ask_client,
+        sending=providers.Singleton(
+            SendGatewayCall,
+            execute_tool=providers.Singleton(
+                ExecuteTool,
+                native_tools=native_tools,
+                execute_mcp_tool=execute_mcp_tool,
+                agents=call_agent,
+                components=component_tools,
+            ),
+            asking=ask_client,
+            held=held_calls,
+            settling=settle_gateway_call,
+            tracer=tracer,
+            clock=clock,
+        ),
+        settling=settle_gateway_call,
         held=held_calls,
         states=request_states,
         ledger=gateway_ledger,
-        halting=halt_gateway_session,
-        tracer=tracer,
         clock=clock,
         ids=ids,
     )

@@ -145,7 +145,8 @@ class ReadGatewayContent:
         checked = self._check.recheck(call.name, call.params, toolset)
         found = toolbox.guard.arguments(call.params)
         if found is not None:
-            refusal = self._settled(call, ToolResult.blocked("run_halted", _HALTED))
+            kept = replace(call, params=toolbox.guard.without(call.params))
+            refusal = self._settled(kept, ToolResult.blocked("run_halted", _HALTED))
             raise await self._halting.execute(session, refusal, checked.decision, found)
         if checked.answer is not None:
             await self._refuse(session, call, checked.answer, checked.decision)
@@ -174,7 +175,8 @@ class ReadGatewayContent:
                 kept, leaked = _kept(guard, result)
                 if leaked is None:
                     return result
-        raise await self._halting.execute(session, self._settled(read.call, kept), None, leaked)
+        call = replace(read.call, params=guard.without(read.call.params))
+        raise await self._halting.execute(session, self._settled(call, kept), None, leaked)
 
     async def _asked(
         self, session: GatewaySession, sources: Sources, read: _Read, decision: Decision | None

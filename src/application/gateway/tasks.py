@@ -8,7 +8,8 @@ from application.approvals.ports import ApprovalStore, session_approvals_topic
 from application.approvals.run_approvals import denied_result
 from application.gateway.agent_caller import agent_caller
 from application.gateway.answer import GatewayAnswer
-from application.gateway.call_tool import CallGatewayTool, CallGatewayToolCommand
+from application.gateway.call_command import CallGatewayToolCommand
+from application.gateway.call_tool import CallGatewayTool
 from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.ports import AskedCall, GatewayApprovals, GatewayLedger
 from application.gateway.session_approvals import ended_approval_audit, outcome_of, request_of

@@ -118,6 +118,10 @@ class CanaryGuard:
         """The id of a token in what somebody wants a tool to be sent."""
         return None if self._scanner is None else self._scanner.clean_json(arguments).found
 
+    def without(self, arguments: JsonObject) -> JsonObject:
+        """Arguments as they may be kept."""
+        return arguments if self._scanner is None else cast(JsonObject, self._scanner.clean_json(arguments).value)
+
     def result(self, result: ToolResult) -> tuple[ToolResult, str | None]:
         """An outcome without tokens, and the id of the first one; an image that holds one is left out."""
         if self._scanner is None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from application.gateway.call_tool import CallGatewayTool, CallGatewayToolCommand
+from application.gateway.call_command import CallGatewayToolCommand
+from application.gateway.call_tool import CallGatewayTool
 from application.gateway.list_tools import ListGatewayTools, ListGatewayToolsCommand
 from application.mcp.ports import McpProgress
 from application.tools.agent_calls import DEPTH_META

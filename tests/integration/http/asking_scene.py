@@ -12,7 +12,7 @@ import pytest
 from application.audit.ports import AuditFilter
 from application.gateway.answer import Asked, GatewayAnswer
 from application.gateway.ask_client import AskableClient, Patience, Question
-from application.gateway.call_tool import CallGatewayToolCommand
+from application.gateway.call_command import CallGatewayToolCommand
 from application.gateway.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpInputRequired, McpReply
 from application.system.pages import PageRequest

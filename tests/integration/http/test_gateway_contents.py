@@ -8,7 +8,9 @@ import pytest
 from application.mcp.contents import ContentMethod
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.audit.event import AuditAction
+from domain.ids import GatewaySessionId
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from tests.builders import ORG
 from tests.integration.http.gateway_caller import Caller, Json, actions, an_agent, error_of, opened
 from tests.integration.http.service import Service
 
@@ -180,6 +182,8 @@ async def test_a_canary_token_in_a_completion_ends_the_session(service: Service,
     assert CANARY not in str(halted)
     assert halted["error"]["data"]["code"] == "gateway_session_halted"  # type: ignore[index]
     assert len(service.connections.asked) == (where == "the answer")
+    [(call, _)] = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
+    assert CANARY not in str(call)
     assert AuditAction.SESSION_HALTED in await actions(service)
     assert (await caller.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
 

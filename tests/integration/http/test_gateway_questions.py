@@ -11,7 +11,7 @@ from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
 from application.gateway.answer_question import AnswerGatewayQuestionCommand
 from application.gateway.ask_client import Patience
-from application.gateway.call_tool import CallGatewayToolCommand
+from application.gateway.call_command import CallGatewayToolCommand
 from application.gateway.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
 from application.system.pages import PageRequest

@@ -1,26 +1,35 @@
 """What a gateway call leaves in a trace and carries to its server, and how many a session may make."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 import pytest
 
-from application.gateway.call_tool import CallGatewayToolCommand
+from application.gateway.call_command import CallGatewayToolCommand
 from application.gateway.open_session import OpenedGatewaySession, OpenGatewaySessionCommand
 from application.identity.key_limits import KeyLimits
+from application.mcp.ports import McpProgress, McpReply
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.policy.canary import CanaryToken
 from domain.rate_limit import RateLimit
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from infrastructure.memory.mcp_connections import (
+    InMemoryMcpConnections,
+    InMemoryMcpServer,
+    InMemoryTool,
+    Invocation,
+    text_reply,
+)
 from infrastructure.memory.surroundings import FixedClock
 from infrastructure.tracing.recording import RecordingTracer
 from infrastructure.tracing.span_ids import traceparent
 from interfaces.http.use_cases import UseCases
 from tests.builders import ORG, SERVER, a_server, an_agent, an_audit_event, an_organization
+from tests.contract.stores import Stores
 from tests.integration.http.service import MODEL, ObedientWorker, known_keys
 from tests.integration.http.tables import InMemoryTables
 from tests.integration.http.wiring import use_cases
@@ -38,6 +47,7 @@ class House:
     opened: OpenedGatewaySession
     tracer: RecordingTracer
     connections: InMemoryMcpConnections
+    stores: Stores
 
     def call(self, **arguments: object) -> CallGatewayToolCommand:
         return CallGatewayToolCommand(session=self.opened.session, name=ECHO, arguments=dict(arguments))  # type: ignore[arg-type]
@@ -59,7 +69,7 @@ async def a_house(*, answer: str = "hi", limits: KeyLimits | None = None) -> Asy
         await stores.agents.add(agent, an_audit_event(202))
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
         opened = await cases.open_gateway_session.execute(wanted)
-        yield House(cases=cases, opened=opened, tracer=tracer, connections=connections)
+        yield House(cases=cases, opened=opened, tracer=tracer, connections=connections, stores=stores)
 
 
 @pytest.mark.requirement("G1", "F5")
@@ -107,6 +117,34 @@ async def test_no_trace_holds_a_canary_token(leaks_in: str) -> None:
 
         assert caught.value.code == "gateway_session_halted"
         assert SECRET not in repr(house.tracer.spans(house.opened.session.id))
+        assert SECRET not in repr(await house.stores.gateway_ledger.calls_of(ORG, house.opened.session.id))
+
+
+@pytest.mark.requirement("C4", "F5")
+async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_in_is_given_up() -> None:
+    is_told = asyncio.Event()
+
+    async def leaks_and_goes_on(invocation: Invocation) -> McpReply:
+        await invocation.report_progress(McpProgress(progress=1.0, message=f"The key is {SECRET}."))
+        is_told.set()
+        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+    heard: list[McpProgress] = []
+
+    async def hear(progress: McpProgress) -> None:
+        heard.append(progress)
+
+    async with a_house() as house:
+        house.connections.servers["files"].tools = {"echo": InMemoryTool(answer=leaks_and_goes_on)}
+        calling = asyncio.create_task(house.cases.call_gateway_tool.execute(replace(house.call(n=1), on_progress=hear)))
+        async with asyncio.timeout(10):
+            await is_told.wait()
+            calling.cancel()
+            with suppress(asyncio.CancelledError):
+                await calling
+        with pytest.raises(ServiceError) as caught:
+            await house.cases.gateway_access.open(house.opened.token)
+        assert (caught.value.code, heard) == ("token_invalid", [])
 
 
 @pytest.mark.requirement("F5")

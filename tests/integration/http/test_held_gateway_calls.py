@@ -9,7 +9,7 @@ import pytest
 
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import TIMERS_TOPIC, ApprovalFilter
-from application.gateway.call_tool import CallGatewayToolCommand
+from application.gateway.call_command import CallGatewayToolCommand
 from application.gateway.clear_call import Holds
 from application.gateway.open_session import OpenGatewaySessionCommand
 from application.gateway.revoke_session import RevokeGatewaySessionCommand

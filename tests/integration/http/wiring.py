@@ -36,7 +36,9 @@ from application.gateway.read_content import ReadGatewayContent
 from application.gateway.request_cancellations import RequestCancellations
 from application.gateway.request_states import RequestStates
 from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.send_call import SendGatewayCall
 from application.gateway.session_ends import SessionEnds
+from application.gateway.settle_call import SettleGatewayCall
 from application.gateway.task_ids import TaskIds
 from application.gateway.tasks import GatewayTasks
 from application.gateway.tell_of_approval import TellOfApproval
@@ -368,9 +370,19 @@ def use_cases(
         schemas=JsonSchemaValidator(),
         switch=switch,
     )
-    call_gateway_tool = CallGatewayTool(
-        toolbox=toolbox,
-        check=CheckToolCall(schemas=JsonSchemaValidator()),
+    held_calls = HeldCalls(
+        notes=stores.gateway_notes,
+        states=RequestStates(box=SecretBox([BOX_KEY])),
+        wakeups=stores.wakeups,
+        box=SecretBox([BOX_KEY]),
+        schemas=JsonSchemaValidator(),
+        clock=clock,
+        ids=ids,
+    )
+    settling = SettleGatewayCall(
+        ledger=stores.gateway_ledger, halting=halting, tracer=tracer or NullTracer(), clock=clock
+    )
+    sending = SendGatewayCall(
         execute_tool=ExecuteTool(
             native_tools={},
             execute_mcp_tool=execute_mcp_tool,
@@ -383,21 +395,21 @@ def use_cases(
                 hold_s=holds.last_s,
             ),
         ),
-        clearing=clearing,
         asking=asking,
-        held=HeldCalls(
-            notes=stores.gateway_notes,
-            states=RequestStates(box=SecretBox([BOX_KEY])),
-            wakeups=stores.wakeups,
-            box=SecretBox([BOX_KEY]),
-            schemas=JsonSchemaValidator(),
-            clock=clock,
-            ids=ids,
-        ),
+        held=held_calls,
+        settling=settling,
+        tracer=tracer or NullTracer(),
+        clock=clock,
+    )
+    call_gateway_tool = CallGatewayTool(
+        toolbox=toolbox,
+        check=CheckToolCall(schemas=JsonSchemaValidator()),
+        clearing=clearing,
+        sending=sending,
+        settling=settling,
+        held=held_calls,
         states=RequestStates(box=SecretBox([BOX_KEY])),
         ledger=stores.gateway_ledger,
-        halting=halting,
-        tracer=tracer or NullTracer(),
         clock=clock,
         ids=ids,
     )
