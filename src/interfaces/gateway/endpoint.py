@@ -4,6 +4,7 @@ A plain ASGI application, so that a call costs no routing and no parsing that it
 """
 
 import asyncio
+from itertools import starmap
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
@@ -113,7 +114,7 @@ class GatewayEndpoint:
             _check_media(headers)
             value = decoded(await read_body(receive, headers))
             if isinstance(value, list):
-                await self._batch(session, headers, value, send)
+                await self._batch(asked, session, value)
                 return
             request_id = id_of(value)
             message = read_message(value)
@@ -191,17 +192,23 @@ class GatewayEndpoint:
         fault = error_json(None, _refusal(error))
         await send_whole(send, status, msgspec.json.encode(fault), headers)
 
-    async def _batch(
-        self, session: GatewaySession, headers: dict[str, str], values: list[JsonValue], send: Send
-    ) -> None:
-        """Several messages at a time, which 2025-03-26 has and no other version."""
+    async def _batch(self, asked: _Asked, session: GatewaySession, values: list[JsonValue]) -> None:
+        """Several messages at a time, which 2025-03-26 has and no other version. Each of them counts for the limits of its
+        token, as if it had come alone."""
+        headers, send = asked.headers, asked.send
         if headers.get(VERSION_HEADER, LEGACY_VERSIONS[0]) != LEGACY_VERSIONS[0]:
             raise RpcError(INVALID_REQUEST, "The body must be a single JSON-RPC message.", status=400)
         if not 0 < len(values) <= MAX_BATCH:
             raise RpcError(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages.", status=400)
         envelope = await self._clients.envelope(session, {VERSION_HEADER: LEGACY_VERSIONS[0], **headers})
 
-        async def answered(value: JsonValue) -> dict[str, object] | None:
+        async def answered(place: int, value: JsonValue) -> dict[str, object] | None:
+            try:
+                if place:  # the first one has been let in
+                    await self._opened(asked.scope, headers)
+            except ServiceError as error:
+                request_id = id_of(value)
+                return None if request_id is None else error_json(request_id, _refusal(error))
             try:
                 message = read_message(value)
                 if isinstance(message, RpcResponse):
@@ -216,7 +223,9 @@ class GatewayEndpoint:
             except ServiceError as error:
                 return error_json(id_of(value), _untaken(error))
 
-        answers = [answer for answer in await asyncio.gather(*map(answered, values)) if answer is not None]
+        answers = [
+            answer for answer in await asyncio.gather(*starmap(answered, enumerate(values))) if answer is not None
+        ]
         if answers:
             await send_whole(send, 200, msgspec.json.encode(answers), [JSON_MEDIA])
         else:

@@ -1,5 +1,7 @@
 """The gateway on the wire: who is let in, which generation is spoken, what is listed, called, refused and kept."""
 
+from dataclasses import replace
+
 import pytest
 
 from domain.audit.event import AuditAction
@@ -90,6 +92,18 @@ async def test_several_messages_at_a_time_are_answered_where_the_version_has_tha
     for version in (LEGACY, MODERN):
         assert error_of(await caller.send(batch, headers={"mcp-protocol-version": version})) == (400, -32600)
     assert error_of(await caller.send(batch * 20, headers={"mcp-protocol-version": "2025-03-26"})) == (400, -32600)
+
+
+@pytest.mark.requirement("C6", "F5")
+async def test_each_of_several_messages_counts_for_the_limit_of_its_token(service: Service, caller: Caller) -> None:
+    body = {"name": "many", "role": "runner", "rate_limit": {"calls": 3, "per_s": 1_000}}
+    token = (await service.call("POST", "/v1/api-keys", json=body)).json()["token"]
+    batch = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(5)]
+    held = replace(caller, token=token, query="?agent=toolbox")
+    answers = (await held.send(batch, headers={"mcp-protocol-version": "2025-03-26"})).json()
+    codes = [answer["error"]["code"] if "error" in answer else 0 for answer in answers]
+    assert codes == [0, 0, 0, -32029, -32029]
+    assert answers[4]["error"]["data"]["retryAfterSeconds"] > 0
 
 
 @pytest.mark.requirement("C6", "F5")
