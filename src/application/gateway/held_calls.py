@@ -17,7 +17,7 @@ from application.runs.ports import Subscription, Wakeups
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.ports import Box, SchemaValidator
-from domain.errors import ErrorKind, ServiceError, invalid
+from domain.errors import ErrorKind, ServiceError, invalid, is_storage_away
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId, ToolCallId, derived_id
@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 OUTCOME_KEPT_S = 300.0
 """How long a client may take to come for the outcome of a call that ended while nobody waited for it."""
 _REREAD_S = 5.0
+_LOOK_S = 20.0
+"""How long a wake-up that was lost may go unnoticed: to who waits for an answer, and to the call itself."""
 _NOTHING_YET = ToolResult.succeeded("")
 
 
@@ -209,15 +211,13 @@ class HeldCalls:
 
     async def _finish(self, held: HeldCall, task: "asyncio.Task[GatewayAnswer]") -> None:
         """Leave the outcome for whoever comes for it; or cancel the call, when its client has gone."""
-        session = held.session
-        cancellation = _cancellation_id(held)
+        session, cancellation = held.session, _cancellation_id(held)
         async with self._wakeups.subscribe(cancellation_topic(cancellation)) as woken:
             while not task.done():
-                waking = asyncio.create_task(woken.wait(_REREAD_S))
+                waking = asyncio.create_task(woken.wait(_LOOK_S))
                 await asyncio.wait({task, waking}, return_when=asyncio.FIRST_COMPLETED)
-                is_woken = waking.done() and waking.result()
                 waking.cancel()
-                if is_woken and await self._notes.get(session.organization_id, session.id, cancellation) is not None:
+                if not task.done() and await self._is_taken_back(held, cancellation):
                     task.cancel()
                     await asyncio.wait({task})
                     await self._notes.remove(session.organization_id, cancellation)
@@ -233,6 +233,15 @@ class HeldCalls:
             return
         await self._leave(held, GatewayNoteKind.OUTCOME, GatewayNoteId(self._ids.new("gwn")), told)
         self._wakeups.wake(call_topic(held.call_id))
+
+    async def _is_taken_back(self, held: HeldCall, cancellation: GatewayNoteId) -> bool:
+        try:
+            note = await self._notes.get(held.session.organization_id, held.session.id, cancellation)
+        except ServiceError as error:
+            if is_storage_away(error):
+                return False  # it is looked again
+            raise
+        return note is not None
 
     async def _cancel(self, held: HeldCall) -> None:
         cancellation = _cancellation_id(held)
