@@ -116,7 +116,9 @@ def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = Fal
                 session.terminal.note(f"Warning: {warning.message}")
             if validation.valid:
                 _show_plan(session.terminal, validation.plan)
-        session.terminal.note("The workflow is valid." if validation.valid else f"{len(validation.errors)} errors.")
+        count = len(validation.errors)
+        faults = "1 error." if count == 1 else f"{count} errors."
+        session.terminal.note("The workflow is valid." if validation.valid else faults)
         return 0 if validation.valid else FAILED
 
     session.perform(told)
