@@ -31,10 +31,11 @@ _REREAD_S = 5.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holds:
     """For how many seconds a request stays open while nobody has decided: of a client that comes back with what it is given,
-    and of one that may have to make the call anew."""
+    and of one that may have to make the call anew; and how many calls of a tool may wait in one session."""
 
     resumable_s: float = 15.0
     last_s: float = 25.0
+    most_waiting: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ Clearance = Cleared | Refused | Waiting | Ended
 class ClearGatewayCall:
     """Rules: the same call of a session waits for one approval, however often it is made; an approved call is sent once, when
     its client makes it again or still waits; other arguments are another call; after the agent has changed, the call is asked
-    for anew; what was denied, or not approved in time, is told once to whoever makes the call, who may ask again after that.
+    for anew; a session asks people for no more calls of a tool at one time than they can look at; what was denied, or not approved in time, is told once to whoever makes the call, who may ask again after that.
     """
 
     def __init__(
@@ -123,7 +124,8 @@ class ClearGatewayCall:
         None for `hold_s` a call that does not wait any more is not asked for anew."""
         decision = checked.decision
         assert decision is not None
-        found = await self._found(session, call, approval_id)
+        waiting = await self._asking.asked(session.organization_id, session.id, call.name)
+        found = _same(waiting, call, approval_id)
         if found is None and approval_id is not None and hold_s is None:
             return Ended(approval_id=approval_id)
         if decision.verdict is not Verdict.REQUIRE_APPROVAL:
@@ -132,7 +134,7 @@ class ClearGatewayCall:
             return Cleared(call=asked_for if begun else call, decision=decision, is_recorded=begun)
         version = toolbox.agent.version
         if found is None:
-            asked = await self._ask(session, call, decision, version)
+            asked = await self._ask(session, call, decision, version, waiting)
             if isinstance(asked, Refused):
                 return asked
             found = asked
@@ -157,20 +159,21 @@ class ClearGatewayCall:
                 assert_never(found.approval.state)
         return Refused(call=found.call, result=result, decision=decision, is_stored=True)
 
-    async def _found(
-        self, session: GatewaySession, call: GatewayCall, approval_id: ApprovalId | None
-    ) -> AskedCall | None:
-        """The same call, as it was asked for before: the one the client speaks of, else the oldest."""
-        same = [
-            asked
-            for asked in await self._asking.asked(session.organization_id, session.id, call.name)
-            if asked.approval.digest == approval_digest(call.name, call.params, asked.approval.agent_version)
-        ]
-        return next((asked for asked in same if asked.approval.id == approval_id), same[0] if same else None)
+    def _is_full(self, waiting: tuple[AskedCall, ...]) -> bool:
+        open_ones = sum(asked.approval.state is ApprovalState.PENDING for asked in waiting)
+        return open_ones >= self._holds.most_waiting
 
     async def _ask(
-        self, session: GatewaySession, call: GatewayCall, decision: Decision, version: int
+        self,
+        session: GatewaySession,
+        call: GatewayCall,
+        decision: Decision,
+        version: int,
+        waiting: tuple[AskedCall, ...],
     ) -> AskedCall | Refused:
+        if self._is_full(waiting):
+            result = ToolResult.blocked("approvals_waiting", _TOO_MANY)
+            return Refused(call=call, result=result, decision=decision, is_stored=False)
         approval = self._new(session, call, decision, version)
         asked = AskedCall(
             call=replace(call, state=GatewayCallState.AWAITING_APPROVAL, approval_id=approval.id), approval=approval
@@ -227,6 +230,16 @@ class ClearGatewayCall:
         return Waiting(approval=approval, request_state=self._states.sealed(session, {"approval": approval.id}))
 
 
+def _same(waiting: tuple[AskedCall, ...], call: GatewayCall, approval_id: ApprovalId | None) -> AskedCall | None:
+    """The same call, as it was asked for before: the one the client speaks of, else the oldest."""
+    same = [
+        asked
+        for asked in waiting
+        if asked.approval.digest == approval_digest(call.name, call.params, asked.approval.agent_version)
+    ]
+    return next((asked for asked in same if asked.approval.id == approval_id), same[0] if same else None)
+
+
 def pending_result(approval: Approval) -> ToolResult:
     """What a client is told that cannot come back with a state."""
     return ToolResult.blocked(
@@ -237,4 +250,8 @@ def pending_result(approval: Approval) -> ToolResult:
     )
 
 
+_TOO_MANY = (
+    "This call needs an approval, and as many calls of this tool wait for one as may. It was not executed, and nobody was"
+    " asked. Wait until some of them are decided."
+)
 _SESSION_ENDED = "This call needed an approval, and its session ended before anybody decided. It was not executed."

@@ -71,3 +71,38 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
         answer = await held
         assert (answer.result.error_code, answer.waiting) == (expected, None)
         assert answer.result.is_error is (expected is not None)
+
+
+@pytest.mark.requirement("C3", "F5")
+async def test_people_are_asked_for_no_more_calls_at_one_time_than_a_session_may_have_waiting() -> None:
+    tables = InMemoryTables()
+    files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
+    async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(30):
+        stores = tables.stores
+        cases = use_cases(
+            stores,
+            ObedientWorker(stores),
+            InMemoryMcpConnections({"files": files}),
+            models=(MODEL,),
+            holds=Holds(resumable_s=0.0, last_s=0.0, most_waiting=2),
+        )
+        await stores.servers.add(a_server(), an_audit_event(201))
+        policies = ToolPolicies(rules=((ECHO, ToolRule(decision=Verdict.REQUIRE_APPROVAL)),))
+        agent = an_agent(mcp_servers=("files",))
+        await stores.agents.add(
+            replace(agent, config=replace(agent.config, tool_policies=policies)), an_audit_event(202)
+        )
+        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
+        session = (await cases.open_gateway_session.execute(wanted)).session
+
+        async def code_of(number: int) -> str | None:
+            call = CallGatewayToolCommand(session=session, name=ECHO, arguments={"n": number})
+            return (await cases.call_gateway_tool.execute(call)).result.error_code
+
+        waits, full = "approval_pending", "approvals_waiting"
+        assert [await code_of(number) for number in (1, 2, 3, 1)] == [waits, waits, full, waits]
+        approvals = await all_of(partial(stores.approvals.page, ORG, ApprovalFilter()))
+        assert len(approvals) == 2
+        word = DecideApprovalCommand(principal=ADMIN, approval_id=approvals[0].id, approve=False)
+        await cases.decide_approval.execute(word)
+        assert await code_of(3) == waits
