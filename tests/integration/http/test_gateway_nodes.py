@@ -65,6 +65,8 @@ async def test_a_session_has_the_tools_of_its_nodes_and_refuses_others_audited(s
     of_research = await opened(service, workflow_run_id=run_id, node_ids=["research"])
     of_nothing = await opened(service, workflow_run_id=run_id, node_ids=[])
     assert [await names(caller) for caller in (of_files, of_write, of_research, of_nothing)] == [[ECHO], [ECHO], [], []]
+    sessions = (await service.call("GET", "/v1/gateway-sessions")).json()["data"]
+    assert [session["node_ids"] for session in reversed(sessions)] == [["files"], ["files"], ["weather"], []]
     assert (await of_write.legacy("tools/call", {"name": ECHO}))["result"]
     for caller in (of_research, of_nothing):
         refused = await caller.legacy("tools/call", {"name": ECHO})
