@@ -1110,6 +1110,7 @@ class Container(containers.DeclarativeContainer):
     gateway_tasks: providers.Provider[GatewayTasks] = providers.Singleton(
         GatewayTasks,
         call_tool=call_gateway_tool,
+        sessions=gateway_sessions,
         toolbox=gateway_toolbox,
         runs=runs,
         asking=gateway_approvals,

@@ -11,7 +11,7 @@ from application.gateway.answer import GatewayAnswer
 from application.gateway.call_command import CallGatewayToolCommand
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.halt_session import HaltGatewaySession
-from application.gateway.ports import AskedCall, GatewayApprovals, GatewayLedger
+from application.gateway.ports import AskedCall, GatewayApprovals, GatewayLedger, GatewaySessionStore
 from application.gateway.session_approvals import ended_approval_audit, outcome_of, request_of
 from application.gateway.task_ids import TaskIds, task_not_found
 from application.gateway.toolbox import GatewayToolbox
@@ -46,6 +46,7 @@ class GatewayTasks:
         self,
         *,
         call_tool: CallGatewayTool,
+        sessions: GatewaySessionStore,
         toolbox: GatewayToolbox,
         runs: RunStore,
         asking: GatewayApprovals,
@@ -59,6 +60,7 @@ class GatewayTasks:
         ids: IdSource,
     ) -> None:
         self._call_tool = call_tool
+        self._sessions = sessions
         self._toolbox = toolbox
         self._runs = runs
         self._asking = asking
@@ -103,12 +105,14 @@ class GatewayTasks:
     async def ended(
         self, session: GatewaySession, task_id: str, on_change: Callable[[GatewayTask], Awaitable[None]]
     ) -> GatewayTask:
-        """The task once it has ended; `on_change` is told of what it is at meanwhile."""
+        """The task once it has ended; `on_change` is told of what it is at meanwhile. Raises as `get`, also once the session has
+        ended."""
         name, told = self._task_ids.opened(task_id, session), None
         while True:
             topic = await self._topic(session, name)
             async with self._wakeups.subscribe(topic) as bell:
                 while topic == await self._topic(session, name):
+                    await self._require_open(session)
                     task = await self.get(session, task_id)
                     if task.status.is_terminal:
                         return task
@@ -136,6 +140,12 @@ class GatewayTasks:
         if task.status is not TaskStatus.CANCELLED:
             raise conflict("task_ended", f"The task was not cancelled: it is {task.status.value}.")
         return task
+
+    async def _require_open(self, session: GatewaySession) -> None:
+        """A task lasts as long as its session, whoever waits for it."""
+        stored = await self._sessions.get(session.organization_id, session.id)
+        if stored is None or not stored.is_open(self._clock.now()):
+            raise task_not_found()
 
     async def _stopped(self, run: Run) -> None:
         """Wait until a worker has let go of the run, or for as long as that may take."""

@@ -143,6 +143,31 @@ async def test_a_result_is_waited_for_and_what_is_told_meanwhile_is_the_task(ser
     assert (answer["id"], answer["result"]["content"][0]["text"]) == (9, "Done.")
 
 
+@pytest.mark.requirement("C6", "F5")
+async def test_who_waits_for_a_result_is_not_given_it_once_the_session_was_revoked(service: Service) -> None:
+    caller = await a_front(service)
+    task, run_id = await begun(service, caller)
+    message = {"jsonrpc": "2.0", "id": 9, "method": "tasks/result", "params": {"taskId": task["taskId"]}}
+
+    async def body() -> AsyncGenerator[bytes, None]:
+        yield json.dumps(message).encode()
+
+    headers = {"host": HOST, "content-type": "application/json", "mcp-protocol-version": LEGACY}
+    accepted = {"accept": "application/json, text/event-stream"}
+    conversation = Conversation(
+        service.app, "POST", "/mcp", headers={**headers, **accepted}, token=caller.token or "", body=body()
+    )
+    holding = asyncio.create_task(conversation.hold())
+    async with asyncio.timeout(10):
+        await conversation.received(1)
+        revoked = await service.call("DELETE", f"/v1/gateway-sessions/{caller.session_id}")
+        assert revoked.status_code == 204
+        await finished(service, run_id)
+        await holding
+    *_, last = [line for line in b"".join(conversation.chunks).decode().splitlines() if line.startswith("data: ")]
+    assert json.loads(last.removeprefix("data: "))["error"]["data"] == {"code": "task_not_found"}
+
+
 @pytest.mark.requirement("F5")
 async def test_only_agents_are_called_as_tasks_and_only_in_versions_that_have_them(service: Service) -> None:
     await an_agent(service)

@@ -433,6 +433,7 @@ def use_cases(
         call_gateway_tool=call_gateway_tool,
         gateway_tasks=GatewayTasks(
             call_tool=call_gateway_tool,
+            sessions=sessions,
             toolbox=toolbox,
             runs=runs,
             asking=stores.gateway_approvals,
