@@ -16,6 +16,7 @@ from application.workflows.node_execution import AwaitsAnswer, NodeContext, Node
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, WorkflowRunId
 from domain.runs.run import Run, RunStatus
+from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions import JmesPathExpressions
@@ -128,3 +129,12 @@ async def test_a_run_that_cannot_be_begun_fails_its_node_unless_the_database_is_
     step.start_run.execute.side_effect = refused
     with pytest.raises(raised):
         await step.execute(replace(BEGUN, run_id=None))
+
+
+@pytest.mark.requirement("F3")
+async def test_a_run_of_a_node_that_nothing_is_wired_to_is_begun_with_nothing(step: Step) -> None:
+    step.start_run.execute.side_effect = ServiceError("agent_disabled", ErrorKind.CONFLICT, "Disabled.")
+    with pytest.raises(NodeFailed):
+        await step.execute(replace(BEGUN, run_id=None))
+    (command,) = step.start_run.execute.await_args.args
+    assert command.wired == WiredNodes(workflow_run_id=WorkflowRunId("wfr_1"), node_ids=())
