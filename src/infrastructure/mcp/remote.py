@@ -9,7 +9,7 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 
@@ -219,7 +219,9 @@ class Endpoint:
                             redirected = True
                         elif response.status in _REDIRECTS:
                             raise TransportFailedError(REDIRECTED)
-                        elif not renewed and await self._is_welcome_now(shown, response):
+                        elif not renewed and await self._is_welcome_now(
+                            shown, response.status, response.headers.getall("www-authenticate", [])
+                        ):
                             renewed = True
                         else:
                             yield response
@@ -235,22 +237,26 @@ class Endpoint:
         self, headers: Mapping[str, str], body: bytes, read: Callable[[HttpAnswer], Awaitable[T]]
     ) -> T | None:
         """What `read` makes of the answer to a POST over a kept connection. None if the server wants the request at another
-        address, or with other credentials, and so did not carry it out: `request` sees to that. Raises
-        TransportFailedError, also in `read`."""
+        address, and so did not carry it out: `request` sees to that. Raises TransportFailedError, also in `read`."""
         exchange = asyncio.timeout(None)
         try:
             async with exchange:
                 self._in_flight.add(exchange)
-                shown = await self._credentials.headers() if self._credentials is not None else {}
                 origin, target = self._origin()
-                head = head_of(origin, target, {**self._headers, **headers, **shown})
-                answer = await self._client.post(origin, head, body, limit=self.max_response_bytes)
-                try:
-                    if answer.status in _REDIRECTS or (self._credentials and answer.status in _UNWELCOME):
-                        return None
-                    return await read(answer)
-                finally:
-                    answer.close()
+                renewed = False
+                while True:
+                    shown = await self._credentials.headers() if self._credentials is not None else {}
+                    head = head_of(origin, target, {**self._headers, **headers, **shown})
+                    answer = await self._client.post(origin, head, body, limit=self.max_response_bytes)
+                    try:
+                        if answer.status in _REDIRECTS:
+                            return None
+                        challenges = [answer.headers.get("www-authenticate", "")]
+                        if renewed or not await self._is_welcome_now(shown, answer.status, challenges):
+                            return await read(answer)
+                        renewed = True
+                    finally:
+                        answer.close()
         except NotConnectedError as exc:
             blocked = exc.__cause__
             fault = UNREACHABLE
@@ -268,11 +274,11 @@ class Endpoint:
             self._target = (self._url, *self._client.target(self._url))
         return self._target[1:]
 
-    async def _is_welcome_now(self, shown: Mapping[str, str], response: aiohttp.ClientResponse) -> bool:
+    async def _is_welcome_now(self, shown: Mapping[str, str], status: int, challenges: Sequence[str]) -> bool:
         """Whether a refused request would be taken if it were sent again."""
-        if self._credentials is None or response.status not in _UNWELCOME:
+        if self._credentials is None or status not in _UNWELCOME:
             return False
-        return await self._credentials.renewed(shown, response.status, response.headers.getall("www-authenticate", []))
+        return await self._credentials.renewed(shown, status, challenges)
 
     def _send(
         self, method: str, headers: Mapping[str, str], body: bytes | None
