@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 logger = logging.getLogger(__name__)
 
-MAX_WAITING = 500
-"""For a listener that is slower than its server; of more the oldest are dropped."""
+MAX_WAITING = 512
+"""For a listener that is slower than its server, of more the oldest are dropped; all that the log of a call may say fits in."""
 _News = TypeVar("_News")
 
 
