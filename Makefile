@@ -115,7 +115,7 @@ browser: ## install Debian's Chromium for the browser tests, where that is possi
 	@if command -v chromium >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing Chromium for the browser tests …"; \
-		(apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core) >/dev/null 2>&1 \
+		(timeout 120 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core) >/dev/null 2>&1 \
 			|| echo "Chromium could not be installed: the browser tests will not run."; \
 	else echo "No chromium on PATH: the browser tests will not run."; fi
 

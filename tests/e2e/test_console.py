@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.browser import Person, browsing, needs_browser
+from tests.e2e.browser import AXE, Person, browsing, needs_browser
 from tests.e2e.service import Service, a_turn, serving
 
 pytestmark = [pytest.mark.timeout(240), needs_browser()]
@@ -102,6 +102,7 @@ def test_a_run_is_cancelled_on_its_page(person: Person, service: Service) -> Non
     expect(person.page.locator("#timeline")).to_contain_text("Cancelled")
 
 
+@pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
 def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
     browser: Browser, service: Service, tmp_path: Path
 ) -> None:
