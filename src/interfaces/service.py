@@ -102,10 +102,11 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
-            with container.home().announced(url):
+            # Whoever reads the announcement may send a signal at once: it must find its handler.
+            with server.stopped_by_signals(), container.home().announced(url):
                 _announce(container, url, first_start=first_start)
                 _settle_memory()
-                await server.serve_until_stopped(listener)
+                await server.serve(sockets=[listener])
     return 0
 
 
@@ -156,11 +157,13 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are handled by `serve_until_stopped`."""
+        """Signals are handled by `stopped_by_signals`."""
         yield
 
-    async def serve_until_stopped(self, listener: socket.socket) -> None:
-        """Answer requests until SIGTERM or SIGINT; a second one stops without waiting for connections."""
+    @contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """While inside, SIGTERM or SIGINT ends `serve`, also one that has not begun; a second one stops without waiting for
+        connections."""
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
@@ -173,7 +176,7 @@ class HttpServer(uvicorn.Server):
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop)
         try:
-            await self.serve(sockets=[listener])
+            yield
         finally:
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(name)

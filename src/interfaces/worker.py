@@ -4,8 +4,8 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvloop
 
@@ -30,9 +30,11 @@ async def _work(settings: Settings) -> int:
     for warning in unknown_variables():
         logger.warning(warning)
     async with working(container), _monitored(container):
-        sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
-        sys.stdout.flush()
-        await _told_to_stop()
+        # Whoever reads that it is ready may send a signal at once: it must find its handler.
+        with _told_to_stop() as told:
+            sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
+            sys.stdout.flush()
+            await told.wait()
         logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
     return 0
 
@@ -56,15 +58,16 @@ async def _monitored(container: Container) -> AsyncIterator[None]:
             await serving
 
 
-async def _told_to_stop() -> None:
-    """Until SIGTERM or SIGINT; what comes after the first ends the process at once, and other workers go on with its runs
-    once their leases lapse."""
+@contextmanager
+def _told_to_stop() -> Iterator[asyncio.Event]:
+    """Set by the first SIGTERM or SIGINT; what comes after leaving ends the process at once, and other workers go on with its
+    runs once their leases lapse."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, told.set)
     try:
-        await told.wait()
+        yield told
     finally:
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(name)
