@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.e2e.service import ROOT
 
@@ -31,10 +31,18 @@ def needs_browser() -> pytest.MarkDecorator:
     return pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="needs chromium: `make browser`")
 
 
+_RENEW = """([selector, event]) => new Promise(done => {
+    const part = document.querySelector(selector);
+    part.addEventListener("htmx:after:swap", happened => { if (happened.target === part) done(); });
+    document.body.dispatchEvent(new CustomEvent(event));
+})"""
+
+
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """A browser with a profile of its own."""
     assert CHROMIUM is not None, "chromium is required here, and not on PATH"
+    expect.set_options(timeout=WAIT_MS)
     sandbox = () if os.geteuid() else ("--no-sandbox",)  # which Chromium does not have as root
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*_ARGUMENTS, *sandbox])
@@ -68,6 +76,15 @@ class Person:
     def go(self, path: str) -> None:
         """To a page by its address."""
         self.page.goto(f"{self._url}{path}")
+
+    def follow(self, name: str, path: str) -> None:
+        """A link, to the page it leads to, whose scripts have run then."""
+        self.page.get_by_role("link", name=name, exact=True).click()
+        self.page.wait_for_url(f"{self._url}{path}")
+
+    def renew(self, selector: str, event: str) -> None:
+        """Let a part of the page be fetched again, as `event` does it, until it is there."""
+        self.page.evaluate(_RENEW, [selector, event])
 
     def violations(self) -> list[str]:
         """What axe finds against WCAG 2.2 AA on the page as it stands."""

@@ -1,5 +1,6 @@
 """The console in a real browser, over a real service."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def person(browser: Browser, service: Service) -> Iterator[Person]:
 def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
     person: Person, browser: Browser, service: Service
 ) -> None:
-    person.page.get_by_role("link", name="Playground").click()
+    person.follow("Playground", "/console/playground")
     person.page.get_by_label("Agent").select_option(label="asker · scripted:asker.yaml")
     person.page.get_by_label("Message").fill("What is 6 * 7?")
     person.page.get_by_role("button", name="Start a run").click()
@@ -55,10 +56,11 @@ def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
 
     second = Person(browser, service.url)
     second.sign_in(service.key)
-    second.page.get_by_role("link", name="Approvals").click()
+    second.follow("Approvals", "/console/approvals")
     expect(second.page.get_by_label("Arguments (JSON")).to_have_value('{\n  "code": "print(6 * 7)"\n}')
     second.page.get_by_role("button", name="Approve").click()
-    expect(second.page.get_by_text("approved")).to_be_visible()
+    expect(second.page.locator("#decided")).to_contain_text("approved")
+    expect(second.page.get_by_role("button", name="Approve")).to_have_count(0)
 
     expect(watched.locator("#timeline")).to_contain_text("It is 42, and <b>this</b> is not markup.")
     expect(watched.locator("#status")).to_have_text("completed")
@@ -87,10 +89,49 @@ def test_one_talks_on_with_an_agent_on_the_thread_of_a_run(person: Person) -> No
     person.page.get_by_role("button", name="Start a run").click()
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
     first = person.page.url
-    person.page.get_by_label("Talk on").fill("And again.")
+    more = person.page.get_by_label("Talk on")
+    more.fill("And again.")
+    for _ in range(2):  # renewed by itself when a run changes, at any moment
+        person.renew("#state", "run-changed")
+        expect(more).to_have_value("And again.")
+        expect(more).to_be_focused()
     person.page.get_by_role("button", name="Send").click()
     person.page.wait_for_url(lambda url: url != first)
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
+
+
+def test_what_is_typed_into_an_approval_and_what_is_unfolded_stays_when_the_page_renews_itself(
+    person: Person, service: Service
+) -> None:
+    run = service.start_run("asker")
+    person.go(f"/console/runs/{run}")
+    page, edited = person.page, '{"code": "print(1)"}'
+    page.get_by_label("Arguments (JSON").fill(edited)
+    page.get_by_label("Reason").fill("Because.")
+    person.renew("#state", "run-changed")
+    expect(page.get_by_label("Arguments (JSON")).to_have_value(edited)
+    expect(page.get_by_label("Reason")).to_have_value("Because.")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator("#status")).to_have_text("completed")
+    page.get_by_text("Tool calls in the audit trail").click()
+    person.renew("#state", "run-changed")
+    expect(page.get_by_role("region", name="Tool calls")).to_contain_text("tool.executed")
+    [approval] = service.call("GET", f"/approvals?run_id={run}")["data"]
+    assert approval["edited_arguments"] == json.loads(edited)
+
+
+def test_approvals_that_come_later_leave_what_is_typed_into_others(person: Person, service: Service) -> None:
+    first = service.start_run("asker")
+    person.go("/console/approvals")
+    mine = person.page.locator("form", has=person.page.get_by_role("link", name=first)).get_by_label("Reason")
+    mine.fill("Not yet.")
+    second = service.start_run("asker")
+    expect(person.page.get_by_role("link", name=second)).to_be_visible()
+    expect(mine).to_have_value("Not yet.")
+    expect(mine).to_be_focused()
+    for run in (first, second):
+        service.call("POST", f"/runs/{run}/cancel")
+        expect(person.page.get_by_role("link", name=run)).to_have_count(0)
 
 
 def test_a_run_is_cancelled_on_its_page(person: Person, service: Service) -> None:
