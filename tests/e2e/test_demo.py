@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from demo.run import GIT_SERVER
+from tests.completeness import beyond
 from tests.e2e.service import ROOT
 
 SECTIONS = (
@@ -20,8 +21,8 @@ SECTIONS = (
 
 
 @pytest.mark.requirement("A2", "A4", "B3", "C5", "D1", "G1")
-@pytest.mark.skipif(not GIT_SERVER.exists(), reason="the demo's MCP server is not installed (make demo)")
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the demo needs this repository's history")
+@pytest.mark.skipif(not GIT_SERVER.exists(), reason="needs `make demo`")
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason=beyond("this checkout has no history"))
 def test_the_demo_shows_a_run_with_its_transcript_audit_and_trace() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "demo.run"], cwd=ROOT, capture_output=True, text=True, timeout=55, check=False

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.completeness import beyond
 from tests.e2e.estate import CALLS, Outcome, estate, install, registrations, use
 from tests.e2e.service import ROOT, environment
 from tests.integration.mcp.install.uv import path_with_uv
@@ -35,18 +36,18 @@ def assert_all_work(outcome: Outcome) -> None:
 
 
 @pytest.mark.requirement("B1", "B2", "B3", "B4")
-@pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm on PATH")
-@pytest.mark.skipif(not Path(EVERYTHING).exists(), reason="tests/node is not installed (npm ci)")
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm: `make node`")
+@pytest.mark.skipif(not Path(EVERYTHING).exists(), reason="needs `make node`")
 def test_six_real_servers_are_installed_tested_and_called_in_one_run_and_again_without_network(tmp_path: Path) -> None:
     home, ports = tmp_path / "home", (free_port(), free_port())
     with estate(home, *ports, PATH=path_with_uv(tmp_path)) as service:
         for slug, status in install(service, registrations(tmp_path, *ports)).items():
             if "cannot be reached" in json.dumps(status):
-                pytest.skip("no registry can be reached")
+                pytest.skip(beyond("no package registry can be reached"))
             assert status["installed_version"], (slug, status)
         assert_all_work(use(service))
     if not namespaces():
-        pytest.skip("network namespaces are not permitted here")
+        pytest.skip(beyond("network namespaces are not permitted"))
     again = subprocess.run(
         [*ON_LOOPBACK_ONLY, sys.executable, "-m", "tests.e2e.estate", *map(str, ports)],
         env=environment(home, PYTHONPATH=":".join(filter(None, sys.path))),

@@ -136,7 +136,7 @@ def test_cancelling_stops_a_model_that_is_still_talking(service: Service) -> Non
 
 
 @pytest.mark.requirement("B3", "B4")
-@pytest.mark.skipif(not EVERYTHING.exists(), reason="tests/node is not installed (npm ci)")
+@pytest.mark.skipif(not EVERYTHING.exists(), reason="needs `make node`")
 def test_an_npm_server_of_the_older_generation_takes_part_in_a_run(service: Service) -> None:
     service.server("everything", "node", str(EVERYTHING), "stdio")
     tested = service.call("POST", "/mcp-servers/everything/test")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.completeness import beyond
 from tests.e2e.processes import until
 from tests.e2e.service import ROOT, STOP_S
 
@@ -64,7 +65,7 @@ def test_first_use_from_the_terminal_works_as_written(checkout: Path) -> None:
 
 
 @pytest.mark.requirement("E1")
-@pytest.mark.skipif(shutil.which("curl") is None, reason="README uses curl")
+@pytest.mark.skipif(shutil.which("curl") is None, reason=beyond("there is no curl"))
 def test_first_use_over_http_works_as_written(checkout: Path) -> None:
     serve, curls = blocks_under("First use, over HTTP")
     announced = checkout / ".dragoman" / "serve.json"

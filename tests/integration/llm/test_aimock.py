@@ -74,7 +74,7 @@ class Aimock:
 def aimock_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     node = shutil.which("node")
     if node is None or not AIMOCK.exists():
-        pytest.skip("needs Node.js and `npm ci` in tests/node")
+        pytest.skip("needs `make node`")
     fixtures = tmp_path_factory.mktemp("aimock") / "fixtures.json"
     fixtures.write_text(json.dumps({"fixtures": FIXTURES}))
     command = [node, str(AIMOCK), "-p", "0", "-f", str(fixtures), "--strict", "--chunk-size", "3"]

@@ -28,7 +28,7 @@ async def switched_on(connections: SdkMcpConnections, isolation: Isolation, on_b
 
 
 @pytest.mark.requirement("B15")
-@pytest.mark.skipif(shutil.which("node") is None or not Path(EVERYTHING).exists(), reason="run `npm ci` in tests/node")
+@pytest.mark.skipif(shutil.which("node") is None or not Path(EVERYTHING).exists(), reason="needs `make node`")
 @pytest.mark.parametrize(
     ("isolation", "same_thread_sees_it", "other_thread_sees_it"),
     [(Isolation.RUN, False, False), (Isolation.THREAD, True, False), (Isolation.SHARED, True, True)],

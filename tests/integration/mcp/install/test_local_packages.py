@@ -15,7 +15,7 @@ from tests.integration.mcp.install.workshop import Workshop, npm, python
 from tests.integration.mcp.parts import IN_RUN, a_call, sdk_connections, text_of
 
 pytestmark = pytest.mark.timeout(240)
-needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm on PATH")
+needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm: `make node`")
 
 
 @pytest.fixture

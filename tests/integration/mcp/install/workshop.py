@@ -22,6 +22,7 @@ from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.settings import installer_environment
 from infrastructure.system import RandomIds, SystemClock
 from tests.builders import a_server, numbered
+from tests.completeness import beyond
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class Workshop:
             installation = await self.installer.install(server, self.progress.append)
         except McpInstallFailure as failure:
             if failure.kind is McpInstallFailureKind.REGISTRY_UNREACHABLE:
-                pytest.skip(failure.detail)
+                pytest.skip(beyond(failure.detail))
             raise
         return installed(server, installation)
 
@@ -77,7 +78,7 @@ class Workshop:
         with pytest.raises(McpInstallFailure) as failed:
             await self.installer.install(server, self.progress.append)
         if failed.value.kind is McpInstallFailureKind.REGISTRY_UNREACHABLE:
-            pytest.skip(failed.value.detail)
+            pytest.skip(beyond(failed.value.detail))
         assert self.leftovers(server) == []
         return failed.value
 
