@@ -97,8 +97,12 @@ class PostgresDatabases:
             sql.SQL("DELETE FROM {}").format(sql.Identifier(SCHEMA, table))
             for table in ("procrastinate_jobs", "procrastinate_workers")
         ]
-        with psycopg.connect(self._url(str(make_url(url).database))) as connection:
+        with psycopg.connect(self.owner_url(url)) as connection:
             connection.execute(sql.SQL("; ").join(deleting))
+
+    def owner_url(self, url: str) -> str:
+        """The URL of a database as who owns it, whoever's URL of it this is."""
+        return self._url(str(make_url(url).database))
 
     def end_sessions(self) -> None:
         """End all that the ordinary user has open."""

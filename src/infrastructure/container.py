@@ -152,6 +152,7 @@ from application.sources.read_source import ReadSource
 from application.sources.search_sources import SearchSources
 from application.sources.store_source import StoreSource
 from application.system.ports import Clock, IdSource
+from application.system.readiness import ProcessReadiness
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
@@ -340,7 +341,9 @@ class Container(containers.DeclarativeContainer):
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
         storage_assembly.run_queue, settings, database
     )
-    readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(DatabaseReadiness, database=database)
+    readiness: providers.Provider[ProcessReadiness] = providers.Singleton(
+        ProcessReadiness, storage=providers.Singleton(DatabaseReadiness, database=database), queue=run_queue
+    )
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     agents: providers.Provider[AgentStore] = providers.Singleton(
         CachedAgentStore, providers.Singleton(SqlAgentStore, database=database, box=secret_box), feed=row_feed

@@ -23,6 +23,8 @@ DRAIN_S = 10.0
 """How long runs may take to finish the step in hand when the service stops."""
 STOP_S = 5.0
 """How long what did not drain may take to let go."""
+ATTEND_S = 5.0
+"""How long a start waits for the worker to hear of runs. If the database is away it goes on trying."""
 
 
 def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
@@ -190,9 +192,14 @@ async def _working(container: Container) -> AsyncIterator[None]:
         asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
         asyncio.create_task(container.fire_schedules().keep(), name="schedules"),
     ]
+    container.readiness().works(*tasks)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(ATTEND_S):
+            await queue.until_attended()
     try:
         yield
     finally:
+        container.readiness().stop()
         await workflow_drivers.stop()
         active_runs.drain()
         if not await queue.drain(DRAIN_S):

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 
 import uvicorn
 import uvloop
@@ -98,7 +99,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
     with listening(settings.host, settings.port, change="Set DRAGOMAN_HOST and DRAGOMAN_PORT.") as listener:
         first_start = not container.home().admin_key_path.exists()
         async with running(container, worker=worker):
-            server = HttpServer(build_app(container), on_stop=container.followers().end)
+            server = HttpServer(build_app(container), on_stop=partial(_stop, container))
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
@@ -108,6 +109,12 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
                 _settle_memory()
                 await server.serve(sockets=[listener])
     return 0
+
+
+def _stop(container: Container) -> None:
+    """Say that no more work is taken, and end what would be waited for."""
+    container.readiness().stop()
+    container.followers().end()
 
 
 def _settle_memory() -> None:

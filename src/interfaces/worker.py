@@ -35,6 +35,7 @@ async def _work(settings: Settings) -> int:
             sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
             sys.stdout.flush()
             await told.wait()
+        container.readiness().stop()
         logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
     return 0
 

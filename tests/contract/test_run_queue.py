@@ -139,3 +139,21 @@ async def test_cancelling_the_consumer_cancels_the_handlers(queue: ConsumedQueue
     await handler.until_begun(1)
     await stop(consuming)
     assert handler.cancelled == [a_run_id(1)]
+
+
+@pytest.mark.requirement("G2")
+async def test_a_queue_is_attended_from_when_its_consumer_hears_until_it_stops(queue: ConsumedQueue) -> None:
+    assert not queue.attended
+    consuming = consume(queue, Handler())
+    await queue.until_attended()
+    await stop(consuming)
+    assert not queue.attended
+
+
+@pytest.mark.requirement("G2")
+async def test_a_drained_queue_is_not_attended(queue: ConsumedQueue) -> None:
+    consuming = consume(queue, Handler())
+    await queue.until_attended()
+    assert await queue.drain(30)
+    await consuming
+    assert not queue.attended

@@ -1,5 +1,7 @@
 """What only the queue of many processes does: its jobs are rows, stored with the runs they ring for, and outlive consumers."""
 
+import asyncio
+
 import psycopg
 import pytest
 from sqlalchemy import Connection
@@ -18,6 +20,7 @@ from infrastructure.persistence.run_store import SqlRunStore
 from tests.builders import ORG, a_new_run, a_run, a_run_id, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.queue_consumers import Handler, consume, stop
 from tests.contract.sql_legs import sql_stores
+from tests.databases import PostgresDatabases
 
 
 def waiting_jobs(url: str) -> list[str]:
@@ -217,3 +220,20 @@ async def test_a_run_in_hand_that_is_rung_for_while_draining_is_left_to_somebody
 
 def test_the_queue_s_schema_is_the_installed_library_s() -> None:
     assert installed_library_schema() == LIBRARY_SCHEMA
+
+
+@pytest.mark.requirement("E6", "G2")
+async def test_a_consumer_whose_connections_are_ended_attends_again(
+    postgres: tuple[str, Database], postgres_databases: PostgresDatabases
+) -> None:
+    url, database = postgres
+    queue, handler = ProcrastinateRunQueue(url, database=database, look_every_s=600.0), Handler()
+    consuming = consume(queue, handler)
+    await queue.until_attended()
+    postgres_databases.end_sessions()
+    while queue.attended:  # noqa: ASYNC110 - nobody tells of it
+        await asyncio.sleep(0)
+    await queue.until_attended()
+    await queue.submit(a_run_id(1))
+    await handler.until_finished(1)
+    await stop(consuming)

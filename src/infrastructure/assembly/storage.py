@@ -91,6 +91,15 @@ def wakeups(settings: Settings, ids: IdSource, rows: RowFeed) -> OpenWakeups:
 class ConsumedRunQueue(RunQueue, Protocol):
     """A run queue with its other side."""
 
+    @property
+    def attended(self) -> bool:
+        """Whether a consumer of this process hears of what is submitted."""
+        ...
+
+    async def until_attended(self) -> None:
+        """Wait for one that does."""
+        ...
+
     async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None:
         """Handle runs until drained."""
         ...

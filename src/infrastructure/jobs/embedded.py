@@ -26,6 +26,16 @@ class InProcessRunQueue:
         self._changed = asyncio.Event()
         self._draining = False
         self._consuming = False
+        self._attended = asyncio.Event()
+
+    @property
+    def attended(self) -> bool:
+        """Whether there is a consumer that takes runs."""
+        return self._attended.is_set()
+
+    async def until_attended(self) -> None:
+        """Wait for a consumer that takes runs."""
+        await self._attended.wait()
 
     @property
     def waiting(self) -> int:
@@ -56,6 +66,7 @@ class InProcessRunQueue:
         if self._consuming:
             raise RuntimeError("the queue has a consumer already")
         self._consuming = True
+        self._attended.set()
         try:
             async with asyncio.TaskGroup() as handlers:
                 while not self._draining:
@@ -68,6 +79,7 @@ class InProcessRunQueue:
                     await self._changed.wait()
         finally:
             self._consuming = False
+            self._attended.clear()
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no run any more, for good, and wait until those in hand are done. False if some are not after

@@ -65,6 +65,16 @@ class ProcrastinateRunQueue:
         self._draining = asyncio.Event()
         self._fetched = asyncio.Event()
         self._consuming = False
+        self._attended = asyncio.Event()
+
+    @property
+    def attended(self) -> bool:
+        """Whether a consumer is registered with the queue and listens."""
+        return self._attended.is_set()
+
+    async def until_attended(self) -> None:
+        """Wait for a consumer that listens."""
+        await self._attended.wait()
 
     async def submit(self, *run_ids: RunId) -> None:
         """Ring for the runs. What cannot be rung for now is found by the sweep."""
@@ -118,7 +128,7 @@ class ProcrastinateRunQueue:
     async def _fetch(self, begin: Callable[[Job], None], concurrency: int) -> None:
         """Fetch runs until drained, or until a connection is lost; then pause."""
         try:
-            async with queue_session(self._url, rung=self._rung) as session:
+            async with queue_session(self._url, rung=self._rung, attended=self._attended) as session:
                 try:
                     while not self._draining.is_set():
                         await self._fetch_once(session, begin, concurrency)

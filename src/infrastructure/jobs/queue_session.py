@@ -112,8 +112,8 @@ class QueueSession:
 
 
 @asynccontextmanager
-async def queue_session(url: str, *, rung: asyncio.Event) -> AsyncIterator[QueueSession]:
-    """A worker of the queue, which sets `rung` whenever there may be something to take. Raises one of LOST, perhaps in
+async def queue_session(url: str, *, rung: asyncio.Event, attended: asyncio.Event) -> AsyncIterator[QueueSession]:
+    """A worker of the queue, which sets `rung` whenever there may be something to take; `attended` is set while it listens. Raises one of LOST, perhaps in
     a group, from the body too once a connection is lost."""
     async with await _connected(url) as connection:
         await connection.execute(_setting_out)
@@ -122,7 +122,7 @@ async def queue_session(url: str, *, rung: asyncio.Event) -> AsyncIterator[Queue
         await session.tidy()
         async with asyncio.TaskGroup() as group:
             tasks = (
-                group.create_task(_hear(url, rung), name="run-queue-listen"),
+                group.create_task(_hear(url, rung, attended), name="run-queue-listen"),
                 group.create_task(session.keep_alive(), name="run-queue-alive"),
             )
             try:
@@ -132,16 +132,20 @@ async def queue_session(url: str, *, rung: asyncio.Event) -> AsyncIterator[Queue
                     task.cancel()
 
 
-async def _hear(url: str, rung: asyncio.Event) -> None:
+async def _hear(url: str, rung: asyncio.Event, attended: asyncio.Event) -> None:
     """Set `rung` for every submission from now on, until cancelled."""
     async with await _connected(url) as connection:
         await connection.execute(_listen)
+        attended.set()
         # Whatever was submitted while nobody listened.
         rung.set()
-        while True:
-            async for _ in connection.notifies(timeout=_CHECK_EVERY_S):
-                rung.set()
-            await connection.execute("SELECT 1")
+        try:
+            while True:
+                async for _ in connection.notifies(timeout=_CHECK_EVERY_S):
+                    rung.set()
+                await connection.execute("SELECT 1")
+        finally:
+            attended.clear()
 
 
 async def _connected(url: str) -> AsyncConnection:

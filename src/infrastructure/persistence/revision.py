@@ -33,12 +33,16 @@ def is_current(database_url: str) -> bool:
 
 def stands_at_head(connection: Connection) -> bool:
     """The same of an open connection."""
-    dialect = connection.dialect
-    if not dialect.has_table(connection, "alembic_version"):
+    if stored_revisions(connection) != [HEAD]:
         return False
-    if list(connection.execute(_stored).scalars()) != [HEAD]:
-        return False
-    return dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
+    return connection.dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
+
+
+def stored_revisions(connection: Connection) -> list[str]:
+    """What the database says of its schema; empty if it says nothing."""
+    if not connection.dialect.has_table(connection, "alembic_version"):
+        return []
+    return [str(revision) for revision in connection.execute(_stored).scalars()]
 
 
 def plain_engine(database_url: str) -> Engine:

@@ -5,6 +5,8 @@ from typing import Literal, TypedDict
 from litestar import Response, Router, get
 from litestar.di import NamedDependency
 
+from application.system.readiness import Obstacle
+from domain.errors import Violation
 from interfaces.http.problems import described_problems, problem
 from interfaces.http.use_cases import Readiness
 
@@ -21,7 +23,7 @@ class ReadinessProbe:
     def __init__(self, readiness: Readiness) -> None:
         self._readiness = readiness
 
-    async def problems(self) -> tuple[str, ...]:
+    async def problems(self) -> tuple[Obstacle, ...]:
         """What is not ready."""
         return await self._readiness.problems()
 
@@ -34,10 +36,13 @@ def live() -> HealthView:
 
 @get("/health/ready", summary="Can the process serve?", responses=described_problems(503))
 async def ready(readiness: NamedDependency[ReadinessProbe]) -> HealthView | Response[dict[str, object]]:
-    """503 with what is missing, if not."""
+    """503 if not, with each part that is missing as the `path` of an entry in `errors`: `database`, `migrations`, `queue`,
+    `worker`, `stopping`."""
     missing = await readiness.problems()
     if missing:
-        return problem(503, "not_ready", f"Not ready: {', '.join(missing)}.")
+        parts = ", ".join(obstacle.part for obstacle in missing)
+        faults = tuple(Violation(path=obstacle.part, message=obstacle.detail) for obstacle in missing)
+        return problem(503, "not_ready", f"Not ready: {parts}.", violations=faults)
     return {"status": "ready"}
 
 

@@ -81,6 +81,7 @@ from application.sources.delete_source import DeleteSource
 from application.sources.get_source import GetSource
 from application.sources.list_sources import ListSources
 from application.sources.read_source import ReadSource
+from application.system.readiness import Obstacle
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
@@ -237,6 +238,6 @@ class UseCases:
 class Readiness(Protocol):
     """Whether this process can serve requests now."""
 
-    async def problems(self) -> tuple[str, ...]:
-        """What is not ready (`database`, `migrations`), in bounded time; empty when all is."""
+    async def problems(self) -> tuple[Obstacle, ...]:
+        """What is not ready, in bounded time; empty when all is."""
         ...

@@ -16,6 +16,7 @@ from litestar.types import Receive, Scope, Send
 from application.gateway.clear_call import Holds
 from application.runs.sealed_input import sealed
 from application.runs.turn_end import turn_end
+from application.system.readiness import Obstacle
 from domain.identity.api_key import ApiKey
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
@@ -151,9 +152,9 @@ class ObedientWorker:
 class ReadyUnless:
     """A `Readiness` with the given problems."""
 
-    missing: tuple[str, ...] = ()
+    missing: tuple[Obstacle, ...] = ()
 
-    async def problems(self) -> tuple[str, ...]:
+    async def problems(self) -> tuple[Obstacle, ...]:
         return self.missing
 
 

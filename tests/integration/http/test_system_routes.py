@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from application.system.readiness import Obstacle
 from domain.identity.role import Role
 from interfaces.http import access_log
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
@@ -40,9 +41,10 @@ async def test_health_needs_no_key(service: Service) -> None:
 
 @pytest.mark.requirement("G2")
 async def test_a_service_that_is_not_ready_says_what_is_missing_and_is_alive(service: Service) -> None:
-    service.readiness.missing = ("database",)
+    service.readiness.missing = (Obstacle(part="database", detail="It is away."),)
     problem = problem_of(await service.call("GET", "/health/ready", token=None), 503, "not_ready")
-    assert "database" in str(problem["detail"])
+    assert problem["detail"] == "Not ready: database."
+    assert problem["errors"] == [{"path": "database", "message": "It is away."}]
     assert (await service.call("GET", "/health/live", token=None)).status_code == 200
 
 

@@ -178,7 +178,7 @@ async def test_a_database_that_cannot_be_written_to_is_not_ready(sqlite: SqliteD
     readiness = DatabaseReadiness(database=sqlite)
     assert await readiness.problems() == ()
     await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = ON")).close(), scope=SYSTEM)
-    assert await readiness.problems() == ("database",)
+    assert [found.part for found in await readiness.problems()] == ["database"]
     await sqlite.write(lambda connection: connection.execute(text("PRAGMA query_only = OFF")).close(), scope=SYSTEM)
     assert await readiness.problems() == ()
 
