@@ -17,6 +17,7 @@ from application.models.ports import (
 from application.runs.canary_guard import CanaryFound, CleanReply
 from application.runs.interruption import Interrupted, TimeUp
 from application.runs.prepare_prompt import Prompt
+from application.runs.run_events import message_discarded
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from application.tracing.ports import GenerationRecord, Tracer
@@ -71,8 +72,7 @@ class AskModel:
                 checked = await self._read(session, request, prompt, publishing)
         except (ModelError, Interrupted, TimeUp) as error:
             code = _error_code(error)
-            self._abandon(session, prompt, publishing)
-            publishing.discard(code)
+            publishing.discard(code, self._abandon(session, prompt, publishing))
             self._trace(session, request, None, code, began)
             raise
         reply = replace(checked.reply, usage=self._priced(checked.reply))
@@ -119,8 +119,7 @@ class AskModel:
                             await stream.aclose()  # ends the request: nobody is to hear the rest
                         return _cut_short(session, request, prompt, publishing.said, found)
                 case ModelRetrying():
-                    self._abandon(session, prompt, publishing)
-                    publishing.retrying(event)
+                    publishing.retrying(event, self._abandon(session, prompt, publishing))
                 case ModelReply():
                     reply = event
         if reply is None:
@@ -128,10 +127,10 @@ class AskModel:
         publishing.finish()
         return session.guard.reply(reply)
 
-    def _abandon(self, session: RunSession, prompt: Prompt, publishing: "_Publishing") -> None:
+    def _abandon(self, session: RunSession, prompt: Prompt, publishing: "_Publishing") -> ModelSpending | None:
         """Count the attempt that was cut off, if its reply had begun."""
         if not publishing.streamed_bytes:
-            return
+            return None
         usage = ModelUsage(
             input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
             output_tokens=session.window.tokens_of(publishing.streamed_bytes),
@@ -139,6 +138,7 @@ class AskModel:
         usage = replace(usage, cost_usd=self._prices.cost_usd(publishing.model, usage))
         spending = ModelSpending(model=publishing.model, usage=usage, at=self._clock.now())
         session.abandoned = (*session.abandoned, spending)
+        return spending
 
     def _priced(self, reply: ModelReply) -> ModelUsage:
         if reply.usage.cost_usd is not None:
@@ -238,16 +238,17 @@ class _Publishing:
         self._session.unfinished = self.message_id
         self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
 
-    def retrying(self, event: ModelRetrying) -> None:
+    def retrying(self, event: ModelRetrying, spent: ModelSpending | None) -> None:
         """Take back what was published and tell of the new attempt."""
-        self.discard(event.reason)
+        self.discard(event.reason, spent)
         self.model = event.model
         self._add(RunEventType.MODEL_RETRYING, {"model": event.model, "attempt": event.attempt})
 
-    def discard(self, reason: str) -> None:
+    def discard(self, reason: str, spent: ModelSpending | None) -> None:
         """Take back what was published of the reply under way, if anything was."""
         if self._begun:
-            self._add(RunEventType.MESSAGE_DISCARDED, {"message_id": self.message_id, "reason": reason})
+            at = self._clock.now()
+            self._session.buffer.add(message_discarded(self.message_id, reason=reason, at=at, spent=spent))
         self._begun = False
         self._session.unfinished = None
         self.streamed_bytes = 0

@@ -183,7 +183,7 @@ class CallTools:
             end = end or Step(run=session.run)
             return replace(
                 end,
-                events=(tool_settled(call, settlement, server=server), *end.events),
+                events=(tool_settled(call, settlement, server=server, decision=decision), *end.events),
                 settled=(settlement,),
                 audit=(tool_call_audit(session.run, call, settlement, decision=decision), *end.audit),
             )

@@ -51,6 +51,7 @@ def _halted_at_reply(session: RunSession, found: CanaryFound, answer: Answer, *,
         for index, (use, settlement) in enumerate(zip(uses, settlements, strict=True))
     )
     message = reply_message(session, answer, uses, at=at)
+    spent = answer.spending(session, at=at)
     run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage))
     ended = run.ended(RunStatus.HALTED, at=at, output=answer.reply.text or None)
     closing = closing_step(ended, calls, result=refused, at=at)
@@ -58,7 +59,7 @@ def _halted_at_reply(session: RunSession, found: CanaryFound, answer: Answer, *,
     step = replace(
         closing,
         events=(
-            message_completed(message),
+            message_completed(message, spent),
             *(tool_settled(call, given, server=None) for call, given in zip(calls, settlements, strict=True)),
             *closing.events,
         ),
@@ -68,7 +69,7 @@ def _halted_at_reply(session: RunSession, found: CanaryFound, answer: Answer, *,
             *(tool_call_audit(ended, call, given) for call, given in zip(calls, settlements, strict=True)),
             *closing.audit,
         ),
-        spent=(answer.spending(session, at=at),),
+        spent=(spent,),
     )
     return _halted(step, found.canary_id, culprit, at=at)
 

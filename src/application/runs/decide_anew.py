@@ -142,7 +142,10 @@ def _server(toolset: Toolset, call: ToolCall) -> str | None:
 def _step(session: RunSession, toolset: Toolset, changed: tuple[ToolCall, ...], ended: Sequence[_Ended]) -> Step:
     return Step(
         run=session.run,
-        events=tuple(tool_settled(end.call, end.settlement, server=_server(toolset, end.call)) for end in ended),
+        events=tuple(
+            tool_settled(end.call, end.settlement, server=_server(toolset, end.call), decision=end.decision)
+            for end in ended
+        ),
         changed=changed,
         settled=tuple(end.settlement for end in ended),
         audit=tuple(tool_call_audit(session.run, end.call, end.settlement, decision=end.decision) for end in ended),

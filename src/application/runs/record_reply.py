@@ -163,12 +163,14 @@ class RecordReply:
             end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
         else:
             end = halted_end(run, calls, blocked, said=answer.reply.text or None, at=now)
-        events: list[NewEvent] = [message_completed(message)]
+        spent = answer.spending(session, at=now)
+        events: list[NewEvent] = [message_completed(message, spent)]
         for entry in decided:
             if entry.call.state is ToolCallState.RECORDED:
                 events.append(tool_started(entry.call))
             elif entry.refused is not None:
-                events.append(tool_settled(entry.call, entry.refused, server=_server(toolset, entry.call)))
+                server = _server(toolset, entry.call)
+                events.append(tool_settled(entry.call, entry.refused, server=server, decision=entry.decision))
         return Step(
             run=end.run,
             events=(*events, *end.events),
@@ -183,7 +185,7 @@ class RecordReply:
                 ),
                 *end.audit,
             ),
-            spent=(answer.spending(session, at=now),),
+            spent=(spent,),
         )
 
 
@@ -230,6 +232,7 @@ def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: I
     """The last step of a run with its answer: completed, or incomplete where a `limit` cut it short. Calls the reply may
     hold are dropped: the tool choice was none."""
     message = reply_message(session, answer, (), at=at)
+    spent = answer.spending(session, at=at)
     run: Run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage))
     ended = run.ended(
         RunStatus.COMPLETED if limit is None else RunStatus.INCOMPLETE,
@@ -239,8 +242,8 @@ def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: I
     )
     return Step(
         run=ended,
-        events=(message_completed(message), run_ended(ended, at=at)),
+        events=(message_completed(message, spent), run_ended(ended, at=at)),
         messages=(message,),
         audit=(run_ended_audit(ended, at=at),),
-        spent=(answer.spending(session, at=at),),
+        spent=(spent,),
     )

@@ -5,9 +5,11 @@ from typing import cast
 
 from domain.ids import MessageId
 from domain.json_value import JsonObject, JsonValue
+from domain.policy.decision import Decision
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import Run, RunStatus
+from domain.runs.usage import ModelSpending
 from domain.threads.message import Message, ToolUse
 from domain.threads.message_json import message_to_json, tool_use_to_json
 from domain.tools.result import ToolOutcome
@@ -75,16 +77,21 @@ def run_halted(*, reason: str, tool_call_id: str | None, at: datetime, canary_id
     return NewEvent(type=RunEventType.RUN_HALTED, at=at, data=data)
 
 
-def message_completed(message: Message) -> NewEvent:
-    """A message is in the thread."""
-    return NewEvent(
-        type=RunEventType.MESSAGE_COMPLETED, at=message.created_at, data={"message": message_to_json(message)}
-    )
+def message_completed(message: Message, spent: ModelSpending | None = None) -> NewEvent:
+    """A message is in the thread; with what it cost where a model wrote it (`usage`)."""
+    data: JsonObject = {"message": message_to_json(message)}
+    if spent is not None:
+        data["usage"] = _usage(spent)
+    return NewEvent(type=RunEventType.MESSAGE_COMPLETED, at=message.created_at, data=data)
 
 
-def message_discarded(message_id: MessageId, *, reason: str, at: datetime) -> NewEvent:
-    """What was published of a message is taken back: it will not be completed."""
+def message_discarded(
+    message_id: MessageId, *, reason: str, at: datetime, spent: ModelSpending | None = None
+) -> NewEvent:
+    """What was published of a message is taken back: it will not be completed. `usage` is an estimate of what it cost."""
     data: JsonObject = {"message_id": message_id, "reason": reason}
+    if spent is not None:
+        data["usage"] = _usage(spent)
     return NewEvent(type=RunEventType.MESSAGE_DISCARDED, at=at, data=data)
 
 
@@ -97,8 +104,11 @@ def tool_started(call: ToolCall, *, at: datetime | None = None) -> NewEvent:
     )
 
 
-def tool_settled(call: ToolCall, settlement: Settlement, *, server: str | None) -> NewEvent:
-    """A call is over: executed, failed (with `error`: code and text for the model) or blocked (with `reason`)."""
+def tool_settled(
+    call: ToolCall, settlement: Settlement, *, server: str | None, decision: Decision | None = None
+) -> NewEvent:
+    """A call is over: executed, failed (with `error`: code and text for the model) or blocked (with `reason`); with policy's
+    `decision` on it, where it was asked."""
     result = settlement.result
     data: JsonObject = {
         "tool_call_id": call.id,
@@ -106,9 +116,23 @@ def tool_settled(call: ToolCall, settlement: Settlement, *, server: str | None) 
         "duration_ms": settlement.duration_ms,
         "server": server,
     }
+    if decision is not None:
+        data["decision"] = decision.as_json()
     kind = _OUTCOMES[result.outcome]
     if kind is RunEventType.TOOL_BLOCKED:
         data["reason"] = cast(str, result.error_code)
     elif kind is RunEventType.TOOL_FAILED:
         data["error"] = {"code": cast(str, result.error_code), "detail": result.text}
     return NewEvent(type=kind, at=settlement.at, data=data)
+
+
+def _usage(spent: ModelSpending) -> JsonObject:
+    """`{model, input_tokens, output_tokens, cached_tokens, cost_usd}` of one model call; `cost_usd` is null without a price."""
+    usage = spent.usage
+    return {
+        "model": spent.model,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
+    }

@@ -3,6 +3,7 @@
 import pytest
 
 from application.models.ports import ModelError, ModelRetrying, TextDelta
+from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelSpending
@@ -48,6 +49,17 @@ async def test_attempts_that_were_cut_off_are_counted_for_the_model_that_made_th
     assert run.usage.turns == 1
     assert run.usage.tokens == REPORTED + 2 * (first.usage.input_tokens + first.usage.output_tokens)
     assert run.usage.cost_usd == sum(spent.usage.cost_usd or 0 for spent in (first, second, answer))
+    taken_back = house.of_type(run_id, RunEventType.MESSAGE_DISCARDED)
+    assert [event["usage"] for event in taken_back] == [
+        {
+            "model": spent.model,
+            "input_tokens": spent.usage.input_tokens,
+            "output_tokens": spent.usage.output_tokens,
+            "cached_tokens": 0,
+            "cost_usd": float(spent.usage.cost_usd or 0),
+        }
+        for spent in (first, second)
+    ]
     assert_consistent(house, run_id)
 
 

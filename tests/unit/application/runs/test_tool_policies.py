@@ -69,6 +69,7 @@ async def test_a_denied_tool_is_not_shown_and_a_call_of_it_is_blocked_and_told()
     assert (blocked["name"], blocked["reason"], blocked["server"]) == ("mcp__s__drop", "tool_denied", None)
     assert house.server_calls() == []
     [entry] = [entry for entry in house.audit(run_id) if entry.action.value == "tool.blocked"]
+    assert blocked["decision"] == entry.details["decision"]
     assert entry.details["decision"] == {
         "verdict": "deny",
         "reason": "tool_denied",

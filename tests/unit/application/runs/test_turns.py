@@ -183,6 +183,12 @@ async def test_usage_and_cost_are_summed_over_the_turns() -> None:
     assert str(usage.cost_usd) == "0.230"
     assert house.tracer.generations[0].reply is not None
     assert str(house.tracer.generations[0].reply.usage.cost_usd) == "0.110"
+    told = [event["usage"] for event in house.of_type(run_id, RunEventType.MESSAGE_COMPLETED) if "usage" in event]
+    model = "scripted:demo.yaml"
+    assert told == [
+        {"model": model, "input_tokens": 100, "output_tokens": 10, "cached_tokens": 50, "cost_usd": 0.11},
+        {"model": model, "input_tokens": 100, "output_tokens": 20, "cached_tokens": 0, "cost_usd": 0.12},
+    ]
 
 
 @pytest.mark.requirement("A10")
@@ -203,9 +209,10 @@ async def test_text_of_a_failed_attempt_is_taken_back_before_the_next_one() -> N
     begun, last = (message_id(run_id, 1, "reply.1", attempt) for attempt in (0, 1))
     types = [RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_DISCARDED, RunEventType.MODEL_RETRYING]
     story = [(event.type, event.data) for event in house.events(run_id) if event.type in types]
+    cut_off = house.of_type(run_id, RunEventType.MESSAGE_DISCARDED)[0]["usage"]
     assert story == [
         (RunEventType.MESSAGE_DELTA, {"message_id": begun, "text": "Wro"}),
-        (RunEventType.MESSAGE_DISCARDED, {"message_id": begun, "reason": "model_stalled"}),
+        (RunEventType.MESSAGE_DISCARDED, {"message_id": begun, "reason": "model_stalled", "usage": cut_off}),
         (RunEventType.MODEL_RETRYING, {"model": "other:model", "attempt": 2}),
         (RunEventType.MESSAGE_DELTA, {"message_id": last, "text": "Right."}),
     ]
