@@ -15,6 +15,7 @@ from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import agent, agent_version
 
 select_version: Select[Any] = select(
@@ -28,12 +29,13 @@ select_version: Select[Any] = select(
 ).join_from(agent, agent_version, agent_version.c.agent_id == agent.c.id)
 
 select_newest = select_version.where(agent_version.c.version == agent.c.version)
-_newest_of_any = select_newest.where(agent.c.id == bindparam("agent_id"))
+_newest_of_any = Prepared(select_newest.where(agent.c.id == bindparam("agent_id")))
 
 
 def newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Agent:
-    """The agent at its newest version, even if it was deleted. Raises NoResultFound if it never was."""
-    return agent_of(connection.execute(_newest_of_any, {"agent_id": agent_id}).one(), box)
+    """The agent at its newest version, even if it was deleted. Raises ValueError if it never was."""
+    (row,) = _newest_of_any.rows(connection, {"agent_id": agent_id})
+    return agent_of(row, box)
 
 
 def version_row(stored: Agent, box: SecretBox) -> dict[str, object]:

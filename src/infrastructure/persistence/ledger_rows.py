@@ -67,7 +67,7 @@ _of_run = (
     )
     .order_by(tool_call.c.turn, tool_call.c.position)
 )
-_open = (
+_open = Prepared(
     select(tool_call)
     .where(tool_call.c.run_id == bindparam("run_id"), tool_call.c.message_id.is_(None))
     .order_by(tool_call.c.turn, tool_call.c.position)
@@ -128,7 +128,7 @@ def settle_calls(
 
 def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:
     """The run's calls that no message answers, in order."""
-    return tuple(_call_of(row, {}) for row in connection.execute(_open, {"run_id": run_id}))
+    return tuple(_call_of(row, {}) for row in _open.rows(connection, {"run_id": run_id}))
 
 
 def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:

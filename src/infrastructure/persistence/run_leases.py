@@ -19,6 +19,7 @@ from infrastructure.persistence.database import SYSTEM, Database, is_duplicate
 from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.message_rows import message_of
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import run_of, select_run
 from infrastructure.persistence.run_steps import change_run, claim_run, follow_up
 from infrastructure.persistence.tables import message, run, run_event
@@ -28,11 +29,13 @@ _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
 _put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
 
 _get = select_run.where(run.c.id == bindparam("run_id"))
-_transcript = (
+_taken_up = Prepared(_get)
+_transcript = Prepared(
     select(message)
     .where(message.c.thread_id == bindparam("thread_id"), message.c.superseded.is_(False))
     .order_by(message.c.position)
 )
+_any_message = Prepared(select(message.c.id).where(message.c.thread_id == bindparam("thread_id")).limit(1))
 _newest_reply_event = (
     select(run_event.c.type, run_event.c.data)
     .where(run_event.c.run_id == bindparam("run_id"), run_event.c.type.in_([kind.value for kind in REPLY_EVENTS]))
@@ -87,11 +90,12 @@ _claimable = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
-    """What a claiming transaction took: the run, for `agent`."""
+    """What a claiming transaction took: the run, for `agent`. `transcript` is the thread's where this run began it."""
 
     run: Run
     agent: Agent
     open_calls: tuple[ToolCall, ...]
+    transcript: tuple[Message, ...] | None
 
 
 class SqlRunLeases:
@@ -134,8 +138,13 @@ class SqlRunLeases:
             raise
         if not isinstance(claim, _Claim):
             return claim
-        # The thread is this worker's now, so its messages can be read outside the claiming transaction.
         thread_id = claim.run.thread_id
+        transcript = claim.transcript
+        if transcript is None:
+            # The thread is this worker's now, so its messages can be read outside the claiming transaction.
+            transcript = await self._database.read(
+                lambda connection: _read_transcript(connection, thread_id), scope=claim.run.organization_id
+            )
         return ClaimedRun(
             lease=Lease(
                 run_id=run_id,
@@ -145,9 +154,7 @@ class SqlRunLeases:
             ),
             run=claim.run,
             agent=claim.agent,
-            transcript=await self._database.read(
-                lambda connection: _read_transcript(connection, thread_id), scope=claim.run.organization_id
-            ),
+            transcript=transcript,
             open_calls=claim.open_calls,
         )
 
@@ -204,12 +211,15 @@ def _claim(
     connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
 ) -> _Claim | EndedAtClaim | None:
     lock_thread_of(connection, run_id)
-    row = connection.execute(_get, {"run_id": run_id}).first()
-    if row is None or row.status != RunStatus.QUEUED.value or next_run(connection, ThreadId(row.thread_id)) != run_id:
+    found = _taken_up.rows(connection, {"run_id": run_id})
+    if not found or found[0].status != RunStatus.QUEUED.value:
         return None
-    stored = run_of(row)
-    calls = open_calls(connection, run_id)
-    abandoned = _abandoned_message(connection, run_id) if stored.attempt > 0 else None
+    stored = run_of(found[0])
+    if next_run(connection, stored.thread_id) != run_id:
+        return None
+    began_before = stored.attempt > 0
+    calls = open_calls(connection, run_id) if began_before else ()
+    abandoned = _abandoned_message(connection, run_id) if began_before else None
     ending = ending_at_claim(stored, calls, at=at, abandoned=abandoned)
     if ending is not None:
         ended = change_run(connection, ending, seen=RunStatus.QUEUED)
@@ -217,10 +227,16 @@ def _claim(
     agent = newest_version(connection, stored.agent_id, box)
     claimed = replace(stored.claimed(at=at), agent_version=agent.version)
     step = claiming_step(claimed, calls, at=at, abandoned=abandoned)
+    is_first = not began_before and _any_message.first(connection, {"thread_id": stored.thread_id}) is None
     outcome = claim_run(connection, step, lease)
     if outcome is None:
         return None
-    return _Claim(run=replace(step.run, last_seq=outcome.last_seq), agent=agent, open_calls=calls)
+    return _Claim(
+        run=replace(step.run, last_seq=outcome.last_seq),
+        agent=agent,
+        open_calls=calls,
+        transcript=step.messages if is_first else None,
+    )
 
 
 def _claimable_runs(connection: Connection, *, but: list[RunId], limit: int) -> tuple[RunId, ...]:
@@ -237,4 +253,4 @@ def _abandoned_message(connection: Connection, run_id: RunId) -> MessageId | Non
 
 
 def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:
-    return tuple(message_of(row) for row in connection.execute(_transcript, {"thread_id": thread_id}))
+    return tuple(message_of(row) for row in _transcript.rows(connection, {"thread_id": thread_id}))

@@ -31,6 +31,10 @@ select_run: Select[Any] = select(
 ).join_from(run, run_request, run_request.c.run_id == run.c.id)
 
 
+NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
+"""Of a run that nobody has taken up yet."""
+
+
 def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
     """Columns of `run` for a run that is stored for the first time."""
     return {

@@ -15,7 +15,8 @@ from domain.ids import OrganizationId, RunId
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import open_calls
-from infrastructure.persistence.run_rows import new_run_row, run_of, run_request_row, select_run
+from infrastructure.persistence.prepared import Prepared, prepared_insert
+from infrastructure.persistence.run_rows import NEW_RUN_COLUMNS, new_run_row, run_of, run_request_row, select_run
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.schedule_rows import begin_run
@@ -44,8 +45,8 @@ _key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id, idempoten
 )
 _get = select_run.where(run.c.id == bindparam("run_id"))
 _roll_back = update(run).where(run.c.id == bindparam("run_id")).values(rolled_back=True)
-_insert_run = run.insert()
-_insert_request = run_request.insert()
+_insert_run = Prepared(run.insert().inline(), columns=NEW_RUN_COLUMNS)
+_insert_request = prepared_insert(run_request)
 
 
 def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Run, ...]]:
@@ -65,8 +66,8 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
     else:
         raise not_found("thread", started.thread_id)
     queued = run_queued(started, at=started.created_at)
-    connection.execute(_insert_run, new_run_row(started, last_seq=1))
-    connection.execute(_insert_request, run_request_row(started))
+    _insert_run.run(connection, new_run_row(started, last_seq=1))
+    _insert_request.run(connection, run_request_row(started))
     add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
     started = replace(started, last_seq=1)
     went_on = (RunStatus.COMPLETED, RunStatus.QUEUED)

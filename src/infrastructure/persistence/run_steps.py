@@ -109,7 +109,7 @@ _claim = _advancing(
         **_state,
     )
 )
-_set_overview = (
+_set_overview = Prepared(
     update(run_request).where(run_request.c.run_id == bindparam("of_run")).values(overview=bindparam("new_overview"))
 )
 _quarantine = (
@@ -230,7 +230,7 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
     add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
     add_announcements(connection, after, step.events, last_seq=row.last_seq)
     if after.overview is not None and row.without_overview:
-        connection.execute(_set_overview, {"of_run": run_id, "new_overview": after.overview})
+        _set_overview.run(connection, {"of_run": run_id, "new_overview": after.overview})
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
     promoted = None

@@ -29,6 +29,7 @@ from infrastructure.persistence.event_rows import event_of, select_events
 from infrastructure.persistence.ledger_rows import calls_of_run, open_calls
 from infrastructure.persistence.message_rows import message_of
 from infrastructure.persistence.paging import newest_first
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import run_of, select_run
 from infrastructure.persistence.run_start import run_of_key, start_run
 from infrastructure.persistence.run_steps import change_run, follow_up
@@ -36,12 +37,15 @@ from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.tables import message, run
 from infrastructure.persistence.thread_queue import lock_thread_of, unfinished_runs
 
-_get = select_run.where(run.c.organization_id == bindparam("organization_id"), run.c.id == bindparam("run_id"))
-_messages = (
+_get = Prepared(
+    select_run.where(run.c.organization_id == bindparam("organization_id"), run.c.id == bindparam("run_id"))
+)
+_messages = Prepared(
     select(message)
     .where(message.c.organization_id == bindparam("organization_id"), message.c.run_id == bindparam("run_id"))
     .order_by(message.c.position)
 )
+_events = Prepared(select_events)
 
 
 Submit = Callable[[Connection, Sequence[RunId]], None]
@@ -104,7 +108,7 @@ class SqlRunStore:
         """The run's own messages, in order."""
         wanted = {"organization_id": organization_id, "run_id": run_id}
         return await self._database.read(
-            lambda connection: tuple(message_of(row) for row in connection.execute(_messages, wanted)),
+            lambda connection: tuple(message_of(row) for row in _messages.rows(connection, wanted)),
             scope=organization_id,
         )
 
@@ -120,7 +124,7 @@ class SqlRunStore:
         """Events with a higher seq, in order."""
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
         return await self._database.read(
-            lambda connection: tuple(event_of(row) for row in connection.execute(select_events, wanted)),
+            lambda connection: tuple(event_of(row) for row in _events.rows(connection, wanted)),
             scope=organization_id,
         )
 
@@ -188,5 +192,5 @@ class SqlRunStore:
 
 
 def _run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run | None:
-    row = connection.execute(_get, {"organization_id": organization_id, "run_id": run_id}).first()
-    return None if row is None else run_of(row)
+    found = _get.rows(connection, {"organization_id": organization_id, "run_id": run_id})
+    return run_of(found[0]) if found else None

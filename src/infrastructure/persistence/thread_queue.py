@@ -7,6 +7,7 @@ from domain.ids import OrganizationId, RunId, ThreadId
 from domain.runs.run import RunStatus
 from domain.threads.thread import thread_quarantined
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import run, thread
 
 # Written out in the statements, in the order of the index's condition: SQLite takes a partial index only for that.
@@ -22,25 +23,29 @@ queue_order = (
 """The active run, then queued ones as they are to be claimed: those begun before, then by age."""
 
 # NO KEY UPDATE, so that workers may still insert messages, whose foreign key locks the thread's key.
-_lock = (
+_lock = Prepared(
     select(thread.c.id)
     .where(thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id"))
     .with_for_update(key_share=True)
 )
-_lock_of_run = (
+_lock_of_run = Prepared(
     select(thread.c.id)
-    .where(thread.c.id == select(run.c.thread_id).where(run.c.id == bindparam("run_id")).scalar_subquery())
+    .where(
+        thread.c.id
+        == select(run.c.thread_id).where(run.c.id == bindparam("run_id", type_=run.c.id.type)).scalar_subquery()
+    )
     .with_for_update(key_share=True)
 )
-_unfinished = (
+_select_unfinished = (
     select(run.c.id, run.c.status)
     .where(run.c.thread_id == bindparam("thread_id"), is_unfinished)
     .order_by(*queue_order)
 )
-_first = _unfinished.limit(1)
+_unfinished = Prepared(_select_unfinished)
+_first = _select_unfinished.limit(1)
 in_quarantine = exists().where(thread.c.id == run.c.thread_id, thread.c.quarantined_at.is_not(None))
 """Whether the run's thread waits to be released."""
-_next = _first.where(~in_quarantine)
+_next = Prepared(_first.where(~in_quarantine))
 _quarantined = select(thread.c.quarantined_by).where(
     thread.c.id == bindparam("thread_id"), thread.c.quarantined_at.is_not(None)
 )
@@ -53,24 +58,24 @@ def lock_thread(connection: Connection, organization_id: OrganizationId, thread_
     anyway, and only looks the thread up.
     """
     wanted = {"organization_id": organization_id, "thread_id": thread_id}
-    return connection.execute(_lock, wanted).first() is not None
+    return _lock.first(connection, wanted) is not None
 
 
 def lock_thread_of(connection: Connection, run_id: RunId) -> None:
     """The same by one of the thread's runs; costs nothing on SQLite."""
     if connection.dialect.name != "sqlite":
-        connection.execute(_lock_of_run, {"run_id": run_id})
+        _lock_of_run.first(connection, {"run_id": run_id})
 
 
 def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]:
     """`id, status` of the thread's unfinished runs in the order of the queue."""
-    return list(connection.execute(_unfinished, {"thread_id": thread_id}))
+    return _unfinished.rows(connection, {"thread_id": thread_id})
 
 
 def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
     """The queued run that may be claimed on this thread, if any; none while it is in quarantine."""
-    row = connection.execute(_next, {"thread_id": thread_id}).first()
-    return RunId(row.id) if row is not None and row.status == RunStatus.QUEUED.value else None
+    row = _next.first(connection, {"thread_id": thread_id})
+    return RunId(row[0]) if row is not None and row[1] == RunStatus.QUEUED.value else None
 
 
 def refuse_if_quarantined(connection: Connection, thread_id: ThreadId) -> None:

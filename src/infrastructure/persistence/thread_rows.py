@@ -8,15 +8,19 @@ from domain.ids import OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.threads.thread import Quarantine, Thread
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import thread
 
-_insert = thread.insert()
+_insert = Prepared(
+    thread.insert().inline(),
+    columns=[column.name for column in thread.columns if not column.name.startswith("quarantined")],
+)
 
 
 def add_thread(connection: Connection, new: Thread) -> None:
     """Store a thread within a larger transaction."""
-    connection.execute(
-        _insert,
+    _insert.run(
+        connection,
         {
             "id": new.id,
             "organization_id": new.organization_id,
