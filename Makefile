@@ -171,6 +171,10 @@ chaos: setup ## what must hold whatever is killed, cut or stopped; CHAOS_ARGS na
 requirements: setup ## rewrite the tests that docs/REQUIREMENTS.md lists, from the tests' marks
 	@$(BIN)/python -m tests.architecture.requirements_map --write
 
+.PHONY: schema
+schema: setup ## write down the schema that the revisions lead to, by which new SQLite databases are made
+	@$(BIN)/python -m tests.integration.persistence.schema_script
+
 # Locks hold for every supported Python, carry every file's hash, and name no index: where packages come from is the installer's affair.
 COMPILE := pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCK_ARGS)

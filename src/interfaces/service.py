@@ -92,6 +92,7 @@ def serve(settings: Settings, *, worker: bool = True) -> int:
 
 
 async def _serve(settings: Settings, *, worker: bool) -> int:
+    gc.disable()  # until all is made
     container = Container(settings=settings)
     configure_logs(container)
     for warning in unknown_variables():
@@ -123,6 +124,7 @@ def _settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
+    gc.enable()
 
 
 @contextmanager

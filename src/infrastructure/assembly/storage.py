@@ -23,6 +23,7 @@ from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.persistence.database import Database
+from infrastructure.persistence.new_database import made_at_once
 from infrastructure.persistence.postgres_url import library_url
 from infrastructure.persistence.revision import is_current
 from infrastructure.persistence.run_store import SqlRunStore
@@ -43,10 +44,12 @@ def key_ring(settings: Settings, box: SecretBox) -> KeyRing:
 
 
 def upgrade_schema(settings: Settings, home: Home) -> bool:
-    """Bring the schema up to date, and say whether it was not; Alembic is imported only when there is something to do."""
+    """Bring the schema up to date, and say whether it was not; Alembic is imported only when revisions are to be applied."""
     url = settings.postgres_url or f"sqlite:///{home.database_path}"
     if is_current(url):
         return False
+    if settings.postgres_url is None and made_at_once(url):
+        return True
     from infrastructure.persistence.upgrade import upgrade
 
     return upgrade(url)

@@ -1,6 +1,5 @@
 """Finds the service a command talks to: the one named by settings, the one that owns HOME, or one opened here."""
 
-import gc
 import json
 import os
 from collections.abc import AsyncIterator
@@ -10,10 +9,12 @@ from pathlib import Path
 
 import httpx
 
-from infrastructure.settings import Settings, SettingsError, load_settings
+from infrastructure.settings import Settings
 from interfaces.cli.api import ServiceApi
 from interfaces.cli.asgi_transport import StreamingAsgiTransport
+from interfaces.cli.checked_settings import checked_settings
 from interfaces.cli.failures import BadUsage, CommandFailure
+from interfaces.cli.loading import loading
 from interfaces.cli.service_client import ServiceClient
 
 PROBE_TIMEOUT_S = 2.0
@@ -25,14 +26,6 @@ class RunningService:
 
     url: str
     pid: int
-
-
-def checked_settings() -> Settings:
-    """The settings of this process. Raises BadUsage naming every wrong one."""
-    try:
-        return load_settings()
-    except SettingsError as exc:
-        raise BadUsage(str(exc)) from exc
 
 
 @asynccontextmanager
@@ -109,12 +102,10 @@ def _is_alive(pid: int) -> bool:
 
 @asynccontextmanager
 async def _opened_here(settings: Settings, api_key: str | None, *, worker: bool) -> AsyncIterator[ServiceApi]:
-    # The whole service: loaded only by a command that finds none running. It stays until the process ends.
-    gc.disable()
-    from interfaces.service import embedded
+    # The whole service: loaded only by a command that finds none running.
+    with loading():
+        from interfaces.service import embedded
 
-    gc.freeze()
-    gc.enable()
     async with embedded(settings, worker=worker) as service:
         transport = StreamingAsgiTransport(service.app)
         key = api_key or service.api_key

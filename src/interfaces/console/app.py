@@ -1,6 +1,5 @@
 """Puts the console together."""
 
-from litestar import Router
 from litestar.di import Provide
 
 from application.system.ports import Clock
@@ -24,6 +23,7 @@ from interfaces.console.routes.servers import (
 from interfaces.console.routes.sign_in import sign_in, sign_in_page, sign_out
 from interfaces.console.routes.static import read_asset
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
+from interfaces.http.routing import OwnRouter, asked_for, instance_of
 from interfaces.http.use_cases import UseCases
 
 
@@ -35,7 +35,7 @@ def console_router(
     version: str,
     heartbeat_s: float,
     provided: dict[str, Provide],
-) -> Router:
+) -> OwnRouter:
     """The routes below `/console`. `provided` are the use cases by name."""
     pages = Pages(version=version)
     overview = Overview(
@@ -62,49 +62,42 @@ def console_router(
         "run_pages": run_pages,
         "server_pages": server_pages,
     }
-    return Router(
+    routes = [
+        read_asset,
+        sign_in_page,
+        sign_in,
+        sign_out,
+        show_overview,
+        show_overview_part,
+        show_runs,
+        show_run,
+        show_run_state,
+        stream_run,
+        cancel_run,
+        show_approvals,
+        show_approvals_part,
+        decide,
+        show_playground,
+        start,
+        show_servers,
+        show_server,
+        show_logs,
+        test_server,
+        refresh_server,
+        approve_tool,
+        show_audit,
+        verify_audit,
+    ]
+    return OwnRouter(
         PATH,
-        route_handlers=[
-            read_asset,
-            sign_in_page,
-            sign_in,
-            sign_out,
-            show_overview,
-            show_overview_part,
-            show_runs,
-            show_run,
-            show_run_state,
-            stream_run,
-            cancel_run,
-            show_approvals,
-            show_approvals_part,
-            decide,
-            show_playground,
-            start,
-            show_servers,
-            show_server,
-            show_logs,
-            test_server,
-            refresh_server,
-            approve_tool,
-            show_audit,
-            verify_audit,
-        ],
+        route_handlers=routes,
         middleware=[signed_in(sessions)],
         dependencies={
-            **provided,
-            **{name: _given(instance) for name, instance in own.items()},
-            "heartbeat_s": _given(heartbeat_s),
+            **asked_for(routes, provided),
+            **{name: instance_of(instance) for name, instance in own.items()},
+            "heartbeat_s": instance_of(heartbeat_s),
         },
         request_class=ConsoleRequest,
         exception_handlers=failure_handlers(pages),
         include_in_schema=False,
     )
-
-
-def _given(instance: object) -> Provide:
-    def provide() -> object:
-        return instance
-
-    provide.__annotations__["return"] = type(instance)
-    return Provide(provide, sync_to_thread=False)

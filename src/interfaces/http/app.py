@@ -2,8 +2,7 @@
 
 from dataclasses import fields
 
-from litestar import Litestar, Router
-from litestar.di import Provide
+from litestar import Litestar
 
 from application.metrics.ports import RequestMeter
 from application.system.ports import Clock
@@ -37,6 +36,7 @@ from interfaces.http.organization.routes import organization_routes
 from interfaces.http.organizations.routes import organizations_routes
 from interfaces.http.problems import exception_handlers
 from interfaces.http.requests import ApiRequest
+from interfaces.http.routing import OwnRouter, asked_for, instance_of
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.routes import runs_routes
 from interfaces.http.schedules.routes import schedules_routes
@@ -85,37 +85,39 @@ def create_app(
     workflow_streams = WorkflowRunStreams(
         watch=use_cases.watch_workflow_run, get_run=use_cases.get_workflow_run, heartbeat_s=heartbeat_s
     )
-    provided = {field.name: _provided(getattr(use_cases, field.name)) for field in fields(use_cases)}
-    v1 = Router(
+    provided = {field.name: instance_of(getattr(use_cases, field.name)) for field in fields(use_cases)}
+    provided |= {
+        "run_waits": instance_of(waits),
+        "run_streams": instance_of(streams),
+        "workflow_run_streams": instance_of(workflow_streams),
+    }
+    slices = (
+        agents_routes(),
+        mcp_servers_routes(),
+        tools_routes(),
+        threads_routes(),
+        sources_routes(),
+        runs_routes(),
+        approvals_routes(),
+        organization_routes(),
+        organizations_routes(),
+        audit_routes(),
+        api_keys_routes(),
+        gateway_sessions_routes(),
+        schedules_routes(),
+        secrets_routes(),
+        workflows_routes(),
+        workflow_runs_routes(),
+        model_providers_routes(),
+        usage_routes(),
+        webhooks_routes(),
+    )
+    v1 = OwnRouter(
         "/v1",
         route_handlers=[
-            *agents_routes(),
-            *mcp_servers_routes(),
-            *tools_routes(),
-            *threads_routes(),
-            *sources_routes(),
-            *runs_routes(),
-            *approvals_routes(),
-            *organization_routes(),
-            *organizations_routes(),
-            *audit_routes(),
-            *api_keys_routes(),
-            *gateway_sessions_routes(),
-            *schedules_routes(),
-            *secrets_routes(),
-            *workflows_routes(),
-            *workflow_runs_routes(),
-            *model_providers_routes(),
-            *usage_routes(),
-            *webhooks_routes(),
+            OwnRouter("/", route_handlers=routes, dependencies=asked_for(routes, provided)) for routes in slices
         ],
         middleware=[authentication(use_cases.authenticate)],
-        dependencies={
-            **provided,
-            "run_waits": _provided(waits),
-            "run_streams": _provided(streams),
-            "workflow_run_streams": _provided(workflow_streams),
-        },
         security=[{SECURITY_SCHEME: []}],
     )
     console = console_router(
@@ -124,10 +126,10 @@ def create_app(
     app = Litestar(
         route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router(), console],
         dependencies={
-            "readiness": _provided(ReadinessProbe(readiness)),
-            "monitoring": _provided(monitoring),
-            "finish_mcp_authorization": _provided(use_cases.finish_mcp_authorization),
-            "describe_oauth_client": _provided(use_cases.describe_oauth_client),
+            "readiness": instance_of(ReadinessProbe(readiness)),
+            "monitoring": instance_of(monitoring),
+            "finish_mcp_authorization": instance_of(use_cases.finish_mcp_authorization),
+            "describe_oauth_client": instance_of(use_cases.describe_oauth_client),
         },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
@@ -169,27 +171,9 @@ def create_monitoring_app(*, readiness: Readiness, monitoring: Monitoring) -> Li
     """The application of a process that serves nothing else: health and metrics."""
     return Litestar(
         route_handlers=[health_router(), metrics_router()],
-        dependencies={"readiness": _provided(ReadinessProbe(readiness)), "monitoring": _provided(monitoring)},
+        dependencies={"readiness": instance_of(ReadinessProbe(readiness)), "monitoring": instance_of(monitoring)},
         request_class=ApiRequest,
         exception_handlers=exception_handlers(),
         openapi_config=None,
         logging_config=None,
     )
-
-
-class _Instance(Provide):
-    """A dependency that is always the same instance. For each route Litestar compares all dependencies with each other, and
-    `Provide` by what is in them, which took a fifth of the start of a service; none of these equals another."""
-
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-
-
-def _provided(instance: object) -> Provide:
-    """The dependency; Litestar reads its class from the annotation."""
-
-    def provide() -> object:
-        return instance
-
-    provide.__annotations__["return"] = type(instance)
-    return _Instance(provide, sync_to_thread=False)

@@ -26,7 +26,7 @@ Strings = Annotated[tuple[Annotated[str, Field(max_length=8_192)], ...], Field(s
 class Body(BaseModel):
     """A JSON object without unknown fields; values have the JSON type that is asked for, nothing is converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     examples: ClassVar[tuple[JsonObject, ...]] = ()
 
 

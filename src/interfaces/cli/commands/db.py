@@ -17,7 +17,7 @@ def upgrade(context: typer.Context, as_json: JsonFlag = False) -> None:
     them it can be done as the user who owns the tables, who then need not be the user they connect as."""
     from infrastructure.container import Container
     from infrastructure.lifecycle import configure_logs, upgrade_database
-    from interfaces.cli.connecting import checked_settings
+    from interfaces.cli.checked_settings import checked_settings
 
     session = session_of(context)
     container = Container(settings=checked_settings())

@@ -1,8 +1,8 @@
 """`dragoman worker`: a process that executes runs, in the foreground."""
 
-import gc
-
 import typer
+
+from interfaces.cli.loading import loading
 
 
 def worker() -> None:
@@ -11,12 +11,9 @@ def worker() -> None:
     SIGTERM lets runs finish the step in hand and hands them back to the other workers. DRAGOMAN_WORKER_CONCURRENCY says
     how many runs are executed at a time.
     """
-    # What is imported stays for good, as in `serve`.
-    gc.disable()
-    from interfaces.cli.connecting import checked_settings
-    from interfaces.worker import work
+    with loading():
+        from interfaces.cli.checked_settings import checked_settings
+        from interfaces.worker import work
 
-    gc.freeze()
-    gc.enable()
     if code := work(checked_settings()):
         raise typer.Exit(code)
