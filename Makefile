@@ -22,13 +22,15 @@ PEERS_VENV := .venv-peers
 PEERS_SETUP := $(PEERS_VENV)/.installed
 FRAMEWORKS_VENV := .venv-frameworks
 FRAMEWORKS_SETUP := $(FRAMEWORKS_VENV)/.installed
+DOCS_VENV := .venv-docs
+DOCS_SETUP := $(DOCS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
 # Node.js and npm that came from the Python registry, for machines that have none: last on the PATH of everything here.
 PACKAGED_NODE := $(PEERS_VENV)/node
 NPM := $(if $(shell command -v npm 2>/dev/null),,$(PACKAGED_NODE)/npm)
 export PATH := $(PATH):$(CURDIR)/$(PACKAGED_NODE)
 # The top-level code besides src and tests, as far as it is there.
-SCRIPTS := $(wildcard demo benchmarks chaos)
+SCRIPTS := $(wildcard demo benchmarks chaos docsite)
 # One more than there are processors: tests also wait, for processes and for time. Each has a PostgreSQL of its own, so not too many.
 WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 7 ? cores + 1 : 8 )))
 PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile
@@ -109,6 +111,21 @@ $(FRAMEWORKS_SETUP): requirements/frameworks.txt
 .PHONY: frameworks
 frameworks: $(FRAMEWORKS_SETUP) ## install the agent frameworks that tests connect to the gateway
 
+$(DOCS_SETUP): requirements/docs.txt
+	@echo "Setting up $(DOCS_VENV), what builds the documentation's site …"
+	@$(call make_environment,$(DOCS_VENV))
+	@$(call install_lock,$(DOCS_VENV),requirements/docs.txt)
+	@touch $@
+
+.PHONY: docs
+docs: setup $(DOCS_SETUP) ## build the documentation's site in build/site; a broken link fails
+	@$(BIN)/python -m docsite
+	@NO_COLOR=1 $(DOCS_VENV)/bin/zensical build --strict
+
+.PHONY: settings
+settings: setup ## rewrite docs/reference/settings.md from the settings class
+	@$(BIN)/python -m docsite --write-settings
+
 # Whichever Node.js the machine has; without npm, the one of the peers.
 $(NODE_SETUP): tests/node/package-lock.json $(NPM)
 	@echo "Setting up tests/node, the npm servers that tests use …"
@@ -139,8 +156,9 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 
 .PHONY: test
 test: ## all checks and all tests
-	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser $(DEMO_SETUP)
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser $(DEMO_SETUP) $(DOCS_SETUP)
 	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 .PHONY: check
@@ -188,6 +206,7 @@ lock: $(NPM) ## lock the newest versions that install together (needs uv; LOCK_A
 	@$(UV) $(COMPILE) requirements/node.in --output-file requirements/node.txt
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
 	@$(UV) $(COMPILE) requirements/frameworks.in --output-file requirements/frameworks.txt
+	@$(UV) $(COMPILE) requirements/docs.in --output-file requirements/docs.txt
 	@cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'
 
 # The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.

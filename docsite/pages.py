@@ -1,0 +1,59 @@
+"""Gathers the site's sources in one folder: the pages under docs/, those at the checkout's root, and the generated references.
+
+The site is built of a copy, so that a page may be read where it stands, in a checkout or on a forge, with links that work there.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from docsite.api_reference import api_page, openapi_document
+from docsite.command_reference import command_page
+from docsite.event_reference import event_page
+
+AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+_DECISION = re.compile(r"^# (\d{4})\. (.+)$", re.MULTILINE)
+
+
+def assemble(root: Path, target: Path) -> None:
+    """Write the sources of the site to `target`, anew."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(root / "docs", target)
+    for name in AT_THE_ROOT:
+        (target / name).write_text(moved_into_docs((root / name).read_text(encoding="utf-8"), root), encoding="utf-8")
+    (target / "adr" / "index.md").write_text(decisions(root / "docs" / "adr"), encoding="utf-8")
+    reference = target / "reference"
+    document = openapi_document()
+    (reference / "api.md").write_text(api_page(document), encoding="utf-8")
+    (reference / "cli.md").write_text(command_page(), encoding="utf-8")
+    (reference / "events.md").write_text(event_page(), encoding="utf-8")
+
+
+def moved_into_docs(text: str, root: Path) -> str:
+    """A page of the checkout's root as it reads from within docs/: links to pages there are shortened, those to anything the site
+    has not become plain text."""
+
+    def moved(link: "re.Match[str]") -> str:
+        picture, label, path, anchor = link.groups()
+        if "://" in path or path in AT_THE_ROOT:
+            return link[0]
+        inside = path.removeprefix("docs/")
+        if inside != path and (root / path).is_file():
+            return f"{picture}[{label}]({inside}{anchor or ''})"
+        if path == "docs/adr":
+            return f"[{label}](adr/index.md)"
+        return label
+
+    return _LINK.sub(moved, text)
+
+
+def decisions(folder: Path) -> str:
+    """The list of architecture decision records."""
+    lines = ["# Decisions", "", "Why things are as they are, one page each.", ""]
+    for path in sorted(folder.glob("[0-9]*.md")):
+        title = _DECISION.search(path.read_text(encoding="utf-8"))
+        if title is None:
+            raise ValueError(f"{path.name} does not begin with `# NNNN. Title`.")
+        lines.append(f"- [{title[1]}]({path.name}) {title[2]}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,60 @@
+"""What each setting is for, in the order readers look for them. The class says what values look like; a setting that is missing here
+fails the build."""
+
+from collections.abc import Mapping
+
+_GUIDES = "../guides"
+
+MEANINGS: Mapping[str, Mapping[str, str]] = {
+    "The service": {
+        "home": "The data directory: database, keys, scripts, installed servers. One process owns it at a time.",
+        "database_url": f"Where data is kept: SQLite in HOME unless this says otherwise; PostgreSQL for [any number of processes]({_GUIDES}/postgresql.md).",
+        "host": "Where it listens.",
+        "port": "Where it listens; 0 takes a free one.",
+        "public_url": f"The address people and clients know it by: what tokens, [authorization servers]({_GUIDES}/secrets-and-auth.md), the console's cookie and the [gateway]({_GUIDES}/gateway.md) go by. Where it listens unless set.",
+        "secret_key": f"Encrypts stored secrets. Kept in HOME unless set; must be set with PostgreSQL. Several are for [rotation]({_GUIDES}/secrets-and-auth.md#the-key-and-changing-it).",
+        "worker_concurrency": "How many runs a process executes at a time.",
+        "key_rate_limit": f"How often each [API key]({_GUIDES}/organizations.md) may be used.",
+        "sqlite_synchronous": f"`normal` survives a killed process, `full` also [a power cut]({_GUIDES}/durability.md#which-crash-on-which-database).",
+    },
+    "MCP servers and the network": {
+        "mcp_enabled": "`false` switches all MCP tools off.",
+        "egress_allow": f"What MCP servers, pages and receivers of webhooks may be although they are not public ([addresses]({_GUIDES}/secrets-and-auth.md#addresses-that-may-be-reached)); `127.0.0.0/8` for this machine.",
+        "mcp_rate_limit": f"How often the MCP servers of each organization may be called, taken together ([more limits]({_GUIDES}/mcp-operations.md)).",
+        "mcp_max_calls": "How many MCP calls of an organization are under way at a time.",
+        "mcp_max_processes": "How many started MCP servers an organization has at a time.",
+        "mcp_process_limits": "What a started MCP server may use.",
+        "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
+    },
+    "Models": {
+        "openai_api_key": f"Makes the provider `openai` of the [default organization]({_GUIDES}/organizations.md#model-providers).",
+        "openai_base_url": "A server that speaks chat completions, in place of OpenAI's.",
+        "anthropic_api_key": "Makes the provider `anthropic` likewise.",
+        "anthropic_base_url": "A server that speaks messages, in place of Anthropic's.",
+    },
+    "Searching the web": {
+        "search_provider": f"Who answers [`internet_search`]({_GUIDES}/native-tools.md).",
+        "brave_api_key": "The key of Brave Search, where that answers.",
+        "tavily_api_key": "The key of Tavily, where that answers.",
+        "brave_base_url": "Another address of Brave Search.",
+        "tavily_base_url": "Another address of Tavily.",
+        "duckduckgo_base_url": "Another address of DuckDuckGo.",
+    },
+    "Logs, metrics and traces": {
+        "log_level": "What is logged to standard error.",
+        "log_format": "`json` for machines.",
+        "metrics_token": f"Who may read [`/metrics`]({_GUIDES}/monitoring.md#metrics): anybody unless set.",
+        "metrics_port": "Where a worker answers `/metrics`; nowhere unless set.",
+        "trace_content": f"`off` keeps prompts, replies, arguments and results out of [traces]({_GUIDES}/monitoring.md#traces).",
+        "otel_endpoint": "Traces go to this OpenTelemetry collector.",
+        "otel_headers": "What goes along with every export to it.",
+        "langfuse_public_key": "Traces go to Langfuse; off without both keys.",
+        "langfuse_secret_key": "Traces go to Langfuse; off without both keys.",
+        "langfuse_host": "Where Langfuse is; its own cloud unless set.",
+        "langfuse_base_url": "The same, as newer versions name it; goes before `LANGFUSE_HOST`.",
+    },
+    "The command line": {
+        "url": f"The service that [commands]({_GUIDES}/cli.md#which-service-it-talks-to) talk to, where it is elsewhere.",
+        "api_key": "The key they use there.",
+    },
+}

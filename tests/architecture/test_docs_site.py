@@ -1,0 +1,88 @@
+"""The documentation's site has every page in its navigation, and what is written from the code is current."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from docsite.event_reference import RUN_EVENTS, WORKFLOW_EVENTS, event_page
+from docsite.pages import decisions, moved_into_docs
+from docsite.settings_reference import SETTINGS_PAGE, settings_page
+from domain.runs.events import RunEventType
+from tests.architecture.published_files import tracked_files
+
+ROOT = Path(__file__).resolve().parents[2]
+SAVED_RUNS = ROOT / "tests" / "fixtures" / "saved_runs"
+LISTED_ELSEWHERE = ("docs/adr/",)
+
+
+def pages_of(entries: list[Any]) -> set[str]:
+    """Every page that a navigation names."""
+    found: set[str] = set()
+    for entry in entries:
+        for target in entry.values():
+            found |= pages_of(target) if isinstance(target, list) else {target}
+    return found
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    pages = {
+        path.as_posix().removeprefix("docs/")
+        for path in tracked_files(ROOT)
+        if path.as_posix().startswith("docs/")
+        and path.suffix == ".md"
+        and not path.as_posix().startswith(LISTED_ELSEWHERE)
+    }
+    assert pages - navigation == set(), "add them to `nav` in mkdocs.yml"
+
+
+def test_the_committed_reference_of_settings_is_current() -> None:
+    assert (ROOT / SETTINGS_PAGE).read_text(encoding="utf-8") == settings_page(), "`make settings` renews it"
+
+
+def test_the_reference_of_events_has_every_kind() -> None:
+    page = event_page()
+    assert {*RUN_EVENTS} == {*RunEventType}
+    assert all(f"`{kind.value}`" in page for kind in (*RUN_EVENTS, *WORKFLOW_EVENTS))
+
+
+def stored_events() -> list[tuple[str, dict[str, object]]]:
+    """The events of the newest saved runs: kind, and its own fields."""
+    newest = max(SAVED_RUNS.glob("*.json"))
+    answers = json.loads(newest.read_text(encoding="utf-8"))["answers"]
+    return [
+        (event["type"], {name: event[name] for name in event.keys() - {"seq", "type", "run_id", "at"}})
+        for path, answer in answers.items()
+        if "/events" in path
+        for event in answer["data"]
+    ]
+
+
+def test_stored_events_have_no_field_that_the_reference_lacks() -> None:
+    events = stored_events()
+    assert len({kind for kind, _ in events}) >= 10
+    assert [
+        (kind, fields) for kind, fields in events if not fields.keys() <= {*RUN_EVENTS[RunEventType(kind)].fields}
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("link", "inside"),
+    [
+        ("[a guide](docs/guides/policy.md#rules)", "[a guide](guides/policy.md#rules)"),
+        ("[decisions](docs/adr)", "[decisions](adr/index.md)"),
+        ("[elsewhere](https://example.com/docs/x)", "[elsewhere](https://example.com/docs/x)"),
+        ("[the code](src/domain)", "the code"),
+        ("[how](CONTRIBUTING.md)", "[how](CONTRIBUTING.md)"),
+    ],
+)
+def test_links_of_pages_at_the_root_lead_to_the_same_within_the_site(link: str, inside: str) -> None:
+    assert moved_into_docs(link, ROOT) == inside
+
+
+def test_every_decision_is_listed() -> None:
+    page = decisions(ROOT / "docs" / "adr")
+    assert all(path.name in page for path in (ROOT / "docs" / "adr").glob("[0-9]*.md"))
