@@ -1,7 +1,7 @@
 """What is asked of runs every few seconds reads the unfinished ones only, however many have ended."""
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,38 +16,61 @@ from tests.contract.sql_legs import sql_stores
 Statements = dict[str, Any]
 
 
-@contextmanager
-def statements_about_unfinished_runs() -> Iterator[Statements]:
-    """Each statement that asks for unfinished runs, with parameters it was executed with."""
+class _Noting(sqlite3.Cursor):
+    """Notes each statement that asks for unfinished runs, whichever way it came to the driver."""
+
+    seen: Statements
+
+    def execute(self, sql: str, parameters: Any = (), /) -> "_Noting":
+        if "run.lease_expires_at <=" in sql or "run.status IN (" in sql:
+            self.seen[sql] = parameters
+        super().execute(sql, parameters)
+        return self
+
+
+@pytest.fixture
+def statements() -> Iterator[Statements]:
+    """Each statement that asks for unfinished runs, with parameters it was executed with; for databases opened after."""
     seen: Statements = {}
 
-    def note(_: object, __: object, statement: str, parameters: object, *___: object) -> None:
-        if "run.lease_expires_at <=" in statement or "run.status IN (" in statement:
-            seen[statement] = parameters
+    class NotingHere(_Noting):
+        pass
 
-    event.listen(Engine, "before_cursor_execute", note)
+    NotingHere.seen = seen
+
+    class Connected(sqlite3.Connection):
+        def cursor(self, factory: Any = NotingHere) -> Any:
+            return super().cursor(factory)
+
+    def connect_so(_: object, __: object, ___: object, options: dict[str, Any]) -> None:
+        options["factory"] = Connected
+
+    event.listen(Engine, "do_connect", connect_so)
     try:
         yield seen
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(Engine, "do_connect", connect_so)
 
 
 @pytest.mark.requirement("E4")
-async def test_neither_the_sweep_nor_the_queue_of_a_thread_scans_the_runs(sqlite: SqliteDatabase) -> None:
+async def test_neither_the_sweep_nor_the_queue_of_a_thread_scans_the_runs(
+    statements: Statements, sqlite: SqliteDatabase
+) -> None:
     stores = sql_stores(sqlite)
     await stores.agents.add(an_agent(), an_audit_event())
     await stores.threads.add(a_thread())
-    with statements_about_unfinished_runs() as seen:
-        await stores.threads.append(ORG, a_message())
-        await start(stores, run_number(1))
-        await start(stores, run_number(2))
-        await claim(stores, RUN)
-        await stores.leases.recoverable(at=after(60), limit=10)
-        again = await claim(stores, RUN)
-        await stores.journal.commit(again.lease, finish_step(again.run))
+    await stores.threads.append(ORG, a_message())
+    await start(stores, run_number(1))
+    await start(stores, run_number(2))
+    await claim(stores, RUN)
+    await stores.leases.recoverable(at=after(60), limit=10)
+    again = await claim(stores, RUN)
+    await stores.journal.commit(again.lease, finish_step(again.run))
+    seen = dict(statements)
 
     def plan(connection: Connection, statement: str) -> list[str]:
-        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", seen[statement])]
+        asked = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", tuple(seen[statement]))
+        return [row[3] for row in asked]
 
     assert len([statement for statement in seen if "lease_expires_at" in statement]) == 1
     assert len([statement for statement in seen if "row_number()" in statement]) == 1
