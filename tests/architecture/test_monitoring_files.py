@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
 
 from infrastructure.metrics.instruments import Instruments
 
@@ -34,6 +35,23 @@ def test_the_dashboard_and_the_alerts_ask_for_metrics_that_exist() -> None:
     asked += " ".join(rule["expr"] for rule in rules)
     assert named(asked)
     assert named(asked) <= families()
+
+
+@pytest.mark.requirement("G2")
+def test_the_dashboard_shows_every_metric() -> None:
+    assert named((DOCS / "monitoring" / "grafana-dashboard.json").read_text()) == families()
+
+
+@pytest.mark.requirement("G2")
+def test_no_label_grows_with_what_users_store() -> None:
+    """What is labelled takes memory for ever. Models are bounded (`MAX_MODELS`), paths are those of routes."""
+    labels = {
+        label
+        for collector in set(Instruments(version="1").registry._collector_to_names)
+        if isinstance(collector, MetricWrapperBase)
+        for label in collector._labelnames
+    }
+    assert labels == {"status", "model", "outcome", "kind", "type", "method", "path", "state", "version"}
 
 
 @pytest.mark.requirement("G2")
