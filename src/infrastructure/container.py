@@ -89,6 +89,7 @@ from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.ports import McpCatalogStore, McpInstaller, McpServerStore
+from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
@@ -863,6 +864,9 @@ class Container(containers.DeclarativeContainer):
     )
     import_mcp_servers: providers.Provider[ImportMcpServers] = providers.Singleton(
         ImportMcpServers, register=register_mcp_server
+    )
+    preview_mcp_import: providers.Provider[PreviewMcpImport] = providers.Singleton(
+        PreviewMcpImport, servers=edited_servers, outbound=egress_policy
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
         UpdateMcpServer,

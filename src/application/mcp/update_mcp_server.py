@@ -106,12 +106,7 @@ class UpdateMcpServer:
                 ErrorKind.PRECONDITION,
                 f"The MCP server is at version {server.version}, not {command.expected_version}.",
             )
-        config = replace(
-            server.config,
-            env=_merged(server.config.env, command.env),
-            headers=_merged(server.config.headers, command.headers),
-            **command.changes,
-        )
+        config = changed_config(server.config, command.changes, env=command.env, headers=command.headers)
         if config == server.config:
             return server
         if config.url != server.config.url:
@@ -140,6 +135,17 @@ class UpdateMcpServer:
         await self._servers.save(changed, expected_version=server.version, audit=audit)
         await self._connections.forget(principal.organization_id, server.id)
         return changed
+
+
+def changed_config(
+    config: McpServerConfig,
+    changes: McpServerChanges,
+    *,
+    env: Mapping[str, SecretValue | None],
+    headers: Mapping[str, SecretValue | None],
+) -> McpServerConfig:
+    """What a server would be with these changes. Raises INVALID `mcp_server_invalid`."""
+    return replace(config, env=_merged(config.env, env), headers=_merged(config.headers, headers), **changes)
 
 
 def _merged(stored: Mapping[str, SecretValue], changes: Mapping[str, SecretValue | None]) -> dict[str, SecretValue]:

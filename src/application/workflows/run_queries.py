@@ -52,7 +52,8 @@ class ListWorkflowRuns:
 
 class WatchWorkflowRun:
     """Rules: needs the role viewer, and a key that still counts whenever something is told; events come in order, each
-    once, from any point; following ends when the run has ended or waits for a person."""
+    once, from any point; following ends when the run has ended, or, unless it is to go on `to_the_end`, waits for a
+    person."""
 
     def __init__(self, *, runs: WorkflowRunStore, keys: KeyStanding, wakeups: Wakeups) -> None:
         self._runs = runs
@@ -60,7 +61,7 @@ class WatchWorkflowRun:
         self._wakeups = wakeups
 
     async def follow(
-        self, principal: Principal, run_id: WorkflowRunId, *, after_seq: int = 0
+        self, principal: Principal, run_id: WorkflowRunId, *, after_seq: int = 0, to_the_end: bool = False
     ) -> AsyncGenerator[WorkflowEvent, None]:
         """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
         principal.require(Role.VIEWER)
@@ -76,7 +77,8 @@ class WatchWorkflowRun:
                 for event in events:
                     yield event
                     seq = event.seq
-                at_rest = run.status.is_terminal or run.status is WorkflowRunStatus.REQUIRES_ACTION
+                waits = run.status is WorkflowRunStatus.REQUIRES_ACTION and not to_the_end
+                at_rest = run.status.is_terminal or waits
                 if at_rest and seq >= run.last_seq:
                     return
                 if len(events) < _PAGE:

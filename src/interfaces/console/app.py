@@ -11,6 +11,9 @@ from interfaces.console.routes.audit import show_audit, verify_audit
 from interfaces.console.routes.overview import Overview, show_overview, show_overview_part
 from interfaces.console.routes.playground import show_playground, start
 from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs, stream_run
+from interfaces.console.routes.server_actions import server_action_routes
+from interfaces.console.routes.server_forms import server_form_routes
+from interfaces.console.routes.server_import import server_import_routes
 from interfaces.console.routes.servers import (
     ServerPages,
     approve_tool,
@@ -54,6 +57,7 @@ def console_router(
     server_pages = ServerPages(
         get_mcp_server_tools=use_cases.get_mcp_server_tools,
         get_mcp_server_status=use_cases.get_mcp_server_status,
+        get_mcp_server_logs=use_cases.get_mcp_server_logs,
     )
     own = {
         "pages": pages,
@@ -85,6 +89,9 @@ def console_router(
         test_server,
         refresh_server,
         approve_tool,
+        *server_action_routes(),
+        *server_form_routes(),
+        *server_import_routes(),
         show_audit,
         verify_audit,
     ]

@@ -21,7 +21,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-STATIC = ("console.css", "run.js", "htmx-4.0.1.min.js", "icon.svg")
+STATIC = ("console.css", "run.js", "forms.js", "htmx-4.0.1.min.js", "icon.svg")
 NAVIGATION = (
     ("Overview", PATH),
     ("Runs", f"{PATH}/runs"),
@@ -49,7 +49,13 @@ class Pages:
             "navigation": NAVIGATION,
             "static": {name: f"{PATH}/static/{name}?v={digest}" for name, (_, digest) in self.assets.items()},
         }
-        self._environment.filters |= {"moment": moment, "usd": usd, "seconds": seconds, "pretty": pretty}
+        self._environment.filters |= {
+            "moment": moment,
+            "usd": usd,
+            "seconds": seconds,
+            "pretty": pretty,
+            "twice": twice,
+        }
 
     def show(
         self,
@@ -89,6 +95,11 @@ def seconds(value: float | None) -> str:
 def pretty(value: object) -> str:
     """JSON for reading."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def twice(value: str) -> tuple[str, str]:
+    """Of a choice that is called what it is: its value and its text."""
+    return value, value
 
 
 def _asset(name: str) -> tuple[bytes, str]:

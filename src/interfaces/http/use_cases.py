@@ -50,6 +50,7 @@ from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.oauth_client import DescribeOAuthClient, PublicAddress
+from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.test_mcp_server import TestMcpServer
@@ -145,6 +146,7 @@ class UseCases:
     install_mcp_server: InstallMcpServer
     uninstall_mcp_server: UninstallMcpServer
     import_mcp_servers: ImportMcpServers
+    preview_mcp_import: PreviewMcpImport
     disconnect_mcp_server: DisconnectMcpServer
     authorize_mcp_server: AuthorizeMcpServer
     finish_mcp_authorization: FinishMcpAuthorization

@@ -71,6 +71,7 @@ from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
+from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
@@ -519,6 +520,7 @@ def use_cases(
             servers=servers, installs=installs, statuses=statuses, connections=connections, clock=clock, ids=ids
         ),
         import_mcp_servers=ImportMcpServers(register=register),
+        preview_mcp_import=PreviewMcpImport(servers=servers, outbound=EgressPolicy()),
         get_mcp_server_tools=GetMcpServerTools(servers=servers, catalogs=stores.catalogs),
         get_mcp_server_status=GetMcpServerStatus(servers=servers, statuses=statuses),
         get_mcp_server_logs=GetMcpServerLogs(servers=servers, connections=connections, installer=installer),

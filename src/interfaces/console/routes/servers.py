@@ -8,10 +8,12 @@ from application.mcp.approve_definition import ApproveDefinition, ApproveDefinit
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
 from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
 from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
+from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, pinned_tools
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
@@ -22,9 +24,16 @@ from interfaces.console.routes.sign_in import Form
 class ServerPages:
     """What the page of a server shows."""
 
-    def __init__(self, *, get_mcp_server_tools: GetMcpServerTools, get_mcp_server_status: GetMcpServerStatus) -> None:
+    def __init__(
+        self,
+        *,
+        get_mcp_server_tools: GetMcpServerTools,
+        get_mcp_server_status: GetMcpServerStatus,
+        get_mcp_server_logs: GetMcpServerLogs,
+    ) -> None:
         self._tools = get_mcp_server_tools
         self._status = get_mcp_server_status
+        self._logs = get_mcp_server_logs
 
     async def of(self, principal: Principal, slug: str) -> dict[str, object]:
         """The server, its state and its tools as they were listed last. Raises NOT_FOUND."""
@@ -39,7 +48,17 @@ class ServerPages:
             "quarantined": [tool for tool in tools if tool.state is DefinitionState.QUARANTINED],
             "approved": [tool for tool in tools if tool.state is DefinitionState.APPROVED],
             "may_change": principal.role.includes(Role.ADMIN),
+            "may_operate": principal.role.includes(Role.OPERATOR),
+            "authorized_by_person": isinstance(found.server.config.auth, AuthorizationCodeAuth),
+            "install_log": await self._install_log(principal, slug, status),
         }
+
+    async def _install_log(self, principal: Principal, slug: str, status: ServerStatus) -> str:
+        """What was printed by an installation that failed, to those who may read logs."""
+        failed = status.state is ServerState.NOT_INSTALLED and status.last_error is not None
+        if not failed or not principal.role.includes(Role.OPERATOR):
+            return ""
+        return await self._logs.execute(GetMcpServerLogsCommand(principal=principal, server=slug))
 
 
 @get("/servers")
@@ -47,7 +66,9 @@ async def show_servers(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
 ) -> Response[str]:
     """All of them, newest first."""
-    return pages.show(request, "servers.html", {"servers": await overview.servers(request.principal)})
+    may_change = request.principal.role.includes(Role.ADMIN)
+    servers = await overview.servers(request.principal)
+    return pages.show(request, "servers.html", {"servers": servers, "may_change": may_change})
 
 
 @get("/servers/{slug:str}")

@@ -10,6 +10,7 @@ from application.mcp.import_mcp_servers import (
     ImportMcpServersCommand,
     ImportOutcome,
 )
+from application.mcp.preview_mcp_import import PreviewedEntry, PreviewMcpImport
 from application.mcp.register_mcp_server import RegisterMcpServer
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
@@ -195,4 +196,42 @@ async def test_importing_is_for_admins() -> None:
         await ImportMcpServers(register=register).execute(
             ImportMcpServersCommand(principal=a_principal(Role.OPERATOR), entries={})
         )
+    assert refused.value.kind is ErrorKind.FORBIDDEN
+
+
+async def previewed(entries: dict[str, JsonValue], state: InMemoryState) -> tuple[PreviewedEntry, ...]:
+    preview = PreviewMcpImport(servers=InMemoryMcpServerStore(state), outbound=EgressPolicy())
+    return await preview.execute(ImportMcpServersCommand(principal=a_principal(), entries=entries))
+
+
+@pytest.mark.requirement("B1", "B12")
+async def test_a_preview_says_what_the_import_then_does_and_stores_nothing() -> None:
+    entries: dict[str, JsonValue] = {
+        "Taken": {"command": "a-server"},
+        "Time": {"command": "npx", "args": ["-y", "server-x"], "env": {"TOKEN": "s3cret"}, "cwd": "/srv"},
+        "time": {"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${KEY}"}},
+        "nothing": {},
+        "inside": {"url": "http://127.0.0.1/mcp"},
+        "list": ["not", "an", "object"],
+    }
+    state = InMemoryState()
+    there = a_server(McpServerId(numbered("mcp", 99)), slug="taken")
+    state.servers[there.id] = there
+    before = dict(state.servers)
+    shown = await previewed(entries, state)
+    assert state.servers == before
+    done = await imported(entries, state)
+    assert [(each.name, each.slug, each.remarks) for each in shown] == [
+        (each.name, each.slug, each.remarks) for each in done
+    ]
+    assert [each.config for each in shown] == [None if each.server is None else each.server.config for each in done]
+    assert [each.slug for each in shown if each.config] == ["time", "time-2"]
+    assert [each.secrets for each in shown if each.config] == [("env.TOKEN",), ("headers.Authorization",)]
+
+
+@pytest.mark.requirement("C6")
+async def test_nobody_but_admins_previews_an_import() -> None:
+    preview = PreviewMcpImport(servers=InMemoryMcpServerStore(InMemoryState()), outbound=EgressPolicy())
+    with pytest.raises(ServiceError) as refused:
+        await preview.execute(ImportMcpServersCommand(principal=a_principal(Role.OPERATOR), entries={}))
     assert refused.value.kind is ErrorKind.FORBIDDEN

@@ -1,0 +1,63 @@
+"""PreviewMcpImport: what importing a desktop client's file would make, before anything is made."""
+
+from dataclasses import dataclass
+
+from application.mcp.client_entries import read_entry, slug_for
+from application.mcp.import_mcp_servers import ImportMcpServersCommand
+from application.mcp.ports import McpServerStore
+from application.mcp.server_address import require_reachable
+from application.system.ports import OutboundPolicy
+from domain.errors import ErrorKind, ServiceError, conflict
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonValue
+from domain.mcp.server import McpServerConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewedEntry:
+    """`config` is the server it would become; None if it would be skipped, and `remarks` say why. `secrets` are the values
+    of the file that would be stored encrypted and never shown: `env.TOKEN`, `headers.Authorization`."""
+
+    name: str
+    slug: str
+    config: McpServerConfig | None = None
+    remarks: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+class PreviewMcpImport:
+    """Admins preview what they may import, by the rules of the import itself: `ImportMcpServers`. Stores nothing."""
+
+    def __init__(self, *, servers: McpServerStore, outbound: OutboundPolicy) -> None:
+        self._servers = servers
+        self._outbound = outbound
+
+    async def execute(self, command: ImportMcpServersCommand) -> tuple[PreviewedEntry, ...]:
+        """What would become of each entry, in the order of the file. Raises FORBIDDEN."""
+        command.principal.require(Role.ADMIN)
+        given: set[str] = set()
+        previewed = []
+        for name, entry in command.entries.items():
+            slug = slug_for(name, given)
+            given.add(slug)
+            previewed.append(await self._preview(command.principal, name, slug, entry))
+        return tuple(previewed)
+
+    async def _preview(self, principal: Principal, name: str, slug: str, entry: JsonValue) -> PreviewedEntry:
+        try:
+            read = read_entry(slug, entry)
+            require_reachable(self._outbound, read.config)
+            await self._require_free(principal, slug)
+        except ServiceError as error:
+            if error.kind not in (ErrorKind.INVALID, ErrorKind.CONFLICT):
+                raise
+            faults = tuple(f"{fault.path}: {fault.message}".removeprefix(": ") for fault in error.violations)
+            return PreviewedEntry(name=name, slug=slug, remarks=faults or (error.detail,))
+        secrets = (*(f"env.{key}" for key in read.config.env), *(f"headers.{key}" for key in read.config.headers))
+        return PreviewedEntry(name=name, slug=slug, config=read.config, remarks=tuple(read.remarks), secrets=secrets)
+
+    async def _require_free(self, principal: Principal, slug: str) -> None:
+        found = await self._servers.get(principal.organization_id, slug)
+        if found is not None and found.config.slug == slug:
+            raise conflict("mcp_server_slug_taken", f"There is an MCP server {slug!r} already.")

@@ -1,0 +1,44 @@
+"""What is wrong with a form, told beside its fields; what was entered stays in the browser, and is not sent back."""
+
+from types import TracebackType
+
+from litestar import Response
+from litestar.plugins.htmx import HTMXHeaders
+
+from domain.errors import ErrorKind, ServiceError, Violation
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+
+FAULTS = "#faults"
+"""Where forms have the list of what is wrong."""
+_TAKEN = ("_slug_taken", "_name_taken")
+
+
+class FormCheck:
+    """A block that reads a form: what says which fields are wrong is kept to be `shown`, every other failure is raised."""
+
+    def __init__(self) -> None:
+        self._detail = ""
+        self._violations: tuple[Violation, ...] = ()
+
+    def __enter__(self) -> "FormCheck":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, ServiceError):
+            return False
+        taken = error.kind is ErrorKind.CONFLICT and error.code.endswith(_TAKEN)
+        if error.kind is not ErrorKind.INVALID and not taken:
+            return False
+        field = "slug" if error.code.endswith("_slug_taken") else "name" if taken else ""
+        self._detail = error.detail
+        self._violations = error.violations or (Violation(path=field, message=error.detail),)
+        return True
+
+    def shown(self, pages: Pages, request: ConsoleRequest) -> Response[str]:
+        """The list; the page's script marks the fields."""
+        headers = {HTMXHeaders.RE_TARGET.value: FAULTS, HTMXHeaders.RE_SWAP.value: "innerHTML"}
+        told = {"detail": self._detail, "violations": self._violations}
+        return pages.show(request, "parts/faults.html", told, status=422, headers=headers)

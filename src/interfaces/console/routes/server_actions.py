@@ -1,0 +1,194 @@
+"""MCP servers: installing with its progress, connecting, authorizing, switching on and off, deleting."""
+
+from dataclasses import replace
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, FromQuery
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.mcp.authorize_mcp_server import AuthorizeMcpServer, AuthorizeMcpServerCommand
+from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
+from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
+from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
+from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServerCommand
+from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
+from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
+from domain.identity.role import Role
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.servers import ServerPages
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.sessions import PATH
+
+CHANGED = "server-changed"
+"""What the page of a server hears of when it stands otherwise than the page says."""
+_TELL = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
+
+
+@get("/servers/{slug:str}/state")
+async def show_server_state(
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """How it stands now."""
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@get("/servers/{slug:str}/install")
+async def show_install(
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    get_mcp_server_status: NamedDependency[GetMcpServerStatus],
+) -> Response[str]:
+    """How far its installation is; the page is told when that has come to an end."""
+    status = await get_mcp_server_status.execute(GetMcpServerStatusCommand(principal=request.principal, server=slug))
+    may_change = request.principal.role.includes(Role.ADMIN)
+    context = {"slug": slug, "install": status.install, "may_change": may_change}
+    return pages.show(request, "parts/installing.html", context, headers={} if status.install else _TELL)
+
+
+@get("/servers/{slug:str}/standing")
+async def show_standing(
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    get_mcp_server_status: NamedDependency[GetMcpServerStatus],
+    was: FromQuery[str] = "",
+) -> Response[None]:
+    """Tells the page if it stands otherwise than it did."""
+    status = await get_mcp_server_status.execute(GetMcpServerStatusCommand(principal=request.principal, server=slug))
+    return Response(None, status_code=204, headers={} if status.state.value == was else _TELL)
+
+
+@post("/servers/{slug:str}/install", status_code=200)
+async def install_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    install_mcp_server: NamedDependency[InstallMcpServer],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Begins to install it."""
+    await install_mcp_server.execute(InstallMcpServerCommand(principal=request.principal, server=slug))
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@post("/servers/{slug:str}/uninstall", status_code=200)
+async def uninstall_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    uninstall_mcp_server: NamedDependency[UninstallMcpServer],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Removes what was installed, or stops installing."""
+    await uninstall_mcp_server.execute(UninstallMcpServerCommand(principal=request.principal, server=slug))
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@post("/servers/{slug:str}/reinstall", status_code=200)
+async def reinstall_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    get_mcp_server: NamedDependency[GetMcpServer],
+    uninstall_mcp_server: NamedDependency[UninstallMcpServer],
+    update_mcp_server: NamedDependency[UpdateMcpServer],
+    install_mcp_server: NamedDependency[InstallMcpServer],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Removes it and installs another version; none given, the newest one. A version that cannot be is refused before
+    anything is removed."""
+    principal = request.principal
+    principal.require(Role.ADMIN)
+    server = await get_mcp_server.execute(GetMcpServerCommand(principal=principal, server=slug))
+    version = data.get("version", "").strip() or None
+    replace(server.config, version=version)
+    await uninstall_mcp_server.execute(UninstallMcpServerCommand(principal=principal, server=server.id))
+    await update_mcp_server.execute(
+        UpdateMcpServerCommand(principal=principal, server=server.id, changes={"version": version})
+    )
+    await install_mcp_server.execute(InstallMcpServerCommand(principal=principal, server=server.id))
+    return pages.show(request, "parts/server.html", await server_pages.of(principal, slug))
+
+
+@post("/servers/{slug:str}/disconnect", status_code=200)
+async def disconnect_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    disconnect_mcp_server: NamedDependency[DisconnectMcpServer],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Ends its connections; a later call connects again."""
+    await disconnect_mcp_server.execute(DisconnectMcpServerCommand(principal=request.principal, server=slug))
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@post("/servers/{slug:str}/switch", status_code=200)
+async def switch_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    update_mcp_server: NamedDependency[UpdateMcpServer],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Enables or disables it."""
+    enabled = data.get("enabled") == "true"
+    await update_mcp_server.execute(
+        UpdateMcpServerCommand(principal=request.principal, server=slug, changes={"enabled": enabled})
+    )
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@post("/servers/{slug:str}/authorize", status_code=200)
+async def authorize_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    authorize_mcp_server: NamedDependency[AuthorizeMcpServer],
+    get_mcp_server_status: NamedDependency[GetMcpServerStatus],
+) -> Response[str]:
+    """The link by which a person agrees at the authorization server."""
+    principal = request.principal
+    begun = await authorize_mcp_server.execute(AuthorizeMcpServerCommand(principal=principal, server=slug))
+    status = await get_mcp_server_status.execute(GetMcpServerStatusCommand(principal=principal, server=slug))
+    return pages.show(request, "parts/authorize.html", {"begun": begun, "slug": slug, "state": status.state.value})
+
+
+@post("/servers/{slug:str}/delete", status_code=200)
+async def delete_server(
+    request: ConsoleRequest, slug: FromPath[str], delete_mcp_server: NamedDependency[DeleteMcpServer]
+) -> Response[str]:
+    """Forgets it, and what was installed of it."""
+    await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=slug))
+    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/servers"})
+
+
+def server_action_routes() -> list[HTTPRouteHandler]:
+    """The routes of what is done with a server."""
+    return [
+        show_server_state,
+        show_install,
+        show_standing,
+        install_server,
+        uninstall_server,
+        reinstall_server,
+        disconnect_server,
+        switch_server,
+        authorize_server,
+        delete_server,
+    ]

@@ -1,0 +1,247 @@
+"""MCP servers: the forms that add and change one, each tried out before it is saved."""
+
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
+from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
+from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand, changed_config
+from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
+from application.system.pages import PageRequest
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.mcp.server import (
+    ConnectionLoss,
+    ElicitationPolicy,
+    Isolation,
+    McpServer,
+    McpServerKind,
+    OutputValidation,
+    PassingPolicy,
+)
+from interfaces.console.faults import FormCheck
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.server_form import AUTH_TYPES, ENTRY_GROUPS, KINDS, MAX_ENTRIES, FilledIn
+from interfaces.console.sessions import PATH
+from interfaces.http.bodies import decoded_body
+from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
+from interfaces.http.mcp_servers.views import server_view
+
+NEW = "/servers-new"
+"""Not below /servers: a server may be called `new`."""
+_FEW = 2
+"""Empty rows that a form begins with."""
+_CHOICES = {
+    "isolation": list(Isolation),
+    "on_connection_loss": list(ConnectionLoss),
+    "output_validation": list(OutputValidation),
+    "elicitation": list(ElicitationPolicy),
+    "sampling": list(PassingPolicy),
+    "roots": list(PassingPolicy),
+}
+
+
+@get(NEW)
+async def show_new_server(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_secrets: NamedDependency[ListSecrets],
+    kind: FromQuery[str] = McpServerKind.NPM.value,
+) -> Response[str]:
+    """The form of a new server of a kind."""
+    secrets = await _secret_names(request.principal, list_secrets)
+    return pages.show(request, "server_form.html", _context(_kind(kind), None, secrets))
+
+
+@post(NEW, status_code=200)
+async def register_server(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    register_mcp_server: NamedDependency[RegisterMcpServer],
+) -> Response[str]:
+    """Saves a new server."""
+    filled = FilledIn(form=data, kind=_kind(data.get("kind", "")))
+    with FormCheck() as check:
+        config = decoded_body(McpServerBody, filled.body()).to_config()
+        command = RegisterMcpServerCommand(principal=request.principal, config=config)
+        return _to_page_of(await register_mcp_server.execute(command))
+    return check.shown(pages, request)
+
+
+@post(f"{NEW}/test", status_code=200)
+async def test_new_server(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    test_mcp_server: NamedDependency[TestMcpServer],
+) -> Response[str]:
+    """Tries out what was filled in; saves nothing."""
+    filled = FilledIn(form=data, kind=_kind(data.get("kind", "")))
+    with FormCheck() as check:
+        body = filled.body()
+        config = decoded_body(TestMcpServerBody, {**body, "slug": body["slug"] or "test"}).to_config()
+        result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=config))
+        return pages.show(request, "parts/form_tested.html", {"result": result})
+    return check.shown(pages, request)
+
+
+@get("/servers/{slug:str}/edit")
+async def show_server_form(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    pages: NamedDependency[Pages],
+    get_mcp_server: NamedDependency[GetMcpServer],
+    list_secrets: NamedDependency[ListSecrets],
+) -> Response[str]:
+    """The form of a server as it is."""
+    secrets = await _secret_names(request.principal, list_secrets)
+    server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
+    return pages.show(request, "server_form.html", _context(server.config.kind, server, secrets))
+
+
+@post("/servers/{slug:str}/edit", status_code=200)
+async def change_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    get_mcp_server: NamedDependency[GetMcpServer],
+    update_mcp_server: NamedDependency[UpdateMcpServer],
+) -> Response[str]:
+    """Saves it, if nobody else did since the form was opened."""
+    server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
+    with FormCheck() as check:
+        changes = _changes(data, server)
+        command = UpdateMcpServerCommand(
+            principal=request.principal,
+            server=server.id,
+            changes=changes.to_changes(),
+            env=changes.to_env_changes(),
+            headers=changes.to_header_changes(),
+            expected_version=_version(data),
+        )
+        return _to_page_of(await update_mcp_server.execute(command))
+    return check.shown(pages, request)
+
+
+@post("/servers/{slug:str}/edit/test", status_code=200)
+async def test_changed_server(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    get_mcp_server: NamedDependency[GetMcpServer],
+    test_mcp_server: NamedDependency[TestMcpServer],
+) -> Response[str]:
+    """Tries out what was filled in, with the secrets that are stored where none was entered; saves nothing."""
+    request.principal.require(Role.ADMIN)
+    server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
+    with FormCheck() as check:
+        changes = _changes(data, server)
+        config = changed_config(
+            server.config, changes.to_changes(), env=changes.to_env_changes(), headers=changes.to_header_changes()
+        )
+        result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=config))
+        return pages.show(request, "parts/form_tested.html", {"result": result})
+    return check.shown(pages, request)
+
+
+@get("/parts/server-auth")
+async def show_auth_fields(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_secrets: NamedDependency[ListSecrets],
+    auth_type: Annotated[str, QueryParameter(name="auth.type")] = "",
+) -> Response[str]:
+    """The fields of a way to be known to a server."""
+    secrets = await _secret_names(request.principal, list_secrets)
+    auth = {"type": auth_type} if auth_type in AUTH_TYPES else None
+    return pages.show(request, "parts/server_auth.html", {"auth": auth, "secrets": secrets})
+
+
+@get("/parts/server-entry")
+async def show_entry(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_secrets: NamedDependency[ListSecrets],
+    group: FromQuery[str],
+    at: FromQuery[int],
+) -> Response[str]:
+    """One more row for a variable or a header."""
+    if group not in ENTRY_GROUPS or not 0 <= at < MAX_ENTRIES:
+        raise NotFoundException
+    secrets = await _secret_names(request.principal, list_secrets)
+    return pages.show(request, "parts/server_entry.html", {"group": group, "at": at, "secrets": secrets})
+
+
+def server_form_routes() -> list[HTTPRouteHandler]:
+    """The routes of the forms."""
+    return [
+        show_new_server,
+        register_server,
+        test_new_server,
+        show_server_form,
+        change_server,
+        test_changed_server,
+        show_auth_fields,
+        show_entry,
+    ]
+
+
+def _changes(data: Form, server: McpServer) -> UpdateMcpServerBody:
+    filled = FilledIn(form=data, kind=server.config.kind, stored=server.config)
+    return decoded_body(UpdateMcpServerBody, filled.body())
+
+
+def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) -> dict[str, object]:
+    view = None if server is None else server_view(server)
+    return {
+        "kind": kind,
+        "kinds": KINDS,
+        "server": view,
+        "auth": None if view is None else view["auth"],
+        "auth_types": AUTH_TYPES,
+        "choices": _CHOICES,
+        "groups": {"headers": "Headers"} if kind.is_remote else {"env": "Environment"},
+        "few": _FEW,
+        "secrets": secrets,
+        # A package, or a copy, is installed once it is saved, and can be tried out then.
+        "testable": not kind.is_package,
+    }
+
+
+async def _secret_names(principal: Principal, list_secrets: ListSecrets) -> list[str]:
+    """What the organization has, which admins see. Raises FORBIDDEN."""
+    page = await list_secrets.execute(ListSecretsCommand(principal=principal, page=PageRequest(limit=100)))
+    return sorted(secret.name for secret in page.items)
+
+
+def _kind(name: str) -> McpServerKind:
+    if name not in set(McpServerKind):
+        raise NotFoundException
+    return McpServerKind(name)
+
+
+def _version(data: Form) -> int:
+    text = data.get("revision", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+
+
+def _to_page_of(server: McpServer) -> Response[str]:
+    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/servers/{server.config.slug}"})

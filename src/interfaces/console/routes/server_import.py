@@ -1,0 +1,94 @@
+"""MCP servers: taking over the file of a desktop client, after a look at what that would make."""
+
+import hashlib
+import json
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from application.mcp.import_mcp_servers import ImportMcpServers, ImportMcpServersCommand
+from application.mcp.preview_mcp_import import PreviewMcpImport
+from domain.errors import Violation, invalid
+from domain.identity.role import Role
+from interfaces.console.faults import FormCheck
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.http.bodies import decoded_body
+from interfaces.http.mcp_servers.schemas import ImportBody
+
+IMPORT = "/servers-import"
+
+
+@get(IMPORT)
+async def show_import(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
+    """Where a file is pasted or chosen."""
+    request.principal.require(Role.ADMIN)
+    return pages.show(request, "server_import.html")
+
+
+@post(f"{IMPORT}/preview", status_code=200)
+async def preview_import(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    preview_mcp_import: NamedDependency[PreviewMcpImport],
+) -> Response[str]:
+    """What would be made, what not and why, and which values would be stored as secrets. Makes nothing."""
+    with FormCheck() as check:
+        command = _command(request, data)
+        entries = await preview_mcp_import.execute(command)
+        context = {"entries": entries, "seen": _digest(data)}
+        return pages.show(request, "parts/import_preview.html", context)
+    return check.shown(pages, request)
+
+
+@post(IMPORT, status_code=200)
+async def import_servers(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    import_mcp_servers: NamedDependency[ImportMcpServers],
+) -> Response[str]:
+    """Makes them, if it is the text that was looked at."""
+    request.principal.require(Role.ADMIN)
+    with FormCheck() as check:
+        if data.get("seen") != _digest(data):
+            fault = Violation(path="file", message="was changed since it was looked at; look again")
+            raise invalid("import_changed", "This is not what was looked at.", fault)
+        entries = await import_mcp_servers.execute(_command(request, data))
+        return pages.show(request, "parts/imported.html", {"entries": entries})
+    return check.shown(pages, request)
+
+
+def server_import_routes() -> list[HTTPRouteHandler]:
+    """The routes of the import."""
+    return [show_import, preview_import, import_servers]
+
+
+def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:
+    """What the text says. Raises INVALID."""
+    request.principal.require(Role.ADMIN)
+    try:
+        document = json.loads(data.get("file", ""))
+    except ValueError as error:
+        place = f": line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise _wrong(f"is not JSON{place}") from None
+    except RecursionError:
+        raise _wrong("is nested too deeply") from None
+    if not isinstance(document, dict) or "mcpServers" not in document:
+        raise _wrong('must be a JSON object with "mcpServers"')
+    # Such files hold other settings of their clients, too.
+    body = decoded_body(ImportBody, {"mcpServers": document["mcpServers"]})
+    return ImportMcpServersCommand(principal=request.principal, entries=body.to_entries())
+
+
+def _wrong(message: str) -> Exception:
+    return invalid("import_invalid", "The file cannot be read.", Violation(path="file", message=message))
+
+
+def _digest(data: Form) -> str:
+    return hashlib.sha256(data.get("file", "").encode()).hexdigest()

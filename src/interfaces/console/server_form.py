@@ -1,0 +1,160 @@
+"""The form of an MCP server: which fields a kind has, and what was filled in, as the body that the HTTP API takes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from domain.errors import Violation, invalid
+from domain.mcp.auth import secrets_of
+from domain.mcp.server import McpServerConfig, McpServerKind
+from domain.secrets.secret import SecretRef, SecretValue
+from interfaces.http.mcp_servers.auth import auth_view
+
+KINDS: Mapping[McpServerKind, str] = {
+    McpServerKind.NPM: "npm package",
+    McpServerKind.PYTHON: "Python package",
+    McpServerKind.CUSTOM: "Command",
+    McpServerKind.HTTP: "Remote (HTTP)",
+    McpServerKind.SSE: "Remote (SSE, older)",
+}
+AUTH_TYPES: Mapping[str, str] = {
+    "": "none, or by headers",
+    "bearer": "Bearer token",
+    "api_key": "API key in a header",
+    "oauth_client_credentials": "OAuth: Dragoman for itself",
+    "oauth_authorization_code": "OAuth: a person agrees",
+}
+ENTRY_GROUPS: Mapping[str, str] = {"env": "Environment", "headers": "Headers"}
+MAX_ENTRIES = 200
+
+_PACKAGE = ("package", "version", "command")
+_TEXTS: Mapping[McpServerKind, tuple[str, ...]] = {
+    McpServerKind.NPM: _PACKAGE,
+    McpServerKind.PYTHON: _PACKAGE,
+    McpServerKind.CUSTOM: ("command", "path"),
+    McpServerKind.HTTP: ("url",),
+    McpServerKind.SSE: ("url",),
+}
+_CHOICES = ("isolation", "on_connection_loss", "output_validation", "elicitation", "sampling", "roots")
+_NUMBERS = ("timeout_s", "idle_timeout_s", "max_response_bytes", "max_concurrency")
+_RATE = ("calls", "per_s")
+_AUTH_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "bearer": (),
+    "api_key": ("header",),
+    "oauth_client_credentials": ("client_id", "issuer"),
+    "oauth_authorization_code": ("client_id", "issuer"),
+}
+_AUTH_SECRET: Mapping[str, str] = {
+    "bearer": "token",
+    "api_key": "value",
+    "oauth_client_credentials": "client_secret",
+    "oauth_authorization_code": "client_secret",
+}
+_ENTRY = re.compile(r"(env|headers)-(\d{1,4})-name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledIn:
+    """What somebody entered. `stored` is the server as it is, if it is changed: secret values that were left empty stay."""
+
+    form: Mapping[str, str]
+    kind: McpServerKind
+    stored: McpServerConfig | None = None
+
+    def body(self) -> dict[str, object]:
+        """As the HTTP API takes it: of a new server whole, of a change with what may change. Raises INVALID
+        `mcp_server_invalid` for entries that cannot be told apart."""
+        body: dict[str, object] = {"slug": self._text("slug") or ""}
+        for name in _TEXTS[self.kind]:
+            self._put(body, name, self._text(name))
+        for name in _CHOICES:
+            if text := self._text(name):
+                body[name] = text
+        for name in _NUMBERS:
+            if text := self._text(name):
+                body[name] = _number(text)
+        rate = {name: _number(text) for name in _RATE if (text := self._text(f"rate_limit.{name}"))}
+        self._put(body, "rate_limit", rate or None)
+        body["trusted"] = "trusted" in self.form
+        body["enabled"] = "enabled" in self.form
+        if self.kind.is_remote:
+            body["headers"] = self._entries("headers")
+            self._put(body, "auth", self._auth())
+        else:
+            body["args"] = [line.rstrip("\r") for line in self.form.get("args", "").split("\n") if line.strip()]
+            body["env"] = self._entries("env")
+        if self.stored is None:
+            body["kind"] = self.kind.value
+        return body
+
+    def _put(self, body: dict[str, object], name: str, value: object) -> None:
+        """A new server leaves out what was left empty, a change empties it."""
+        if value is not None or self.stored is not None:
+            body[name] = value
+
+    def _text(self, name: str) -> str | None:
+        return self.form.get(name, "").strip() or None
+
+    def _auth(self) -> dict[str, object] | None:
+        kind = self.form.get("auth.type", "")
+        if not kind:
+            return None
+        auth: dict[str, object] = {"type": kind}
+        for name in _AUTH_TEXTS.get(kind, ()):
+            if text := self._text(f"auth.{name}"):
+                auth[name] = text
+        if scopes := self.form.get("auth.scopes", "").split():
+            auth["scopes"] = scopes
+        name = _AUTH_SECRET.get(kind, "")
+        secret = self._secret(f"auth.{name}", self._stored_secret(kind, name))
+        if secret is not None:
+            auth[name] = secret
+        return auth
+
+    def _stored_secret(self, kind: str, name: str) -> SecretValue | None:
+        auth = None if self.stored is None else self.stored.auth
+        if auth is None or (auth_view(auth) or {}).get("type") != kind:
+            return None
+        # Without its client id a secret means nothing: who takes that away takes the secret away.
+        alone = kind == "oauth_authorization_code" and self._text("auth.client_id") is None
+        return None if alone else secrets_of(auth).get(name)
+
+    def _secret(self, name: str, stored: SecretValue | None) -> object:
+        if reference := self._text(f"{name}.secret"):
+            return {"secret": reference}
+        if value := self.form.get(name):
+            return value
+        return {"secret": stored.name} if isinstance(stored, SecretRef) else stored
+
+    def _entries(self, group: str) -> dict[str, object]:
+        stored = {} if self.stored is None else getattr(self.stored, group)
+        entries: dict[str, object] = {}
+        wrong = []
+        for row, name in self._rows(group):
+            value = self._secret(f"{row}-value", None)
+            if not name:
+                if value is not None:
+                    wrong.append(Violation(path=group, message="a value has no name"))
+            elif name in entries:
+                wrong.append(Violation(path=group, message=f"{name} is given twice"))
+            elif f"{row}-remove" in self.form:
+                entries[name] = None
+            elif value is not None or name not in stored:
+                entries[name] = "" if value is None else value
+        if wrong:
+            raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
+        return entries
+
+    def _rows(self, group: str) -> Iterator[tuple[str, str]]:
+        numbers = sorted(int(found[2]) for name in self.form if (found := _ENTRY.fullmatch(name)) and found[1] == group)
+        return ((f"{group}-{number}", self.form[f"{group}-{number}-name"].strip()) for number in numbers)
+
+
+def _number(text: str) -> object:
+    """A number, or the text for the API's own check to say what is wrong with it."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
