@@ -166,6 +166,7 @@ from application.tools.agent_tools import AgentTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
+from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
@@ -544,6 +545,9 @@ class Container(containers.DeclarativeContainer):
     )
     explain_tool: providers.Provider[ExplainTool] = providers.Singleton(
         ExplainTool, catalog=tool_catalog, known_tools=known_tools, agents=agents, organizations=organizations
+    )
+    explain_agent: providers.Provider[ExplainAgent] = providers.Singleton(
+        ExplainAgent, known_tools=known_tools, organizations=organizations
     )
     policy_checks: providers.Provider[PolicyChecks] = providers.Singleton(PolicyChecks, schemas=schemas)
     review_tool_policies: providers.Provider[ReviewToolPolicies] = providers.Singleton(

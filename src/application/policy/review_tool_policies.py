@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from application.tools.known_tools import KnownTools
+from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
@@ -12,6 +13,8 @@ from domain.identity.role import Role
 from domain.policy.selection import literal_prefix
 
 MAX_WARNINGS = 50
+MAX_COMPARED = 1_000
+"""Names that are looked through for the nearest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +51,27 @@ class ReviewToolPolicies:
             known = await self._known_tools.of_agent(saved.organization_id, saved.config)
         else:
             known = await self._known_tools.of_organization(saved.id)
-        unknown = tuple(f"mcp__{server.slug}__" for server in known.servers if server.unavailable is not None)
-        names = sorted(tool.name for tool in known.tools)
+        names = KnownNames(known)
         return tuple(
-            f"{field}.{pattern}: no tool {whose} has that name{_nearest(pattern, names)}"
+            f"{field}.{pattern}: no tool {whose} has that name{hint}"
             for field, pattern in named
-            if not _may_mean(pattern, unknown) and not any(fnmatchcase(name, pattern) for name in names)
+            if (hint := names.hint_if_missing(pattern)) is not None
         )[:MAX_WARNINGS]
 
 
-def _may_mean(pattern: str, prefixes: tuple[str, ...]) -> bool:
-    literal = literal_prefix(pattern)
-    return any(literal.startswith(prefix) or prefix.startswith(literal) for prefix in prefixes)
+class KnownNames:
+    """The names of a toolset, to hold names and globs against."""
 
+    def __init__(self, known: Toolset) -> None:
+        self._names = sorted(tool.name for tool in known.tools)
+        self._unknown = tuple(f"mcp__{server.slug}__" for server in known.servers if server.unavailable is not None)
 
-def _nearest(pattern: str, names: list[str]) -> str:
-    near = get_close_matches(pattern, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    def hint_if_missing(self, pattern: str) -> str | None:
+        """None if a tool has that name, or may have it once its server is listed; else the nearest name, `; did you mean …?`,
+        empty where none is near."""
+        literal = literal_prefix(pattern)
+        may_come = any(literal.startswith(prefix) or prefix.startswith(literal) for prefix in self._unknown)
+        if may_come or any(fnmatchcase(name, pattern) for name in self._names):
+            return None
+        near = get_close_matches(pattern, self._names[:MAX_COMPARED], n=1)
+        return f"; did you mean {near[0]!r}?" if near else ""

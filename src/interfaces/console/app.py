@@ -3,9 +3,12 @@
 from litestar.di import Provide
 
 from application.system.ports import Clock
+from interfaces.console.agents.pages import AgentPages
 from interfaces.console.failures import failure_handlers
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.agent_editing import agent_editing_routes
+from interfaces.console.routes.agents import agent_routes
 from interfaces.console.routes.approvals import decide, show_approvals, show_approvals_part
 from interfaces.console.routes.audit import show_audit, verify_audit
 from interfaces.console.routes.overview import Overview, show_overview, show_overview_part
@@ -59,12 +62,23 @@ def console_router(
         get_mcp_server_status=use_cases.get_mcp_server_status,
         get_mcp_server_logs=use_cases.get_mcp_server_logs,
     )
+    agent_pages = AgentPages(
+        get_agent=use_cases.get_agent,
+        list_agents=use_cases.list_agents,
+        list_agent_versions=use_cases.list_agent_versions,
+        list_runs=use_cases.list_runs,
+        list_audit_events=use_cases.list_audit_events,
+        list_mcp_servers=use_cases.list_mcp_servers,
+        get_organization=use_cases.get_organization,
+        explain_agent=use_cases.explain_agent,
+    )
     own = {
         "pages": pages,
         "sessions": sessions,
         "overview": overview,
         "run_pages": run_pages,
         "server_pages": server_pages,
+        "agent_pages": agent_pages,
     }
     routes = [
         read_asset,
@@ -94,6 +108,8 @@ def console_router(
         *server_import_routes(),
         show_audit,
         verify_audit,
+        *agent_routes(),
+        *agent_editing_routes(),
     ]
     return OwnRouter(
         PATH,

@@ -21,12 +21,13 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-STATIC = ("console.css", "run.js", "forms.js", "htmx-4.0.1.min.js", "icon.svg")
+STATIC = ("console.css", "run.js", "forms.js", "rows.js", "htmx-4.0.1.min.js", "icon.svg")
 NAVIGATION = (
     ("Overview", PATH),
     ("Runs", f"{PATH}/runs"),
     ("Approvals", f"{PATH}/approvals"),
     ("Playground", f"{PATH}/playground"),
+    ("Agents", f"{PATH}/agents"),
     ("MCP servers", f"{PATH}/servers"),
     ("Audit", f"{PATH}/audit"),
 )

@@ -90,6 +90,7 @@ from application.threads.get_thread import GetThread
 from application.threads.list_messages import ListMessages
 from application.threads.list_threads import ListThreads
 from application.threads.release_thread import ReleaseThread
+from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.list_tools import ListTools
 from application.usage.get_usage import GetUsage
@@ -158,6 +159,7 @@ class UseCases:
 
     list_tools: ListTools
     explain_tool: ExplainTool
+    explain_agent: ExplainAgent
     review_tool_policies: ReviewToolPolicies
 
     create_thread: CreateThread

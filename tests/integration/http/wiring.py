@@ -125,6 +125,7 @@ from application.tools.agent_tools import AgentTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
+from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
@@ -527,6 +528,7 @@ def use_cases(
         explain_tool=ExplainTool(
             catalog=catalog, known_tools=known_tools, agents=agents, organizations=stores.organizations
         ),
+        explain_agent=ExplainAgent(known_tools=known_tools, organizations=stores.organizations),
         review_tool_policies=ReviewToolPolicies(known_tools=known_tools),
         list_tools=ListTools(
             catalog=catalog,

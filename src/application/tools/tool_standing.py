@@ -1,0 +1,84 @@
+"""How a tool stands with an agent, arguments aside, and the sentences that say so."""
+
+from enum import StrEnum
+
+from domain.policy.layers import PolicyLayer, Source, ToolPolicy
+from domain.policy.rules import OnBlock, Verdict
+
+
+class ToolStanding(StrEnum):
+    """What becomes of calls of a tool, their arguments aside. `hidden`: they are answered as if there were no such tool."""
+
+    ALLOWED = "allowed"
+    ASKED_FOR = "asked_for"
+    BLOCKED = "blocked"
+    HIDDEN = "hidden"
+
+
+_STANDINGS = {
+    Verdict.ALLOW: ToolStanding.ALLOWED,
+    Verdict.REQUIRE_APPROVAL: ToolStanding.ASKED_FOR,
+    Verdict.DENY: ToolStanding.BLOCKED,
+}
+
+
+def standing_of(policy: ToolPolicy, *, is_listed: bool) -> tuple[ToolStanding, Source]:
+    """The standing and who decides it. What the agent does not list is hidden."""
+    if not is_listed:
+        return ToolStanding.HIDDEN, Source(layer=PolicyLayer.AGENT)
+    if policy.hidden_by is not None:
+        return ToolStanding.HIDDEN, Source(layer=policy.hidden_by)
+    return _STANDINGS[policy.decision], policy.source_of("decision")
+
+
+def standing_sentence(standing: ToolStanding, by: Source, *, is_listed: bool) -> str:
+    """Why, with the layer that decides and its rule."""
+    if not is_listed:
+        return "Hidden: the agent lists neither the tool nor its MCP server."
+    if standing is ToolStanding.HIDDEN:
+        return f"Hidden: the {by.layer.value}'s tool_allowlist does not have it."
+    said = {
+        ToolStanding.ALLOWED: "Allowed",
+        ToolStanding.ASKED_FOR: "Asked for: each call needs the approval of a person",
+        ToolStanding.BLOCKED: "Blocked: the model is not shown it, and its calls are refused",
+    }[standing]
+    return f"{said}, {source_words(by)}."
+
+
+def source_words(source: Source) -> str:
+    """`by the organization's rule mcp__git__*`"""
+    if source.layer is PolicyLayer.BUILT_IN:
+        return "by default"
+    rule = "" if source.pattern is None else f"'s rule {source.pattern}"
+    return f"by the {source.layer.value}{rule}"
+
+
+def restrictions(policy: ToolPolicy, standing: ToolStanding) -> tuple[str, ...]:
+    """What else holds, a sentence each. Of a hidden tool nothing does."""
+    if standing is ToolStanding.HIDDEN:
+        return ()
+    said: list[tuple[str, str]] = []
+    if policy.denied_params:
+        said.append(("denied_params", f"The parameters {_names(policy.denied_params)} are denied"))
+    if policy.allowed_params is not None:
+        allowed = (
+            f"Only the parameters {_names(policy.allowed_params)} are" if policy.allowed_params else "No parameter is"
+        )
+        said.append(("allowed_params", f"{allowed} allowed"))
+    if policy.constraints:
+        said.append(("arguments_schema", "Arguments are held against a JSON Schema"))
+    if policy.max_calls is not None:
+        said.append(("max_calls", f"At most {policy.max_calls} calls in a run"))
+    if policy.max_results is not None:
+        said.append(("max_results", f"At most {policy.max_results} results of a call"))
+    if policy.max_result_bytes is not None:
+        said.append(("max_result_bytes", f"At most {policy.max_result_bytes} bytes of a result's text"))
+    if policy.timeout_s is not None:
+        said.append(("timeout_s", f"At most {policy.timeout_s:g} seconds for a call"))
+    if policy.on_block is OnBlock.HALT:
+        said.append(("on_block", "A blocked call ends the run"))
+    return tuple(f"{what}, {' and '.join(map(source_words, policy.sources[name]))}." for name, what in said)
+
+
+def _names(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names))

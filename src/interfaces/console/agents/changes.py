@@ -1,0 +1,68 @@
+"""What differs between two versions of an agent, for people: field by field, lists and texts line by line."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import cast
+
+from interfaces.http.agents.views import AgentView
+
+CONTEXT_LINES = 2
+_NO_SETTINGS = frozenset({"id", "version", "created_at", "updated_at"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A field and what became of it: lines that begin with `+`, `-`, a space, or `@` for what is left out."""
+
+    field: str
+    lines: tuple[str, ...]
+
+
+def changes(before: AgentView, after: AgentView) -> tuple[Change, ...]:
+    """In the order of the fields; each tool policy and each limit is a field."""
+    old, new = _fields(before), _fields(after)
+    return tuple(
+        Change(field=name, lines=_difference(old.get(name, ()), new.get(name, ())))
+        for name in dict.fromkeys((*old, *new))
+        if old.get(name, ()) != new.get(name, ())
+    )
+
+
+def _fields(view: AgentView) -> dict[str, tuple[str, ...]]:
+    fields: dict[str, tuple[str, ...]] = {}
+    for name, value in cast("Mapping[str, object]", view).items():
+        if name in _NO_SETTINGS:
+            continue
+        if isinstance(value, dict):
+            fields |= {f"{name} · {key}": _lines(part) for key, part in value.items() if part is not None}
+        else:
+            fields[name] = _lines(value)
+    return fields
+
+
+def _lines(value: object) -> tuple[str, ...]:
+    match value:
+        case None:
+            return ("not set",)
+        case bool():
+            return ("yes" if value else "no",)
+        case str():
+            return tuple(value.split("\n")) if value else ()
+        case list():
+            return tuple(each if isinstance(each, str) else _stated(each) for each in value) or ("nothing",)
+        case dict():
+            return tuple(f"{key}: {_stated(part)}" for key, part in value.items()) or ("says nothing",)
+        case _:
+            return (_stated(value),)
+
+
+def _stated(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _difference(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    lines = list(unified_diff(before, after, n=CONTEXT_LINES, lineterm=""))[2:]
+    # The first mark says that lines are left out before the change, which is nothing to read in a short text.
+    return tuple("@ …" if line.startswith("@@") else line for line in lines[1:])

@@ -1,0 +1,117 @@
+"""The form of an agent: its fields from an agent, the API's body from its fields, and which field a fault is about."""
+
+from collections.abc import Mapping
+
+from domain.errors import invalid
+from domain.json_value import JsonObject, JsonValue
+from interfaces.console import policy_rows
+from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, joined, limit_values, text
+from interfaces.http.agents.views import AgentView
+
+TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
+_LISTS = {
+    "fallback_models": "fallback_models",
+    "tools": "tools",
+    "mcp_servers": "mcp_servers",
+    "agents": "agents",
+    "tool_allowlist": "allowlist_entries",
+}
+_PLAIN = frozenset({"name", "description", "model", "instructions", "daily_budget_usd", "enabled", *_LISTS})
+NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
+"""What stands in the form of an agent that is not there yet."""
+
+
+def agent_values(view: AgentView) -> dict[str, str]:
+    """The fields of an agent as it is. Canary tokens are never read back."""
+    values = {name: text(view[name]) for name in ("name", "description", "model", "instructions", "daily_budget_usd")}
+    values |= {"version": str(view["version"])}
+    values |= {"fallback_models": joined(view["fallback_models"]), "agents": joined(view["agents"])}
+    values |= {f"{TOOLS}{name}": "on" for name in view["tools"]}
+    values |= {f"{SERVERS}{slug}": "on" for slug in view["mcp_servers"]}
+    values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
+    values |= policy_rows.policy_values(view["tool_policies"])
+    if view["enabled"]:
+        values["enabled"] = "on"
+    for index, token in enumerate(view["canary_tokens"]):
+        row = f"{CANARIES}.c{index}"
+        values |= {f"{row}.id": token["id"], f"{row}.known": "yes"}
+        if token["per_run"]:
+            values[f"{row}.per_run"] = "on"
+    return values
+
+
+def agent_body(form: FormValues) -> JsonObject:
+    """All of the agent as the API takes it. Raises INVALID with what cannot be read, by field."""
+    body = draft_body(form) | {
+        "name": form["name"].strip(),
+        "model": form["model"].strip(),
+        "fallback_models": form.lines("fallback_models"),
+        "description": form["description"],
+        "instructions": form["instructions"],
+        "limits": form.limits(),
+        "daily_budget_usd": form.number("daily_budget_usd"),
+        "canary_tokens": _canaries(form),
+        "enabled": form.has("enabled"),
+    }
+    if form.wrong:
+        raise invalid("form_invalid", "Something that was entered is not valid.", *form.wrong)
+    return body
+
+
+def draft_body(form: FormValues) -> dict[str, JsonValue]:
+    """What its tools depend on; what cannot be read is in `form.wrong`."""
+    return {
+        "name": "draft",
+        "model": "draft:draft",
+        "tools": form.ticked(TOOLS),
+        "mcp_servers": form.ticked(SERVERS),
+        "agents": form.lines("agents"),
+        "tool_allowlist": form.allowlist(),
+        "tool_policies": policy_rows.policies_body(form),
+    }
+
+
+def agent_field(form: FormValues, path: str) -> str | None:
+    """The field that a path in the body means; None if it means none."""
+    first, _, rest = path.partition(".")
+    if first in _PLAIN or (first == "limits" and rest in LIMITS):
+        return path if first == "limits" else _LISTS.get(first, first)
+    if first == policy_rows.PREFIX and path.count(".") > 1:
+        return path  # as reading the form said it
+    if first == "canary_tokens":
+        rows = form.rows(CANARIES)
+        index, _, name = rest.partition(".")
+        if index.isdecimal() and int(index) < len(rows):
+            return f"{CANARIES}.{rows[int(index)]}.{'id' if name == 'id' else 'token'}"
+    return policy_rows.rule_field(form, path)
+
+
+def _canaries(form: FormValues) -> list[JsonValue]:
+    """Tokens by id alone stay what they are."""
+    tokens: list[JsonValue] = []
+    for row in form.rows(CANARIES):
+        name, token = form[f"{CANARIES}.{row}.id"].strip(), form[f"{CANARIES}.{row}.token"]
+        entry: dict[str, JsonValue] = {}
+        if name:
+            entry["id"] = name
+        if form.has(f"{CANARIES}.{row}.per_run"):
+            entry["per_run"] = True
+        if token:
+            entry["token"] = token
+        # An empty row keeps its place, so that faults are found again by number; the API says what it lacks.
+        tokens.append(entry)
+    return tokens
+
+
+def merged(mine: Mapping[str, JsonValue], base: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]) -> JsonObject:
+    """What I changed of `base`, and of the rest what they have made of it."""
+    return {name: mine[name] if mine[name] != base[name] else theirs[name] for name in mine}
+
+
+def both_changed(
+    mine: Mapping[str, JsonValue], base: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]
+) -> tuple[str, ...]:
+    """The fields that both sides have changed, to something different."""
+    return tuple(
+        name for name in mine if mine[name] != base[name] and theirs[name] != base[name] and mine[name] != theirs[name]
+    )

@@ -1,0 +1,244 @@
+"""What the pages of agents show: the list, one agent with its tools and history, and the form."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from application.agents.agent_settings import AgentSettings
+from application.agents.get_agent import GetAgent, GetAgentCommand
+from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
+from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
+from application.audit.ports import AuditFilter
+from application.identity.get_organization import GetOrganization, GetOrganizationCommand
+from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.runs.ports import RunFilter
+from application.runs.queries import ListRuns
+from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
+from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, ExplainedAgent
+from domain.agents.agent import Agent
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.runs.run import Run
+from domain.tools.capabilities import NATIVE_TYPES
+from interfaces.console.agents.changes import Change, changes
+from interfaces.console.agents.form import CANARIES, SERVERS, TOOLS
+from interfaces.console.field_faults import NO_FAULTS, FieldFaults
+from interfaces.console.form_values import FormValues
+from interfaces.console.policy_rows import PREFIX
+from interfaces.http.agents.views import agent_view
+
+PAGE = 50
+HISTORY = 10
+MAX_SHOWN_TOOLS = 300
+_AGENT_ACTIONS = "agent.*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLine:
+    """An agent in the list."""
+
+    agent: Agent
+    last_run: Run | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """A version: who saved it (None where the audit trail does not say any more), and what changed; None: it is the first."""
+
+    agent: Agent
+    actor: str | None
+    changes: tuple[Change, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Somebody else has saved `agent` meanwhile: what they changed, and the fields that both have."""
+
+    agent: Agent
+    actor: str | None
+    changes: tuple[Change, ...]
+    both: tuple[str, ...]
+
+
+class AgentPages:
+    """Gathers what the templates show, on behalf of somebody."""
+
+    def __init__(
+        self,
+        *,
+        get_agent: GetAgent,
+        list_agents: ListAgents,
+        list_agent_versions: ListAgentVersions,
+        list_runs: ListRuns,
+        list_audit_events: ListAuditEvents,
+        list_mcp_servers: ListMcpServers,
+        get_organization: GetOrganization,
+        explain_agent: ExplainAgent,
+    ) -> None:
+        self._get_agent = get_agent
+        self._list_agents = list_agents
+        self._versions = list_agent_versions
+        self._list_runs = list_runs
+        self._list_audit = list_audit_events
+        self._list_servers = list_mcp_servers
+        self._get_organization = get_organization
+        self._explain = explain_agent
+
+    async def listed(self, principal: Principal, cursor: str | None) -> dict[str, object]:
+        """A page of agents, each with its newest run."""
+        page = await self._list_agents.execute(
+            ListAgentsCommand(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
+        )
+
+        async def line(agent: Agent) -> AgentLine:
+            runs = await self._list_runs.execute(principal, RunFilter(agent_id=agent.id), PageRequest(limit=1))
+            return AgentLine(agent=agent, last_run=runs.items[0] if runs.items else None)
+
+        return {
+            "agents": await asyncio.gather(*map(line, page.items)),
+            "next_cursor": page.next_cursor,
+            "may_change": principal.role.includes(Role.ADMIN),
+        }
+
+    async def of(self, principal: Principal, agent_id: str) -> dict[str, object]:
+        """One agent as it is. Raises NOT_FOUND."""
+        agent = await self._get_agent.execute(GetAgentCommand(principal=principal, agent=agent_id))
+        explained = await self.explained(principal, AgentSettings.of(agent.config))
+        return {
+            "agent": agent,
+            "view": agent_view(agent),
+            **explained_context(explained),
+            **await self.history(principal, agent.id, None),
+            "may_change": principal.role.includes(Role.ADMIN),
+            "may_stop": principal.role.includes(Role.OPERATOR),
+            "may_run": principal.role.includes(Role.RUNNER),
+        }
+
+    async def history(self, principal: Principal, agent_id: str, cursor: str | None) -> dict[str, object]:
+        """Versions, newest first, with what each changed. Raises NOT_FOUND."""
+        page = await self._version_page(principal, agent_id, HISTORY, cursor)
+        before: tuple[Agent | None, ...] = page.items[1:]
+        if page.next_cursor is None:
+            before = (*before, None)
+        else:
+            before = (*before, *(await self._version_page(principal, agent_id, 1, page.next_cursor)).items)
+        actors = await self._actors(principal, agent_id)
+        return {
+            "history": [
+                HistoryEntry(
+                    agent=agent,
+                    actor=actors.get(agent.version),
+                    changes=None if former is None else changes(agent_view(former), agent_view(agent)),
+                )
+                for agent, former in zip(page.items, before, strict=True)
+            ],
+            "history_cursor": page.next_cursor,
+            "agent_id": agent_id,
+        }
+
+    async def conflict(self, principal: Principal, base: Agent, both: tuple[str, ...]) -> Conflict:
+        """What became of an agent since `base`. Raises NOT_FOUND."""
+        now = await self._get_agent.execute(GetAgentCommand(principal=principal, agent=base.id))
+        actors = await self._actors(principal, base.id)
+        return Conflict(
+            agent=now,
+            actor=actors.get(now.version),
+            changes=changes(agent_view(base), agent_view(now)),
+            both=both,
+        )
+
+    async def version(self, principal: Principal, agent_id: str, version: int) -> Agent | None:
+        """One version, if there is such a one. Raises NOT_FOUND for the agent."""
+        async for agent in self._all_versions(principal, agent_id):
+            if agent.version == version:
+                return agent
+        return None
+
+    async def explained(self, principal: Principal, settings: AgentSettings) -> ExplainedAgent:
+        """What becomes of each of its tools."""
+        return await self._explain.execute(ExplainAgentCommand(principal=principal, settings=settings))
+
+    async def form(
+        self,
+        principal: Principal,
+        form: FormValues,
+        *,
+        faults: FieldFaults = NO_FAULTS,
+        conflict: Conflict | None = None,
+    ) -> dict[str, object]:
+        """The form with what stands in it, and what there is to choose from."""
+        servers = [slug async for slug in self._slugs(principal)]
+        organization = await self._get_organization.execute(GetOrganizationCommand(principal=principal))
+        agents = await self._list_agents.execute(
+            ListAgentsCommand(principal=principal, page=PageRequest(limit=MAX_PAGE_SIZE))
+        )
+        used = (model for agent in agents.items for model in agent.config.models)
+        return {
+            "form": form,
+            "faults": faults,
+            "conflict": conflict,
+            # What is chosen goes first, in its order: saving what was not touched changes nothing.
+            "tools": _options(form, TOOLS, [kind.value for kind in NATIVE_TYPES]),
+            "servers": _options(form, SERVERS, sorted(servers)),
+            "models": list(dict.fromkeys((*organization.models, *used))),
+            "rules": form.rows(PREFIX),
+            "canaries": form.rows(CANARIES),
+        }
+
+    async def _version_page(self, principal: Principal, agent_id: str, limit: int, cursor: str | None) -> Page[Agent]:
+        return await self._versions.execute(
+            ListAgentVersionsCommand(principal=principal, agent=agent_id, page=PageRequest(limit=limit, cursor=cursor))
+        )
+
+    async def _all_versions(self, principal: Principal, agent_id: str) -> AsyncIterator[Agent]:
+        cursor: str | None = None
+        while True:
+            page = await self._version_page(principal, agent_id, MAX_PAGE_SIZE, cursor)
+            for agent in page.items:
+                yield agent
+            if (cursor := page.next_cursor) is None:
+                return
+
+    async def _actors(self, principal: Principal, agent_id: str) -> dict[int, str]:
+        """Who saved which version, of the newest five hundred entries."""
+        page = await self._list_audit.execute(
+            ListAuditEventsCommand(
+                principal=principal,
+                wanted=AuditFilter(resource=agent_id, action=_AGENT_ACTIONS),
+                page=PageRequest(limit=MAX_PAGE_SIZE),
+            )
+        )
+        return {
+            version: event.actor for event in page.items if isinstance(version := event.details.get("version"), int)
+        }
+
+    async def _slugs(self, principal: Principal) -> AsyncIterator[str]:
+        cursor: str | None = None
+        while True:
+            page = await self._list_servers.execute(
+                ListMcpServersCommand(principal=principal, page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
+            )
+            for server in page.items:
+                yield server.config.slug
+            if (cursor := page.next_cursor) is None:
+                return
+
+
+def explained_context(explained: ExplainedAgent) -> dict[str, object]:
+    """For the table of tools; of very many the first."""
+    return {
+        "explained": explained.tools[:MAX_SHOWN_TOOLS],
+        "explained_total": len(explained.tools),
+        "standings": {
+            standing: sum(each.standing.value == standing for each in explained.tools)
+            for standing in dict.fromkeys(each.standing.value for each in explained.tools)
+        },
+        "warnings": explained.warnings,
+        "unavailable": explained.unavailable,
+        "unreadable": (),
+    }
+
+
+def _options(form: FormValues, prefix: str, known: list[str]) -> list[str]:
+    return list(dict.fromkeys((*map(str, form.ticked(prefix)), *known)))

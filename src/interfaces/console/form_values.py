@@ -1,0 +1,161 @@
+"""What stands in the fields of a form, as text; read as JSON values, with what is wrong by field."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import cast
+
+from domain.errors import Violation
+from domain.json_value import JsonObject, JsonValue
+
+_INTEGER = re.compile(r"-?\d{1,18}")
+_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
+_ROW = re.compile(r"[a-z0-9]{1,16}")
+LIMITS = (
+    "max_turns",
+    "max_tool_calls",
+    "max_tokens",
+    "max_cost_usd",
+    "context_tokens",
+    "timeout_s",
+    "turn_tool_timeout_s",
+    "tool_timeout_s",
+)
+WHOLE_LIMITS = frozenset({"max_turns", "max_tool_calls", "max_tokens", "context_tokens"})
+
+
+class FormValues:
+    """Fields by name. What cannot be read is noted in `wrong`, under the field's name, and left out."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = {name: value.replace("\r\n", "\n") for name, value in values.items()}
+        self.wrong: list[Violation] = []
+
+    def __getitem__(self, name: str) -> str:
+        """The text of a field, empty if there is none."""
+        return self._values.get(name, "")
+
+    def has(self, name: str) -> bool:
+        """Whether a box is ticked."""
+        return name in self._values
+
+    def again(self) -> "FormValues":
+        """The same fields, nothing noted."""
+        return FormValues(self._values)
+
+    def label(self, name: str) -> str:
+        """What people call a field: those of rows by the name that stands in the row."""
+        kind, _, rest = name.partition(".")
+        row, _, field = rest.partition(".")
+        if not field:
+            return name.replace("_", " ").replace(".", ", ")
+        named = self[f"{kind}.{row}.pattern"] or self[f"{kind}.{row}.id"] or "without a name"
+        return f"{kind} {named}, {field.replace('_', ' ')}"
+
+    def says_more(self, row: str, but: tuple[str, ...]) -> bool:
+        """Whether anything is said in a row (`PREFIX.ROW`), but for these fields and values that say nothing."""
+        left_out = {f"{row}.{name}" for name in but}
+        return any(
+            value not in ("", "any") for name, value in self.beginning(f"{row}.").items() if name not in left_out
+        )
+
+    def beginning(self, prefix: str) -> dict[str, str]:
+        """The fields whose names begin so."""
+        return {name: value for name, value in self._values.items() if name.startswith(prefix)}
+
+    def note(self, name: str, message: str) -> None:
+        """Something is wrong with a field."""
+        self.wrong.append(Violation(path=name, message=message))
+
+    def lines(self, name: str) -> list[JsonValue]:
+        """One entry a line; blank ones are none."""
+        return [line.strip() for line in self[name].splitlines() if line.strip()]
+
+    def words(self, name: str) -> list[JsonValue]:
+        """Entries between commas, or lines."""
+        return [word.strip() for word in re.split(r"[,\n]", self[name]) if word.strip()]
+
+    def ticked(self, prefix: str) -> list[JsonValue]:
+        """The ends of the names of the boxes that are ticked."""
+        return [name.removeprefix(prefix) for name in self._values if name.startswith(prefix)]
+
+    def rows(self, prefix: str) -> list[str]:
+        """The ids of the rows of a list whose fields are called `PREFIX.ROW.FIELD`, in their order."""
+        ids = (name.split(".")[1] for name in self._values if name.startswith(f"{prefix}.") and name.count(".") > 1)
+        return [row for row in dict.fromkeys(ids) if _ROW.fullmatch(row)]
+
+    def whole(self, name: str) -> int | None:
+        """A whole number, None where nothing stands."""
+        text = self[name].strip()
+        if text and not _INTEGER.fullmatch(text):
+            self.note(name, "must be a whole number")
+            return None
+        return int(text) if text else None
+
+    def number(self, name: str) -> float | None:
+        """A number, None where nothing stands."""
+        text = self[name].strip()
+        if text and not _NUMBER.fullmatch(text):
+            self.note(name, "must be a number, such as 2.5")
+            return None
+        return float(text) if text else None
+
+    def json_object(self, name: str) -> JsonObject | None:
+        """A JSON object, None where nothing stands."""
+        text = self[name].strip()
+        if not text:
+            return None
+        try:
+            value = json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            self.note(name, "is not JSON")
+            return None
+        if not isinstance(value, dict):
+            self.note(name, "must be a JSON object")
+            return None
+        return cast(JsonObject, value)
+
+    def limits(self) -> JsonObject:
+        """All limits; null where nothing stands."""
+        return {
+            name: self.whole(f"limits.{name}") if name in WHOLE_LIMITS else self.number(f"limits.{name}")
+            for name in LIMITS
+        }
+
+    def allowlist(self) -> list[JsonValue] | None:
+        """None leaves it to the next layer."""
+        match self["allowlist"]:
+            case "nothing":
+                return []
+            case "listed":
+                return self.lines("allowlist_entries")
+            case _:
+                return None
+
+
+def limit_values(limits: Mapping[str, object]) -> dict[str, str]:
+    """The fields of limits."""
+    return {f"limits.{name}": text(limits.get(name)) for name in LIMITS}
+
+
+def allowlist_values(allowlist: list[str] | None) -> dict[str, str]:
+    """The fields of an allowlist."""
+    mode = "inherit" if allowlist is None else "listed" if allowlist else "nothing"
+    return {"allowlist": mode, "allowlist_entries": joined(allowlist or ())}
+
+
+def joined(entries: Iterable[str]) -> str:
+    """One entry a line."""
+    return "\n".join(entries)
+
+
+def text(value: object) -> str:
+    """A value as it stands in a field."""
+    if value is None:
+        return ""
+    return format(Decimal(str(value)).normalize(), "f") if isinstance(value, float) else str(value)
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(constant)

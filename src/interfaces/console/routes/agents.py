@@ -1,0 +1,102 @@
+"""Agents: the list, the page of one with its tools and history, and what stops it."""
+
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, QueryParameter
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.agents.agent_settings import AgentChanges
+from application.agents.delete_agent import DeleteAgent, DeleteAgentCommand
+from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
+from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
+from interfaces.console.agents.pages import AgentPages
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.sessions import PATH
+
+AGENTS_PATH = f"{PATH}/agents"
+
+
+@get("/agents")
+async def show_agents(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    agent_pages: NamedDependency[AgentPages],
+    cursor: Annotated[str | None, QueryParameter()] = None,
+) -> Response[str]:
+    """All of them, newest first."""
+    return pages.show(request, "agents.html", await agent_pages.listed(request.principal, cursor))
+
+
+@get("/agents/{agent_id:str}")
+async def show_agent(
+    request: ConsoleRequest,
+    agent_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    agent_pages: NamedDependency[AgentPages],
+) -> Response[str]:
+    """One agent: how it is configured, what becomes of its tools' calls, what it was before."""
+    return pages.show(request, "agent.html", await agent_pages.of(request.principal, agent_id))
+
+
+@get("/agents/{agent_id:str}/history")
+async def show_history(
+    *,
+    request: ConsoleRequest,
+    agent_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    agent_pages: NamedDependency[AgentPages],
+    cursor: Annotated[str | None, QueryParameter()] = None,
+) -> Response[str]:
+    """Older versions."""
+    context = await agent_pages.history(request.principal, agent_id, cursor)
+    return pages.show(request, "parts/agent_history.html", context)
+
+
+@post("/agents/{agent_id:str}/enabled", status_code=200)
+async def switch_agent(
+    *, request: ConsoleRequest, agent_id: FromPath[str], data: Form, update_agent: NamedDependency[UpdateAgent]
+) -> Response[str]:
+    """The stop button: no run of it starts any more, and those under way end at their next turn. Or lets it start again."""
+    enabled = data.get("enabled") == "yes"
+    await update_agent.execute(
+        UpdateAgentCommand(principal=request.principal, agent=agent_id, changes=AgentChanges(enabled=enabled))
+    )
+    return to_page(f"{AGENTS_PATH}/{agent_id}")
+
+
+@post("/agents/{agent_id:str}/cancel-runs", status_code=200)
+async def cancel_agent_runs(
+    *,
+    request: ConsoleRequest,
+    agent_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    cancel_runs: NamedDependency[CancelRuns],
+) -> Response[str]:
+    """Cancels all unfinished runs of it."""
+    cancelled = await cancel_runs.execute(CancelRunsCommand(principal=request.principal, agent=agent_id))
+    return pages.show(request, "parts/cancelled_runs.html", {"cancelled": cancelled})
+
+
+@post("/agents/{agent_id:str}/delete", status_code=200)
+async def delete_agent_page(
+    *, request: ConsoleRequest, agent_id: FromPath[str], delete_agent: NamedDependency[DeleteAgent]
+) -> Response[str]:
+    """Takes it out of use."""
+    await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent_id))
+    return to_page(AGENTS_PATH)
+
+
+def to_page(path: str) -> Response[str]:
+    """An answer that leads the browser there."""
+    return Response("", headers={HTMXHeaders.REDIRECT.value: path})
+
+
+def agent_routes() -> list[HTTPRouteHandler]:
+    """The pages of agents, but for editing."""
+    return [show_agents, show_agent, show_history, switch_agent, cancel_agent_runs, delete_agent_page]

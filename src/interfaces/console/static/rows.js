@@ -1,0 +1,53 @@
+// Lists of rows in forms: adding one and taking one away. And copying what is shown once.
+"use strict";
+(() => {
+  let made = 0;
+
+  function changed(list) {
+    list.closest("form").dispatchEvent(new CustomEvent("rows-changed"));
+  }
+
+  function add(button) {
+    const list = document.getElementById(button.dataset.to);
+    const template = document.getElementById(button.dataset.add);
+    // Ids have to be new in this form, also among rows that came back from the service.
+    made += 1;
+    const row = `n${Date.now().toString(36)}${made}`;
+    const holder = document.createElement("template");
+    holder.innerHTML = template.innerHTML.replaceAll("new0row", row);
+    const item = holder.content.firstElementChild;
+    list.append(item);
+    item.querySelector("input, select, textarea").focus();
+    changed(list);
+  }
+
+  function remove(button) {
+    const item = button.closest("[data-row]");
+    const list = item.parentElement;
+    const next = item.nextElementSibling || item.previousElementSibling;
+    item.remove();
+    const target = next ? next.querySelector("input") : document.querySelector(`[data-to="${list.id}"]`);
+    target.focus();
+    changed(list);
+  }
+
+  async function copy(button) {
+    const source = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(source.value);
+      button.textContent = "Copied";
+    } catch {
+      // Without the right to write there (a page over plain http elsewhere): it is marked, to be copied by keyboard.
+      source.focus();
+      source.select();
+    }
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.add) add(button);
+    else if (button.hasAttribute("data-remove")) remove(button);
+    else if (button.dataset.copy) copy(button);
+  });
+})();

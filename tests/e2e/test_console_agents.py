@@ -1,0 +1,173 @@
+"""Agents, keys and usage in the console, in a real browser over a real service."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Dialog, expect
+
+from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.service import Service, a_turn, serving
+
+pytestmark = [pytest.mark.timeout(240), needs_browser()]
+
+ASKS = {"code_*": {"decision": "require_approval", "max_calls": 3}}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("console") / "home") as running:
+        model = running.script("talker", a_turn("Hello."))
+        for name in ("guide", "clerk", "shared", "passing"):
+            running.agent(name, model, tools=["code_execution", "send_email"], tool_policies=ASKS)
+        running.call("PATCH", "/agents/guide", {"instructions": "Be brief.\nNever guess."})
+        running.call("PATCH", "/agents/guide", {"instructions": "Be kind.\nNever guess.", "limits": {"max_turns": 4}})
+        running.call("POST", "/runs/wait", {"agent": "guide", "input": "Hi."})
+        yield running
+
+
+@pytest.fixture
+def person(browser: Browser, service: Service) -> Iterator[Person]:
+    somebody = Person(browser, service.url)
+    somebody.sign_in(service.key)
+    yield somebody
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
+def agree(dialog: Dialog) -> None:
+    dialog.accept()
+
+
+@pytest.mark.requirement("C2")
+def test_the_effect_of_rules_is_shown_while_they_are_written_and_a_new_agent_is_saved(
+    person: Person, service: Service
+) -> None:
+    page = person.page
+    page.get_by_role("link", name="Agents", exact=True).click()
+    page.get_by_role("link", name="New agent").click()
+    page.get_by_label("Name", exact=True).fill("writer")
+    page.get_by_label("Model", exact=True).fill("scripted:talker.yaml")
+    live = page.locator("#live")
+    expect(live).to_contain_text("It has no tools.")
+    page.get_by_label("code_execution").check()
+    expect(live).to_contain_text("Allowed, by default.")
+    page.get_by_role("button", name="Add a rule").click()
+    expect(page.get_by_label("Tool: name or glob")).to_be_focused()
+    page.keyboard.type("code_*")
+    page.get_by_label("Decision").select_option("deny")
+    expect(live).to_contain_text("by the agent's rule code_*.")
+    expect(page.locator("#live-said")).to_have_text("1 blocked")
+    page.get_by_label("Tool: name or glob").fill("code_execution_")
+    expect(live).to_contain_text("Fits no tool of this agent; did you mean 'code_execution'?")
+    page.get_by_role("button", name="Remove this rule").click()
+    expect(page.get_by_role("button", name="Add a rule")).to_be_focused()
+    expect(live).not_to_contain_text("Without effect")
+    page.get_by_role("button", name="Create the agent").click()
+    page.get_by_role("heading", name="Agent writer").wait_for()
+    assert service.call("GET", "/agents/writer")["tools"] == ["code_execution"]
+
+
+def test_what_is_wrong_is_said_at_its_field_and_saved_once_it_is_right(browser: Browser, service: Service) -> None:
+    somebody = Person(browser, service.url)
+    somebody.sign_in(service.key)
+    page = somebody.page
+    somebody.go(f"/console/agents/{service.call('GET', '/agents/clerk')['id']}/edit")
+    page.get_by_label("Turns").fill("many")
+    page.get_by_label("Description").fill("Writes.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="Not saved.")).to_be_focused()
+    turns = page.get_by_label("Turns")
+    expect(turns).to_have_attribute("aria-invalid", "true")
+    expect(turns).to_have_accessible_description("must be a whole number")
+    expect(page.get_by_label("Description")).to_have_value("Writes.")
+    turns.fill("6")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("heading", name="Versions").wait_for()
+    saved = service.call("GET", "/agents/clerk")
+    assert (saved["limits"]["max_turns"], saved["description"], saved["version"]) == (6, "Writes.", 2)
+    # Browsers write down each answer that is a refusal; nothing else.
+    assert all("status of 422" in complaint for complaint in somebody.complaints)
+    somebody.page.context.close()
+
+
+def test_two_who_edit_one_agent_lose_nothing(browser: Browser, service: Service) -> None:
+    path = f"/console/agents/{service.call('GET', '/agents/shared')['id']}/edit"
+    first, second = Person(browser, service.url), Person(browser, service.url)
+    for somebody in (first, second):
+        somebody.sign_in(service.key)
+        somebody.go(path)
+    first.page.get_by_label("Instructions").fill("Be quick.")
+    first.page.get_by_role("button", name="Save").click()
+    first.page.get_by_role("heading", name="Versions").wait_for()
+    second.page.get_by_label("Description").fill("Shared.")
+    second.page.get_by_role("button", name="Save").click()
+    expect(second.page.get_by_text("version 2 was saved meanwhile")).to_be_visible()
+    expect(second.page.locator(".conflict")).to_contain_text("Be quick.")
+    expect(second.page.get_by_label("Instructions")).to_have_value("Be quick.")
+    second.page.get_by_role("button", name="Save").click()
+    second.page.get_by_role("heading", name="Versions").wait_for()
+    saved = service.call("GET", "/agents/shared")
+    assert (saved["version"], saved["instructions"], saved["description"]) == (3, "Be quick.", "Shared.")
+    for somebody in (first, second):
+        assert all("status of 412" in complaint for complaint in somebody.complaints)
+        somebody.page.context.close()
+
+
+@pytest.mark.requirement("C7")
+def test_an_agent_is_disabled_enabled_and_deleted(person: Person, service: Service) -> None:
+    page = person.page
+    page.on("dialog", agree)
+    person.go("/console/agents")
+    page.get_by_role("link", name="passing").click()
+    page.get_by_role("button", name="Disable").click()
+    page.get_by_role("button", name="Enable").click()
+    page.get_by_role("button", name="Cancel its runs").click()
+    expect(page.get_by_text("0 cancelled, 0 stopping.")).to_be_visible()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("heading", name="Agents").wait_for()
+    expect(page.get_by_role("link", name="passing")).to_have_count(0)
+
+
+def test_what_changed_between_versions_can_be_read(person: Person) -> None:
+    person.go("/console/agents")
+    person.page.get_by_role("link", name="guide").click()
+    newest = person.page.get_by_role("group").filter(has_text="Version 3")
+    expect(newest.get_by_text("+ Be kind.")).to_be_visible()
+    expect(newest.get_by_text("− Be brief.")).to_be_visible()
+    expect(newest).to_contain_text(re.compile("key_"))
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
+def test_these_pages_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
+    browser: Browser, service: Service, tmp_path: Path
+) -> None:
+    guide = service.call("GET", "/agents/guide")["id"]
+    shots = Path(os.environ.get("DRAGOMAN_TEST_SCREENSHOTS", tmp_path))
+    for name, width, dark in (("desktop", 1280, False), ("dark", 1280, True), ("phone", 390, False)):
+        somebody = Person(browser, service.url, width=width, dark=dark)
+        somebody.sign_in(service.key)
+        for page, path in (
+            ("agents", "/console/agents"),
+            ("agent", f"/console/agents/{guide}"),
+            ("agent-edit", f"/console/agents/{guide}/edit"),
+        ):
+            somebody.go(path)
+            if page == "agent-edit":
+                somebody.page.get_by_role("button", name="Add a rule").click()
+                somebody.page.get_by_label("Tool: name or glob").last.fill("send_mail")
+                expect(somebody.page.locator("#live")).to_contain_text("did you mean 'send_email'")
+            assert somebody.violations() == [], f"{page}, {name}"
+            width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
+            assert width_of_page <= width, f"{page} is wider than the screen, {name}"
+            somebody.keep(f"{page}-{name}", shots)
+        assert somebody.complaints == []
+        somebody.page.context.close()
