@@ -240,8 +240,8 @@ from infrastructure.metrics.metered_tracer import MeteredTracer
 from infrastructure.metrics.meters import PrometheusMeters
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.metrics.server_states import ServerStates
-from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.internet_search import InternetSearchTool
+from infrastructure.native_tools.lazy_code_execution import LazyCodeExecution
 from infrastructure.native_tools.source_query import SourceQueryTool
 from infrastructure.native_tools.website_content import WebsiteContentTool
 from infrastructure.persistence.agent_store import SqlAgentStore
@@ -473,8 +473,8 @@ class Container(containers.DeclarativeContainer):
     search_sources: providers.Provider[SearchSources] = providers.Singleton(
         SearchSources, sources=sources, search=providers.Singleton(SqlSourceSearch, database=database)
     )
-    code_execution: providers.Provider[CodeExecutionTool] = providers.Singleton(
-        CodeExecutionTool, sources=sources, store_source=store_source, clock=clock
+    code_execution: providers.Provider[LazyCodeExecution] = providers.Singleton(
+        native_tools_assembly.code_execution, sources, store_source, clock
     )
     website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
         native_tools_assembly.website_content, egress_policy, text_extractor

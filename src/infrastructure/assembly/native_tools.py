@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from application.sources.ports import SourceStore
+from application.sources.store_source import StoreSource
+from application.system.ports import Clock
 from application.tools.ports import NativeTool
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
@@ -10,6 +13,7 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.native_tools.internet_search import InternetSearchTool
+from infrastructure.native_tools.lazy_code_execution import Interpreter, LazyCodeExecution
 from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
 from infrastructure.settings import Settings
@@ -17,6 +21,15 @@ from infrastructure.settings import Settings
 
 def native_tools(*native: NativeTool) -> Mapping[ToolType, NativeTool]:
     return {each.tool.type: each for each in native}
+
+
+def code_execution(sources: SourceStore, store_source: StoreSource, clock: Clock) -> LazyCodeExecution:
+    def load() -> Interpreter:
+        from infrastructure.native_tools.code_execution import CodeExecutionTool
+
+        return CodeExecutionTool(sources=sources, store_source=store_source, clock=clock)
+
+    return LazyCodeExecution(load)
 
 
 def website_content(egress: EgressPolicy, extractor: ProcessTextExtractor) -> WebsiteContentTool:

@@ -31,44 +31,14 @@ from domain.json_value import JsonObject, JsonValue
 from domain.sources.source import Source
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from infrastructure.native_tools.lazy_code_execution import CODE_EXECUTION
 from infrastructure.native_tools.sandbox_files import FOLDER, SandboxFiles
 from infrastructure.native_tools.sandbox_values import ValueTooLarge, as_json
 
-_MAX_CODE_CHARACTERS = 100_000
 _MAX_TRACEBACK = 4_000
 # The interpreter raises these itself, and the code cannot catch them.
 _TIME_IS_UP = ("feed time limit exceeded", "sleep limit exceeded")
 _MEMORY_IS_UP = ("memory limit exceeded", "the worker exceeded its memory limit")
-
-CODE_EXECUTION = Tool(
-    name=ToolType.CODE_EXECUTION.value,
-    type=ToolType.CODE_EXECUTION,
-    description=(
-        "Run Python code in a fresh sandbox and get what it printed and the value of its last expression. Use it for"
-        " calculations, text processing and transforming data.\n"
-        "It is a subset of Python 3: functions, closures, lambdas, comprehensions, f-strings, try/except, with, match,"
-        " async/await and plain classes and dataclasses work. Not supported: class inheritance, generators (yield),"
-        " the del statement, input(), third-party packages.\n"
-        "Modules that can be imported: asyncio, base64, binascii, bisect, collections, copy, csv, dataclasses, datetime,"
-        " decimal, functools, hashlib, itertools, json, math, pathlib, random, re, time, tomllib, typing, unicodedata.\n"
-        "The files of this conversation are in the current folder: open('data.csv') reads one, os.listdir() names them."
-        " A file that the code writes there becomes a file of the conversation. There are no other files and no network,"
-        " and variables are not kept between calls. End with an expression, or print, to get a result."
-    ),
-    parameters={
-        "type": "object",
-        "properties": {
-            "code": {
-                "type": "string",
-                "description": "The Python source. Its last line may be an expression, whose value is returned.",
-                "maxLength": _MAX_CODE_CHARACTERS,
-            }
-        },
-        "required": ["code"],
-        "additionalProperties": False,
-    },
-    repeatable=True,  # what it writes takes the place of what the same call wrote before
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ import pytest
 
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
-from infrastructure.native_tools.code_execution import CODE_EXECUTION
 from infrastructure.native_tools.displayable import CREATE_CALENDAR_EVENT, DISPLAYABLE_TOOLS, SEND_EMAIL
 from infrastructure.native_tools.internet_search import INTERNET_SEARCH
+from infrastructure.native_tools.lazy_code_execution import CODE_EXECUTION
 from infrastructure.native_tools.website_content import WEBSITE_CONTENT
 from infrastructure.schemas import JsonSchemaValidator
 
