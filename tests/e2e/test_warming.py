@@ -1,4 +1,4 @@
-"""What a service loads beside its start, when it is ready already."""
+"""What a service loads at its start, and what beside it, when it is ready already."""
 
 import subprocess
 import sys
@@ -22,6 +22,30 @@ print("mcp" in sys.modules)
 """
 
 
+_WHOLE_START = """
+import asyncio, sys
+from interfaces.cli.loading import loading
+with loading():
+    from interfaces.cli.checked_settings import checked_settings
+    from interfaces.service import build_app, running
+    from infrastructure.container import Container
+
+async def start() -> None:
+    container = Container(settings=checked_settings())
+    async with running(container):
+        build_app(container)
+        await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "warm-up"))
+
+asyncio.run(start())
+print(*sys.modules)
+"""
+_LATER = {
+    "aiohttp", "alembic", "ddgs", "genai_prices", "httpx", "httpx2", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
+    "psycopg", "pydantic_monty", "pygments", "rich", "trafilatura", "werkzeug",
+}  # fmt: skip
+"""What is heavy, and not used by a service to which nothing was added yet."""
+
+
 def run(home: Path, *command: str) -> str:
     done = subprocess.run(
         command, env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
@@ -36,3 +60,11 @@ def test_the_mcp_sdk_is_loaded_if_there_are_servers_and_takes_no_memory_if_there
     assert run(home, *start) == "False"
     run(home, *DRAGOMAN, "mcp", "add", "idle", "--", *ISOLATED_PYTHON, "-c", "input()")
     assert run(home, *start) == "True"
+
+
+def test_a_start_loads_nothing_heavy_that_an_idle_service_does_not_use(tmp_path: Path) -> None:
+    first = set(run(tmp_path / "home", sys.executable, "-c", _WHOLE_START).split())
+    assert _LATER & first == set()
+    assert "litestar" in first, "or nothing was started"
+    again = set(run(tmp_path / "home", sys.executable, "-c", _WHOLE_START).split())
+    assert _LATER & again == set()

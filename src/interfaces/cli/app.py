@@ -4,36 +4,64 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from domain.errors import ErrorKind, ServiceError
 from interfaces.cli.api import ServiceApi
-from interfaces.cli.commands.agent import agent_app
-from interfaces.cli.commands.approval import approval_app
-from interfaces.cli.commands.audit import audit_app
-from interfaces.cli.commands.db import db_app
-from interfaces.cli.commands.doctor import doctor
-from interfaces.cli.commands.gateway import gateway_app
-from interfaces.cli.commands.key import key_app
-from interfaces.cli.commands.mcp import mcp_app
-from interfaces.cli.commands.org import org_app
-from interfaces.cli.commands.provider import provider_app
-from interfaces.cli.commands.run import run
-from interfaces.cli.commands.runs import run_cancel, run_resume, run_show
-from interfaces.cli.commands.schedule import schedule_app
-from interfaces.cli.commands.secret import secret_app
-from interfaces.cli.commands.serve import serve
-from interfaces.cli.commands.source import source_app
-from interfaces.cli.commands.thread import thread_app
-from interfaces.cli.commands.tool import tool_app
-from interfaces.cli.commands.webhook import webhook_app
-from interfaces.cli.commands.worker import worker
-from interfaces.cli.commands.workflow import workflow_app
 from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Command:
+    """A command or a group of them: the attribute of `commands/MODULE.py`; a group says its epilog itself."""
+
+    name: str
+    module: str
+    attribute: str
+    epilog: str | None = None
+
+
+_COMMANDS = (
+    _Command(name="serve", module="serve", attribute="serve", epilog="Example: dragoman serve"),
+    _Command(
+        name="worker",
+        module="worker",
+        attribute="worker",
+        epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://dragoman@db/dragoman dragoman worker",
+    ),
+    _Command(
+        name="run", module="run", attribute="run", epilog='Example: dragoman run "What changed last week?" --agent guide'
+    ),
+    _Command(
+        name="run-show", module="runs", attribute="run_show", epilog="Example: dragoman run-show run_0123 --events"
+    ),
+    _Command(
+        name="run-cancel",
+        module="runs",
+        attribute="run_cancel",
+        epilog="Examples: dragoman run-cancel run_0123; dragoman run-cancel --agent guide",
+    ),
+    _Command(
+        name="run-resume",
+        module="runs",
+        attribute="run_resume",
+        epilog='Example: dragoman run-resume run_0123 --result call_1="sent"',
+    ),
+    *(
+        _Command(name=name, module=name, attribute=f"{name}_app")
+        for name in (
+            "mcp", "agent", "tool", "thread", "source", "approval", "schedule", "audit", "org", "key", "gateway", "provider",
+            "secret", "webhook", "workflow", "db",
+        )
+    ),
+    _Command(name="doctor", module="doctor", attribute="doctor", epilog="Example: dragoman doctor"),
+)  # fmt: skip
 
 
 def _show_version(wanted: bool) -> None:
@@ -56,8 +84,9 @@ def _root(
     """
 
 
-def build_app() -> typer.Typer:
-    """The whole command line."""
+def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The command line: if `arguments` begin with a command, that one alone, as the others take as long to load as many a
+    command to run; else the whole."""
     app = typer.Typer(
         name="dragoman",
         add_completion=False,
@@ -67,38 +96,20 @@ def build_app() -> typer.Typer:
         epilog='Example: dragoman run "What time is it in Lisbon?" --model openai:gpt-5-mini --server time',
     )
     app.callback()(_root)
-    app.command(epilog="Example: dragoman serve")(serve)
-    app.command(epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://dragoman@db/dragoman dragoman worker")(worker)
-    app.command(epilog='Example: dragoman run "What changed last week?" --agent guide')(run)
-    app.command("run-show", epilog="Example: dragoman run-show run_0123 --events")(run_show)
-    app.command("run-cancel", epilog="Examples: dragoman run-cancel run_0123; dragoman run-cancel --agent guide")(
-        run_cancel
-    )
-    app.command("run-resume", epilog='Example: dragoman run-resume run_0123 --result call_1="sent"')(run_resume)
-    app.add_typer(mcp_app, name="mcp")
-    app.add_typer(agent_app, name="agent")
-    app.add_typer(tool_app, name="tool")
-    app.add_typer(thread_app, name="thread")
-    app.add_typer(source_app, name="source")
-    app.add_typer(approval_app, name="approval")
-    app.add_typer(schedule_app, name="schedule")
-    app.add_typer(audit_app, name="audit")
-    app.add_typer(org_app, name="org")
-    app.add_typer(key_app, name="key")
-    app.add_typer(gateway_app, name="gateway")
-    app.add_typer(provider_app, name="provider")
-    app.add_typer(secret_app, name="secret")
-    app.add_typer(webhook_app, name="webhook")
-    app.add_typer(workflow_app, name="workflow")
-    app.add_typer(db_app, name="db")
-    app.command(epilog="Example: dragoman doctor")(doctor)
+    asked_for = [command for command in _COMMANDS if command.name in arguments[:1]]
+    for command in asked_for or _COMMANDS:
+        loaded: object = getattr(import_module(f"interfaces.cli.commands.{command.module}"), command.attribute)
+        if isinstance(loaded, typer.Typer):
+            app.add_typer(loaded, name=command.name)
+        elif callable(loaded):
+            app.command(command.name, epilog=command.epilog)(loaded)
     return app
 
 
 def invoke(arguments: Sequence[str], session: Session) -> int:
     """Run one command. Expected failures end as one line on stderr."""
     try:
-        code = build_app()(arguments, prog_name="dragoman", standalone_mode=False, obj=session)
+        code = build_app(arguments)(arguments, prog_name="dragoman", standalone_mode=False, obj=session)
     except CommandFailure as failure:
         session.terminal.note(f"Error: {failure.message}")
         return failure.exit_code

@@ -61,6 +61,15 @@ def test_help_loads_nothing_heavy() -> None:
     assert set(HEAVY) & set(done.stderr.split()) == set()
 
 
+def test_a_command_loads_no_other() -> None:
+    code = (
+        "import sys\nfrom interfaces.cli.app import build_app\nbuild_app(['key', 'list'])\n"
+        "print(*(name for name in sys.modules if name.startswith('interfaces.cli.commands.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
+    assert done.stdout.split() == ["interfaces.cli.commands.key"]
+
+
 def test_the_module_is_the_command_too() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "interfaces.cli", "--version"], capture_output=True, text=True, check=True, timeout=50
