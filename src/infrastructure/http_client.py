@@ -15,6 +15,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from infrastructure.egress import EgressPolicy
 from infrastructure.egress_resolver import GuardedResolver
+from infrastructure.kept_transport import KeptTransport
 
 
 class HttpClients:
@@ -58,6 +59,10 @@ class HttpClients:
                 connect=connect_timeout_s, read=read_timeout_s, write=read_timeout_s, pool=pool_timeout_s
             ),
         )
+
+    def create_transport(self, *, egress: EgressPolicy | None = None) -> httpx.AsyncBaseTransport:
+        """The way for POSTs that are made all the time, without a client above it. Whoever asks for one closes it."""
+        return KeptTransport(context=lambda: self._ssl_context, egress=egress)
 
     @cached_property
     def _ssl_context(self) -> ssl.SSLContext:

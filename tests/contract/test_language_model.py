@@ -87,7 +87,7 @@ def _no_provider(provider: ProviderConfig) -> LanguageModel:
     raise AssertionError(provider)
 
 
-def provider_backend(kind: ProviderKind, llmock: LLMock, http: httpx.AsyncClient, folder: Path) -> Backend:
+def provider_backend(kind: ProviderKind, llmock: LLMock, http: httpx.AsyncBaseTransport, folder: Path) -> Backend:
     provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key="any")
 
     def say(text: str, calls: tuple[tuple[str, JsonObject], ...]) -> None:
@@ -120,7 +120,7 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path, llmock: LLMock
     if request.param == "scripted":
         yield scripted_backend(tmp_path)
         return
-    async with HttpClients().create() as http:
+    async with HttpClients().create_transport() as http:
         yield provider_backend(ProviderKind(request.param), llmock, http, tmp_path)
 
 

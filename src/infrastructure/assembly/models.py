@@ -45,7 +45,9 @@ def lazy_providers(egress: EgressPolicy) -> LazyProviders:
         from infrastructure.llm.provider_models import ProviderModels
 
         clients = HttpClients()
-        return ProviderModels(http=clients.create(), guarded_http=clients.create(egress=egress), outbound=egress)
+        return ProviderModels(
+            http=clients.create_transport(), guarded_http=clients.create_transport(egress=egress), outbound=egress
+        )
 
     return LazyProviders(load)
 

@@ -23,7 +23,7 @@ class AnthropicModels:
         self,
         *,
         provider: ProviderConfig,
-        http: httpx.AsyncClient,
+        http: httpx.AsyncBaseTransport,
         streaming: bool = True,
         default_max_tokens: int = _DEFAULT_MAX_TOKENS,
         patience: Patience | None = None,
@@ -32,6 +32,7 @@ class AnthropicModels:
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
+            "user-agent": "dragoman",
             "anthropic-version": _API_VERSION,
         }
         if provider.api_key is not None:

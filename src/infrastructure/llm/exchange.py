@@ -56,9 +56,9 @@ class ReplyReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
-    """Sends requests of one provider over one client."""
+    """Sends requests of one provider over one transport."""
 
-    http: httpx.AsyncClient
+    http: httpx.AsyncBaseTransport
     url: httpx.URL
     headers: httpx.Headers = field(repr=False)  # they hold the key
     streaming: bool
@@ -68,36 +68,37 @@ class ModelExchange:
     async def run(self, body: bytes, reader: ReplyReader) -> AsyncIterator[ModelEvent]:
         """The reply as it comes. The connection ends with the iterator; it is kept for the next request if the answer
         was read to its end."""
-        request = self._request(body)
         try:
-            response = await self.http.send(request, stream=True)
+            # Not by a client: what it adds to a request (cookies, redirects, authentication) costs more than sending it.
+            response = await self.http.handle_async_request(self._request(body))
         except httpx.HTTPError as exc:
             raise error_of_transport(exc, streaming=False) from exc
+        stream = response.stream
+        assert isinstance(stream, httpx.AsyncByteStream)
         try:
             if response.status_code != 200:
-                raise error_of_answer(response.status_code, response.headers, await _read(response, MAX_ERROR_BYTES))
+                raise error_of_answer(response.status_code, response.headers, await _read(stream, MAX_ERROR_BYTES))
             if self._is_event_stream(response):
                 intake = _StreamIntake(reader, self.patience, self.monotonic)
-                chunks = response.aiter_bytes()
+                chunks = aiter(stream)
                 async for chunk in chunks:
                     if text := intake.take(chunk):
                         yield TextDelta(text=text)
                     if reader.is_done:
                         await _drain(chunks)
                         break
-            elif text := reader.read_whole(await self._read_reply(response)):
+            elif text := reader.read_whole(await self._read_reply(stream)):
                 yield TextDelta(text=text)
         except httpx.HTTPError as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         finally:
-            await response.aclose()
+            await stream.aclose()
         yield reader.reply()  # after the connection is given back, since a caller may never ask for more
 
     def _request(self, body: bytes) -> httpx.Request:
-        # Not client.build_request: merging URL, headers and cookies anew costs as much as sending.
         read_s = self.patience.stall_s if self.streaming else self.patience.reply_s
-        timeout = {**self.http.timeout.as_dict(), "read": read_s}
-        return httpx.Request("POST", self.url, headers=self.headers, content=body, extensions={"timeout": timeout})
+        extensions = {"timeout": {"read": read_s}}
+        return httpx.Request("POST", self.url, headers=self.headers, content=body, extensions=extensions)
 
     def _is_event_stream(self, response: httpx.Response) -> bool:
         """Some servers answer a request for a stream in one piece, and some forget to call a stream one."""
@@ -105,8 +106,8 @@ class ModelExchange:
         media_type = content_type.partition(";")[0].strip().lower()
         return media_type == "text/event-stream" or (self.streaming and not media_type.endswith("json"))
 
-    async def _read_reply(self, response: httpx.Response) -> bytes:
-        data = await _read(response, self.patience.max_reply_bytes + 1)
+    async def _read_reply(self, stream: httpx.AsyncByteStream) -> bytes:
+        data = await _read(stream, self.patience.max_reply_bytes + 1)
         if len(data) > self.patience.max_reply_bytes:
             raise invalid_reply("sent a reply that is too large")
         return data
@@ -141,10 +142,10 @@ class _StreamIntake:
         return "".join(texts)
 
 
-async def _read(response: httpx.Response, limit: int) -> bytes:
+async def _read(stream: httpx.AsyncByteStream, limit: int) -> bytes:
     """The body, cut at `limit` bytes."""
     data = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in stream:
         data += chunk
         if len(data) >= limit:
             break

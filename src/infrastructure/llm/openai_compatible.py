@@ -22,12 +22,16 @@ class OpenAICompatibleModels:
         self,
         *,
         provider: ProviderConfig,
-        http: httpx.AsyncClient,
+        http: httpx.AsyncBaseTransport,
         streaming: bool = True,
         patience: Patience | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "user-agent": "dragoman",
+        }
         if provider.api_key is not None:
             headers["authorization"] = f"Bearer {provider.api_key}"
         self._wire = OpenAIWire(

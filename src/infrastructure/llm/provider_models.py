@@ -15,14 +15,14 @@ from infrastructure.llm.providers import ProviderConfig
 
 
 class ProviderModels:
-    """Opens providers over two HTTP clients, which it closes in the end: `guarded_http`, which reaches only what
+    """Opens providers over two HTTP transports, which it closes in the end: `guarded_http`, which reaches only what
     `outbound` permits, for the providers of organizations, and `http` for those that the operator set up."""
 
     def __init__(
         self,
         *,
-        http: httpx.AsyncClient,
-        guarded_http: httpx.AsyncClient,
+        http: httpx.AsyncBaseTransport,
+        guarded_http: httpx.AsyncBaseTransport,
         outbound: OutboundPolicy,
         streaming: bool = True,
         patience: Patience | None = None,
@@ -50,6 +50,6 @@ class ProviderModels:
                 assert_never(provider.kind)
 
     async def close(self) -> None:
-        """Close the HTTP clients."""
+        """Close the HTTP transports."""
         await self._http.aclose()
         await self._guarded_http.aclose()

@@ -82,8 +82,14 @@ class HttpAnswer:
         self._connection.leave(self)
 
 
+def is_event_stream(content_type: str) -> bool:
+    """Whether a body of this type, in lower case, is handed on as it comes."""
+    return content_type.startswith("text/event-stream")
+
+
 class KeptConnections:
-    """Connections by origin, each of one request at a time. `context` is asked for at the first https origin."""
+    """Connections by origin, each of one request at a time. `context` is asked for at the first https origin; `streams` says by
+    their type which bodies are handed on as they come."""
 
     def __init__(
         self,
@@ -92,7 +98,9 @@ class KeptConnections:
         context: Callable[[], ssl.SSLContext],
         connect_timeout_s: float,
         kept_for_s: float = KEPT_FOR_S,
+        streams: Callable[[str], bool] = is_event_stream,
     ) -> None:
+        self.streams = streams
         self._resolve = resolve
         self._context = context
         self._connect_timeout_s = connect_timeout_s
@@ -301,7 +309,7 @@ class _Connection(asyncio.Protocol):
             self.abort()  # a second answer to one request
             return
         self._answer = HttpAnswer(self, status, self._headers)
-        self._streams = self._headers.get("content-type", "").lower().startswith("text/event-stream")
+        self._streams = self._pool.streams(self._headers.get("content-type", "").lower())
         length = self._answer.content_length
         if self._streams:
             self._answered()

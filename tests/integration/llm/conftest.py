@@ -9,7 +9,7 @@ from infrastructure.http_client import HttpClients
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[httpx.AsyncClient]:
-    client = HttpClients().create()
+async def http() -> AsyncIterator[httpx.AsyncBaseTransport]:
+    client = HttpClients().create_transport()
     yield client
     await client.aclose()

@@ -58,7 +58,7 @@ FIXTURES: list[JsonValue] = [
 
 
 class Aimock:
-    def __init__(self, url: str, http: httpx.AsyncClient) -> None:
+    def __init__(self, url: str, http: httpx.AsyncBaseTransport) -> None:
         self._url = url
         self._http = http
 
@@ -87,7 +87,7 @@ def aimock_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def aimock(aimock_url: str, http: httpx.AsyncClient) -> Aimock:
+def aimock(aimock_url: str, http: httpx.AsyncBaseTransport) -> Aimock:
     return Aimock(aimock_url, http)
 
 

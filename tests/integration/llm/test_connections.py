@@ -49,7 +49,7 @@ class CountingServer:
 
 
 @asynccontextmanager
-async def serving(server: CountingServer, http: httpx.AsyncClient) -> AsyncIterator[OpenAICompatibleModels]:
+async def serving(server: CountingServer, http: httpx.AsyncBaseTransport) -> AsyncIterator[OpenAICompatibleModels]:
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     async with listener:
         port = listener.sockets[0].getsockname()[1]
@@ -59,7 +59,9 @@ async def serving(server: CountingServer, http: httpx.AsyncClient) -> AsyncItera
         await server.left.wait()
 
 
-async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along(http: httpx.AsyncClient) -> None:
+async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along(
+    http: httpx.AsyncBaseTransport,
+) -> None:
     server = CountingServer(ends=True)
     async with serving(server, http) as model:
         for _ in range(5):
@@ -70,14 +72,16 @@ async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along
     assert not [head for head in server.requests if b"authorization" in head.lower()]
 
 
-async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_connection(http: httpx.AsyncClient) -> None:
+async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_connection(
+    http: httpx.AsyncBaseTransport,
+) -> None:
     server = CountingServer(ends=False)
     async with serving(server, http) as model:
         assert (await reply_of(model.stream(a_request("local:x")))).text == "hi"
         await server.left.wait()
 
 
-async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: httpx.AsyncClient) -> None:
+async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: httpx.AsyncBaseTransport) -> None:
     listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
     listener.close()
@@ -85,7 +89,9 @@ async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: 
     await expect_unavailable(http, port)
 
 
-async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_reached(http: httpx.AsyncClient) -> None:
+async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_reached(
+    http: httpx.AsyncBaseTransport,
+) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"SSH-2.0-OpenSSH\r\n\r\n")
@@ -96,7 +102,7 @@ async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_re
         await expect_unavailable(http, listener.sockets[0].getsockname()[1])
 
 
-async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http: httpx.AsyncClient) -> None:
+async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http: httpx.AsyncBaseTransport) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
@@ -106,7 +112,7 @@ async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http:
         await expect_unavailable(http, listener.sockets[0].getsockname()[1])
 
 
-async def expect_unavailable(http: httpx.AsyncClient, port: int) -> None:
+async def expect_unavailable(http: httpx.AsyncBaseTransport, port: int) -> None:
     provider = ProviderConfig(name="local", kind=ProviderKind.OPENAI, base_url=f"http://127.0.0.1:{port}/v1")
     with pytest.raises(ModelError) as raised:
         await reply_of(OpenAICompatibleModels(provider=provider, http=http).stream(a_request("local:x")))

@@ -38,7 +38,9 @@ async def failure(host: str, *, guarded: bool, allow: tuple[str, ...] = ()) -> t
     """What asking a model there comes to, and how often the door was knocked at."""
     egress = EgressPolicy(allow)
     clients = HttpClients()
-    models = ProviderModels(http=clients.create(), guarded_http=clients.create(egress=egress), outbound=egress)
+    models = ProviderModels(
+        http=clients.create_transport(), guarded_http=clients.create_transport(egress=egress), outbound=egress
+    )
     async with Door().open() as door:
         provider = ProviderConfig(
             name="acme",

@@ -39,7 +39,7 @@ TOOL = a_tool("mcp__clock__now", description="What time is it?")
 class Wire:
     """One provider of llmock, and a model of it over our adapter."""
 
-    def __init__(self, kind: ProviderKind, llmock: LLMock, http: httpx.AsyncClient) -> None:
+    def __init__(self, kind: ProviderKind, llmock: LLMock, http: httpx.AsyncBaseTransport) -> None:
         self.name = f"{kind}:test-model"
         self.llmock = llmock
         self._provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key=KEY)
@@ -58,7 +58,7 @@ class Wire:
 
 
 @pytest.fixture(params=list(ProviderKind))
-def wire(request: pytest.FixtureRequest, llmock: LLMock, http: httpx.AsyncClient) -> Wire:
+def wire(request: pytest.FixtureRequest, llmock: LLMock, http: httpx.AsyncBaseTransport) -> Wire:
     return Wire(request.param, llmock, http)
 
 

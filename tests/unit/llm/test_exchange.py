@@ -44,7 +44,7 @@ def an_openai_model(
     patience: Patience | None = None,
     monotonic: Callable[[], float] = lambda: 0.0,
 ) -> OpenAICompatibleModels:
-    http = httpx.AsyncClient(transport=httpx.MockTransport(lambda _: response))
+    http = httpx.MockTransport(lambda _: response)
     return OpenAICompatibleModels(
         provider=OPENAI, http=http, streaming=streaming, patience=patience, monotonic=monotonic
     )
@@ -128,7 +128,7 @@ async def test_redirects_are_not_followed_so_that_keys_stay_where_they_belong() 
         seen.append(request.url.host)
         return httpx.Response(307, headers={"location": "http://elsewhere.test/"})
 
-    http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    http = httpx.MockTransport(answer)
     with pytest.raises(ModelError) as raised:
         await all_events(OpenAICompatibleModels(provider=OPENAI, http=http).stream(a_request()))
     assert raised.value.code == "model_rejected"
@@ -142,7 +142,7 @@ async def test_keys_and_versions_travel_in_their_headers() -> None:
         seen.append(request)
         return httpx.Response(500)
 
-    http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    http = httpx.MockTransport(answer)
     openai = OpenAICompatibleModels(provider=OPENAI, http=http)
     for model in (openai, AnthropicModels(provider=ANTHROPIC, http=http)):
         with pytest.raises(ModelError):
