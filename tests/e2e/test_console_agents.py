@@ -146,28 +146,70 @@ def test_what_changed_between_versions_can_be_read(person: Person) -> None:
     expect(newest).to_contain_text(re.compile("key_"))
 
 
+@pytest.mark.requirement("C6")
+def test_a_key_is_made_copied_used_and_revoked(person: Person, browser: Browser, service: Service) -> None:
+    page = person.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_label("Name").fill("colleague")
+    page.get_by_label("Role").select_option("operator")
+    page.get_by_role("button", name="Make the key").click()
+    token = page.get_by_label("Its token.")
+    expect(token).to_be_focused()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == token.input_value()
+    colleague = Person(browser, service.url)
+    colleague.sign_in(token.input_value())
+    expect(colleague.page.get_by_role("link", name="API keys")).to_have_count(0)
+    page.on("dialog", agree)
+    page.get_by_role("button", name="Revoke colleague").click()
+    expect(page.get_by_role("row").filter(has_text="colleague")).to_contain_text("revoked")
+    colleague.go("/console/runs")
+    expect(colleague.page.get_by_label("API key")).to_be_visible()
+    assert colleague.complaints == []
+    colleague.page.context.close()
+
+
+@pytest.mark.requirement("A10")
+def test_usage_of_a_period_is_drawn_with_its_figures_beside(person: Person) -> None:
+    page = person.page
+    page.get_by_role("link", name="Usage").click()
+    expect(page.get_by_role("img", name="Tokens by day")).to_be_visible()
+    expect(page.get_by_role("region", name="By agent").get_by_role("link", name="guide")).to_be_visible()
+    page.get_by_role("link", name="Last 7 days").click()
+    expect(page.get_by_role("region", name="By day").get_by_role("row")).to_have_count(8)
+    page.get_by_label("Agent", exact=True).select_option(label="clerk")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("Nothing was used.")).to_have_count(2)
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
+@pytest.mark.parametrize(
+    ("name", "width", "dark"), [("desktop", 1280, False), ("dark", 1280, True), ("phone", 390, False)]
+)
 def test_these_pages_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
-    browser: Browser, service: Service, tmp_path: Path
+    *, browser: Browser, service: Service, tmp_path: Path, name: str, width: int, dark: bool
 ) -> None:
     guide = service.call("GET", "/agents/guide")["id"]
     shots = Path(os.environ.get("DRAGOMAN_TEST_SCREENSHOTS", tmp_path))
-    for name, width, dark in (("desktop", 1280, False), ("dark", 1280, True), ("phone", 390, False)):
-        somebody = Person(browser, service.url, width=width, dark=dark)
-        somebody.sign_in(service.key)
-        for page, path in (
-            ("agents", "/console/agents"),
-            ("agent", f"/console/agents/{guide}"),
-            ("agent-edit", f"/console/agents/{guide}/edit"),
-        ):
-            somebody.go(path)
-            if page == "agent-edit":
-                somebody.page.get_by_role("button", name="Add a rule").click()
-                somebody.page.get_by_label("Tool: name or glob").last.fill("send_mail")
-                expect(somebody.page.locator("#live")).to_contain_text("did you mean 'send_email'")
-            assert somebody.violations() == [], f"{page}, {name}"
-            width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
-            assert width_of_page <= width, f"{page} is wider than the screen, {name}"
-            somebody.keep(f"{page}-{name}", shots)
-        assert somebody.complaints == []
-        somebody.page.context.close()
+    somebody = Person(browser, service.url, width=width, dark=dark)
+    somebody.sign_in(service.key)
+    for page, path in (
+        ("agents", "/console/agents"),
+        ("agent", f"/console/agents/{guide}"),
+        ("agent-edit", f"/console/agents/{guide}/edit"),
+        ("keys", "/console/keys"),
+        ("usage", "/console/usage"),
+    ):
+        somebody.go(path)
+        if page == "agent-edit":
+            somebody.page.get_by_role("button", name="Add a rule").click()
+            somebody.page.get_by_label("Tool: name or glob").last.fill("send_mail")
+            expect(somebody.page.locator("#live")).to_contain_text("did you mean 'send_email'")
+        assert somebody.violations() == [], page
+        width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
+        assert width_of_page <= width, f"{page} is wider than the screen"
+        somebody.keep(f"{page}-{name}", shots)
+    assert somebody.complaints == []
+    somebody.page.context.close()

@@ -11,6 +11,7 @@ from interfaces.console.routes.agent_editing import agent_editing_routes
 from interfaces.console.routes.agents import agent_routes
 from interfaces.console.routes.approvals import decide, show_approvals, show_approvals_part
 from interfaces.console.routes.audit import show_audit, verify_audit
+from interfaces.console.routes.keys import KeyPages, key_routes
 from interfaces.console.routes.overview import Overview, show_overview, show_overview_part
 from interfaces.console.routes.playground import show_playground, start
 from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs, stream_run
@@ -28,7 +29,9 @@ from interfaces.console.routes.servers import (
 )
 from interfaces.console.routes.sign_in import sign_in, sign_in_page, sign_out
 from interfaces.console.routes.static import read_asset
+from interfaces.console.routes.usage import usage_page_routes
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
+from interfaces.console.usage_pages import UsagePages
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
 from interfaces.http.use_cases import UseCases
 
@@ -79,6 +82,8 @@ def console_router(
         "run_pages": run_pages,
         "server_pages": server_pages,
         "agent_pages": agent_pages,
+        "key_pages": KeyPages(list_api_keys=use_cases.list_api_keys, clock=clock),
+        "usage_pages": UsagePages(get_usage=use_cases.get_usage, list_agents=use_cases.list_agents, clock=clock),
     }
     routes = [
         read_asset,
@@ -110,6 +115,8 @@ def console_router(
         verify_audit,
         *agent_routes(),
         *agent_editing_routes(),
+        *key_routes(),
+        *usage_page_routes(),
     ]
     return OwnRouter(
         PATH,

@@ -29,8 +29,11 @@ NAVIGATION = (
     ("Playground", f"{PATH}/playground"),
     ("Agents", f"{PATH}/agents"),
     ("MCP servers", f"{PATH}/servers"),
+    ("Usage", f"{PATH}/usage"),
     ("Audit", f"{PATH}/audit"),
 )
+FOR_ADMINS = (("API keys", f"{PATH}/keys"),)
+"""Pages that nobody else may see."""
 
 
 class Pages:
@@ -48,6 +51,7 @@ class Pages:
         self._environment.globals |= {
             "version": version,
             "navigation": NAVIGATION,
+            "navigation_of_admins": FOR_ADMINS,
             "static": {name: f"{PATH}/static/{name}?v={digest}" for name, (_, digest) in self.assets.items()},
         }
         self._environment.filters |= {

@@ -1,0 +1,120 @@
+"""API keys: the list, a new one whose token is shown once, and revoking."""
+
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, QueryParameter
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand, CreatedApiKey
+from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
+from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.system.pages import PageRequest
+from application.system.ports import Clock
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from domain.json_value import JsonObject
+from interfaces.console.field_faults import NO_FAULTS, FieldFaults
+from interfaces.console.form_values import FormValues
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.http.api_keys.schemas import CreateApiKeyBody
+from interfaces.http.bodies import decoded_body
+
+PAGE = 50
+CHANGED = "keys-changed"
+"""What the list hears of."""
+_FIELDS = frozenset({"name", "role", "expires_at"})
+
+
+class KeyPages:
+    """What the list and the form show."""
+
+    def __init__(self, *, list_api_keys: ListApiKeys, clock: Clock) -> None:
+        self._list = list_api_keys
+        self._clock = clock
+
+    async def listed(self, principal: Principal, cursor: str | None = None) -> dict[str, object]:
+        """A page of keys, newest first. Raises FORBIDDEN."""
+        page = await self._list.execute(
+            ListApiKeysCommand(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
+        )
+        return {"keys": page.items, "next_cursor": page.next_cursor, "now": self._clock.now(), "own": principal}
+
+
+def _form(
+    form: FormValues, *, faults: FieldFaults = NO_FAULTS, created: CreatedApiKey | None = None
+) -> dict[str, object]:
+    return {"form": form, "faults": faults, "created": created, "roles": list(Role)}
+
+
+@get("/keys")
+async def show_keys(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    key_pages: NamedDependency[KeyPages],
+    cursor: Annotated[str | None, QueryParameter()] = None,
+) -> Response[str]:
+    """All of them, revoked and expired ones too."""
+    listed = await key_pages.listed(request.principal, cursor)
+    return pages.show(request, "keys.html", {**listed, **_form(FormValues({"role": Role.VIEWER.value}))})
+
+
+@get("/parts/keys")
+async def show_keys_part(
+    request: ConsoleRequest, pages: NamedDependency[Pages], key_pages: NamedDependency[KeyPages]
+) -> Response[str]:
+    """The newest, as they are now."""
+    return pages.show(request, "parts/keys_table.html", await key_pages.listed(request.principal))
+
+
+@post("/keys", status_code=200)
+async def create_key(
+    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], create_api_key: NamedDependency[CreateApiKey]
+) -> Response[str]:
+    """Make one; its token is on this answer and nowhere else."""
+    form = FormValues(data)
+    day = form["expires_at"].strip()
+    wanted: JsonObject = {
+        "name": form["name"].strip(),
+        "role": form["role"],
+        "expires_at": f"{day}T23:59:59Z" if day else None,
+    }
+    try:
+        body = decoded_body(CreateApiKeyBody, wanted)
+        created = await create_api_key.execute(
+            CreateApiKeyCommand(principal=request.principal, name=body.name, role=body.role, expires_at=body.expires_at)
+        )
+    except ServiceError as error:
+        if error.kind is not ErrorKind.INVALID:
+            raise
+        faults = FieldFaults.of(error.violations, lambda path: path if path in _FIELDS else None)
+        return pages.show(request, "parts/key_form.html", _form(form, faults=faults), status=422)
+    context = _form(FormValues({"role": Role.VIEWER.value}), created=created)
+    headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
+    return pages.show(request, "parts/key_form.html", context, headers=headers)
+
+
+@post("/keys/{key_id:str}/revoke", status_code=200)
+async def revoke_key(
+    *,
+    request: ConsoleRequest,
+    key_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    key_pages: NamedDependency[KeyPages],
+    revoke_api_key: NamedDependency[RevokeApiKey],
+) -> Response[str]:
+    """It stops working at once, and for good."""
+    await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
+    return pages.show(request, "parts/keys_table.html", await key_pages.listed(request.principal))
+
+
+def key_routes() -> list[HTTPRouteHandler]:
+    """The pages of API keys."""
+    return [show_keys, show_keys_part, create_key, revoke_key]

@@ -1,0 +1,232 @@
+"""What the page of usage shows: sums of a period by day, agent and model, and bars for them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.ports import Clock
+from application.usage.get_usage import GetUsage, GetUsageCommand
+from application.usage.ports import UsageFilter
+from domain.errors import ServiceError, invalid
+from domain.identity.api_key import Principal
+from domain.ids import AgentId
+from domain.usage.daily_usage import UsageKey, UsageSum
+from interfaces.console.field_faults import NO_FAULTS, FieldFaults
+from interfaces.console.form_values import FormValues
+
+DAYS = 30
+MAX_DAYS = 366
+PERIODS = (7, 30, 90, 365)
+WIDTH, HEIGHT = 720, 160
+"""Of the drawing of days, in its own units."""
+_FIELDS = frozenset({"since", "until", "agent", "model"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A bar of a chart of days, in units of the drawing; `label` is what it says."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Bars, one a day; `most` is the highest value and its day, in words."""
+
+    name: str
+    bars: tuple[Bar, ...]
+    most: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A row of a table: what it is about, its figures, and its share of the highest cost (0 to 100)."""
+
+    label: str
+    path: str | None
+    sums: UsageSum
+    share: float
+
+
+class UsagePages:
+    """Rules: the last thirty days if nothing is asked for; at most a year at once; days without usage are shown."""
+
+    def __init__(self, *, get_usage: GetUsage, list_agents: ListAgents, clock: Clock) -> None:
+        self._get_usage = get_usage
+        self._list_agents = list_agents
+        self._clock = clock
+
+    async def of(self, principal: Principal, asked: FormValues) -> tuple[dict[str, object], bool]:
+        """What the template shows, and whether what was asked for is valid."""
+        names = await self._agent_names(principal)
+        today = self._clock.now().date()
+        context: dict[str, object] = {
+            "asked": asked,
+            "agents": sorted(names.items(), key=lambda entry: entry[1].casefold()),
+            "periods": [(days, today - timedelta(days=days - 1), today) for days in PERIODS],
+            "faults": NO_FAULTS,
+            "days": None,
+        }
+        try:
+            wanted = _wanted(asked, today)
+            by_day, by_agent, by_model = await asyncio.gather(
+                self._sums(principal, wanted, UsageKey.DAY),
+                self._sums(principal, wanted, UsageKey.AGENT),
+                self._sums(principal, wanted, UsageKey.MODEL),
+            )
+        except ServiceError as error:
+            if not error.violations:
+                raise
+            faults = FieldFaults.of(error.violations, lambda path: path if path in _FIELDS else None)
+            return context | {"faults": faults}, False
+        days = _every_day(by_day, wanted)
+        return context | {
+            "days": [_line(each, days, str(each.day), None) for each in reversed(days)],
+            "by_agent": [
+                _line(each, by_agent, names.get(each.agent_id or "", each.agent_id or ""), _agent_path(each, names))
+                for each in _dearest(by_agent)
+            ],
+            "by_model": [_line(each, by_model, each.model or "", None) for each in _dearest(by_model)],
+            "total": _total(by_model),
+            "charts": (
+                _chart("Cost by day", days, lambda each: each.cost_usd, lambda value: f"${value:,.4f}"),
+                _chart("Tokens by day", days, _tokens, lambda value: f"{int(value):,} tokens"),
+            ),
+        }, True
+
+    async def _sums(self, principal: Principal, wanted: UsageFilter, by: UsageKey) -> tuple[UsageSum, ...]:
+        sums: list[UsageSum] = []
+        cursor: str | None = None
+        grouped = UsageFilter(
+            since=wanted.since,
+            until=wanted.until,
+            agent_id=wanted.agent_id,
+            model=wanted.model,
+            by=frozenset({by}),
+        )
+        while True:
+            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
+            page = await self._get_usage.execute(GetUsageCommand(principal=principal, wanted=grouped, page=request))
+            sums += page.items
+            if (cursor := page.next_cursor) is None:
+                return tuple(sums)
+
+    async def _agent_names(self, principal: Principal) -> dict[str, str]:
+        """Of the agents there are; those that were deleted have their ids."""
+        names: dict[str, str] = {}
+        cursor: str | None = None
+        while True:
+            page = await self._list_agents.execute(
+                ListAgentsCommand(principal=principal, page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
+            )
+            names |= {agent.id: agent.config.name for agent in page.items}
+            if (cursor := page.next_cursor) is None:
+                return names
+
+
+def _wanted(asked: FormValues, today: date) -> UsageFilter:
+    """Raises INVALID for what is no day, and for periods that are too long."""
+    until = _day(asked, "until") or today
+    since = _day(asked, "since") or date.fromordinal(max(until.toordinal() - DAYS + 1, 1))
+    if (until - since).days >= MAX_DAYS:
+        asked.note("since", f"is more than {MAX_DAYS} days before the last one")
+    if asked.wrong:
+        raise invalid("usage_days_invalid", "The period is not valid.", *asked.wrong)
+    agent, model = asked["agent"].strip(), asked["model"].strip()
+    return UsageFilter(since=since, until=until, agent_id=AgentId(agent) if agent else None, model=model or None)
+
+
+def _day(asked: FormValues, name: str) -> date | None:
+    text = asked[name].strip()
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        asked.note(name, "must be a day, such as 2026-07-01")
+        return None
+
+
+def _every_day(sums: tuple[UsageSum, ...], wanted: UsageFilter) -> tuple[UsageSum, ...]:
+    """Oldest first, with days on which nothing was used."""
+    if wanted.since is None or wanted.until is None:
+        raise ValueError("a period has two ends")
+    known = {each.day: each for each in sums}
+    count = (wanted.until - wanted.since).days + 1
+    days = (wanted.since + timedelta(days=index) for index in range(count))
+    return tuple(known.get(day) or _nothing(day) for day in days)
+
+
+def _nothing(day: date | None) -> UsageSum:
+    return UsageSum(
+        day=day,
+        agent_id=None,
+        model=None,
+        model_calls=0,
+        input_tokens=0,
+        output_tokens=0,
+        cached_tokens=0,
+        cost_usd=Decimal(0),
+        unpriced_calls=0,
+    )
+
+
+def _total(sums: tuple[UsageSum, ...]) -> UsageSum:
+    return UsageSum(
+        day=None,
+        agent_id=None,
+        model=None,
+        model_calls=sum(each.model_calls for each in sums),
+        input_tokens=sum(each.input_tokens for each in sums),
+        output_tokens=sum(each.output_tokens for each in sums),
+        cached_tokens=sum(each.cached_tokens for each in sums),
+        cost_usd=sum((each.cost_usd for each in sums), Decimal(0)),
+        unpriced_calls=sum(each.unpriced_calls for each in sums),
+    )
+
+
+def _tokens(sums: UsageSum) -> Decimal:
+    return Decimal(sums.input_tokens + sums.output_tokens)
+
+
+def _dearest(sums: tuple[UsageSum, ...]) -> list[UsageSum]:
+    return sorted(sums, key=lambda each: (-each.cost_usd, -_tokens(each)))
+
+
+def _line(each: UsageSum, among: tuple[UsageSum, ...], label: str, path: str | None) -> Line:
+    """Where nothing has a price, tokens are compared."""
+    most = max(one.cost_usd for one in among)
+    value, whole = (each.cost_usd, most) if most else (_tokens(each), max(map(_tokens, among)))
+    return Line(label=label, path=path, sums=each, share=float(100 * value / whole) if whole else 0.0)
+
+
+def _agent_path(each: UsageSum, names: Mapping[str, str]) -> str | None:
+    return f"/console/agents/{each.agent_id}" if each.agent_id in names else None
+
+
+def _chart(
+    name: str, days: tuple[UsageSum, ...], read: Callable[[UsageSum], Decimal], words: Callable[[Decimal], str]
+) -> Chart:
+    values = [(each, read(each)) for each in days]
+    highest, most = max(values, key=lambda entry: entry[1])
+    step = WIDTH / len(values)
+    bars = tuple(
+        Bar(
+            x=round(index * step, 2),
+            width=round(max(step * 0.8, 0.5), 2),
+            y=round(HEIGHT - height, 2),
+            height=round(height, 2),
+            label=f"{each.day}: {words(value)}",
+        )
+        for index, (each, value) in enumerate(values)
+        if (height := float(value / most) * HEIGHT if most else 0.0) > 0
+    )
+    return Chart(name=name, bars=bars, most=f"at most {words(most)}, on {highest.day}" if most else "nothing")
