@@ -265,6 +265,7 @@ from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway_notes import SqlGatewayNotes
 from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
 from infrastructure.persistence.identity_store import SqlIdentityStore
+from infrastructure.persistence.inspection import DatabaseInspection
 from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.model_provider_store import SqlModelProviderStore
@@ -340,6 +341,9 @@ class Container(containers.DeclarativeContainer):
     # show what was changed. ADR 0002, 0012 and 0015.
     database: providers.Provider[Database] = providers.Singleton(storage_assembly.database, settings, home)
     upgrade_schema: providers.Provider[bool] = providers.Callable(storage_assembly.upgrade_schema, settings, home)
+    database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
+        storage_assembly.inspection, settings, home
+    )
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
         storage_assembly.run_queue, settings, database
     )

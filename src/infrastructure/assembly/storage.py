@@ -23,6 +23,7 @@ from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.persistence.database import Database
+from infrastructure.persistence.inspection import DatabaseInspection
 from infrastructure.persistence.new_database import made_at_once
 from infrastructure.persistence.postgres_url import library_url
 from infrastructure.persistence.revision import is_current
@@ -53,6 +54,10 @@ def upgrade_schema(settings: Settings, home: Home) -> bool:
     from infrastructure.persistence.upgrade import upgrade
 
     return upgrade(url)
+
+
+def inspection(settings: Settings, home: Home) -> DatabaseInspection:
+    return DatabaseInspection(path=home.database_path, url=settings.postgres_url)
 
 
 def database(settings: Settings, home: Home) -> Database:

@@ -6,13 +6,13 @@ from interfaces.cli.diagnosis.finding import State
 from interfaces.cli.failures import FAILED
 from interfaces.cli.session import JsonFlag, session_of
 
-_STYLES = {State.OK: "green", State.WARNING: "yellow", State.ERROR: "bold red"}
+_STYLES = {State.OK: "green", State.WARNING: "yellow", State.PROBLEM: "bold red"}
 
 
 def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Check the installation, the data directory, the service, the model providers and every MCP server.
+    """Check the installation, the data directory, the database, the service, the model providers and every MCP server.
 
-    The exit code is 1 if anything is an error; warnings may stay.
+    The exit code is 1 if anything is a problem; warnings may stay.
     """
     from interfaces.cli.diagnosis.diagnose import diagnose
 
@@ -33,5 +33,5 @@ def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
             terminal.styled(f"{found.state.value:<7}  {found.check}: {found.detail}", style=_STYLES[found.state])
             if found.advice:
                 terminal.line(f"{'':<7}  → {found.advice}")
-    if any(found.state is State.ERROR for found in findings):
+    if any(found.state is State.PROBLEM for found in findings):
         raise typer.Exit(FAILED)

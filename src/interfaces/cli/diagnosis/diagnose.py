@@ -1,60 +1,85 @@
 """Runs the checks in the order in which one fault explains the next."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
 
 from domain.errors import ServiceError
 from infrastructure.settings import Settings, SettingsError, load_settings, unknown_variables
-from interfaces.cli.connecting import announced_service, running_service
-from interfaces.cli.diagnosis.finding import Finding, error, warning, well
-from interfaces.cli.diagnosis.machine import home_findings, machine_findings
-from interfaces.cli.diagnosis.service import agent_findings, database_finding, provider_findings, server_findings
+from interfaces.cli.connecting import RunningService, announced_service, running_service
+from interfaces.cli.diagnosis.configuration import configuration_findings, secret_key_is_lost
+from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
+from interfaces.cli.diagnosis.machine import home_findings, home_is_usable, machine_findings
+from interfaces.cli.diagnosis.reach import port_finding, reach_findings
+from interfaces.cli.diagnosis.service import agent_findings, provider_findings, readiness_finding, server_findings
+from interfaces.cli.diagnosis.storage import Report, can_be_opened, database_findings, look_at_database
 from interfaces.cli.failures import CommandFailure
 from interfaces.cli.session import Connect
 
+Look = Callable[[Settings], Report]
 
-async def diagnose(connect: Connect, *, remark: Callable[[str], None]) -> list[Finding]:
+
+async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Look = look_at_database) -> list[Finding]:
     """Everything that was seen. With DRAGOMAN_URL set, the service and not this machine is looked at."""
     try:
         settings = load_settings()
     except SettingsError as exc:
-        return [error("settings", str(exc), "Correct the environment.")]
+        return [problem("settings", str(exc), "Correct the environment.")]
     findings = [well("settings", "can be used")]
     findings += (warning("settings", text, "Correct or remove it.") for text in unknown_variables())
-    providers: frozenset[str] | None = None
-    if settings.url is None:
-        findings += machine_findings(settings.home)
-        findings += home_findings(settings.home)
-        findings += provider_findings(_keys(settings), _base_urls(settings))
-        providers = _without_key(settings)
-        findings.append(await _service_finding(settings))
-        if not settings.home.exists():
-            return findings
-    else:
+    if settings.url is not None:
         findings.append(well("service", settings.url))
+        return findings + await _through_service(connect, remark=remark, without_key=frozenset())
+    findings += machine_findings(settings.home)
+    findings += home_findings(settings.home)
+    findings += configuration_findings(settings)
+    findings += provider_findings(_keys(settings), _base_urls(settings))
+    findings += await reach_findings(settings)
+    running = await running_service(settings.home)
+    findings += _service_findings(settings, running)
+    if settings.home.exists() and not home_is_usable(settings.home):
+        return findings
+    report = await asyncio.to_thread(look, settings)
+    findings += database_findings(report)
+    if running is None and not settings.home.exists():
+        return findings
+    if running is None and (secret_key_is_lost(settings) or not can_be_opened(report)):
+        detail = "not looked into: no service runs, and opening HOME here would change it or fail"
+        findings.append(warning("service", detail, "Do what is said above, then look again."))
+        return findings
+    return findings + await _through_service(connect, remark=remark, without_key=_without_key(settings))
+
+
+async def _through_service(
+    connect: Connect, *, remark: Callable[[str], None], without_key: frozenset[str]
+) -> list[Finding]:
+    findings: list[Finding] = []
     try:
         async with connect(worker=False) as api:
-            findings.append(await database_finding(api))
-            findings += await agent_findings(api, without_key=providers or frozenset())
+            findings.append(await readiness_finding(api))
+            findings += await agent_findings(api, without_key=without_key)
             findings += await server_findings(api, remark=remark)
     except CommandFailure as failure:
-        findings.append(error("service", failure.message, "Nothing behind it could be looked at."))
+        findings.append(problem("service", failure.message, "Nothing behind it could be looked at."))
     except ServiceError as failure:
-        findings.append(error("service", failure.detail, "Nothing behind it could be looked at."))
+        findings.append(problem("service", failure.detail, "Nothing behind it could be looked at."))
     return findings
 
 
-async def _service_finding(settings: Settings) -> Finding:
-    running = await running_service(settings.home)
+def _service_findings(settings: Settings, running: RunningService | None) -> Iterator[Finding]:
     if running is not None:
-        return well("service", f"running at {running.url} (pid {running.pid})")
+        yield well("service", f"running at {running.url} (pid {running.pid})")
+        return
     announced = announced_service(settings.home)
     if announced is not None:
-        return warning(
+        yield warning(
             "service",
             f"{settings.home / 'serve.json'} names {announced.url} (pid {announced.pid}), which does not answer",
             "Start it anew with `dragoman serve`.",
         )
-    return well("service", "not running; commands open the data directory themselves")
+    else:
+        yield well("service", "not running; commands open the data directory themselves")
+    if (finding := port_finding(settings.host, settings.port)) is not None:
+        yield finding
 
 
 def _keys(settings: Settings) -> dict[str, bool]:

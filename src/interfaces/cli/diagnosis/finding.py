@@ -9,7 +9,7 @@ class State(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    ERROR = "error"
+    PROBLEM = "problem"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,6 @@ def warning(check: str, detail: str, advice: str) -> Finding:
     return Finding(check=check, state=State.WARNING, detail=detail, advice=advice)
 
 
-def error(check: str, detail: str, advice: str) -> Finding:
+def problem(check: str, detail: str, advice: str) -> Finding:
     """Something will not work."""
-    return Finding(check=check, state=State.ERROR, detail=detail, advice=advice)
+    return Finding(check=check, state=State.PROBLEM, detail=detail, advice=advice)

@@ -6,9 +6,10 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
-from interfaces.cli.diagnosis.finding import Finding, error, warning, well
+from interfaces.cli.diagnosis.finding import Finding, State, problem, warning, well
 
 _OLDEST_PYTHON = (3, 11)
 _MIB = 1024 * 1024
@@ -19,17 +20,18 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def machine_findings(home: Path) -> Iterator[Finding]:
-    """Python, Node.js, and room on the disk that holds HOME."""
+    """Python, Node.js, room on the disk that holds HOME, and the console's files."""
     yield python_finding(sys.version_info[:3])
     yield node_finding(shutil.which("node"))
     yield disk_finding(shutil.disk_usage(_nearest_existing(home)).free)
+    yield console_finding()
 
 
 def python_finding(version: tuple[int, ...]) -> Finding:
     """Whether Python is new enough."""
     text = ".".join(map(str, version))
     if version < _OLDEST_PYTHON:
-        return error("python", f"{text} is too old", "Install Python 3.11 or newer.")
+        return problem("python", f"{text} is too old", "Install Python 3.11 or newer.")
     return well("python", text)
 
 
@@ -49,14 +51,14 @@ def disk_finding(free_bytes: int) -> Finding:
     """Whether there is room for more runs."""
     free = f"{free_bytes // _MIB} MiB free"
     if free_bytes < _DISK_ERROR_MIB * _MIB:
-        return error("disk", free, "Make room, or set DRAGOMAN_HOME to another disk: writes will soon fail.")
+        return problem("disk", free, "Make room, or set DRAGOMAN_HOME to another disk: writes will soon fail.")
     if free_bytes < _DISK_WARNING_MIB * _MIB:
         return warning("disk", free, "Make room, or set DRAGOMAN_HOME to another disk.")
     return well("disk", free)
 
 
 def home_findings(home: Path) -> Iterator[Finding]:
-    """The data directory: there, ours, and closed to others, as are the keys in it."""
+    """The data directory: there, ours, and closed to others, as is every file that lies in it."""
     try:
         mode = home.stat().st_mode
     except FileNotFoundError:
@@ -65,22 +67,39 @@ def home_findings(home: Path) -> Iterator[Finding]:
         )
         return
     except OSError as exc:
-        yield error("home", f"{home} cannot be read: {exc.strerror}", "Set DRAGOMAN_HOME to a directory of yours.")
+        yield problem("home", f"{home} cannot be read: {exc.strerror}", "Set DRAGOMAN_HOME to a directory of yours.")
         return
-    if not stat.S_ISDIR(mode) or not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        yield error("home", f"{home} is no directory that can be written", "Set DRAGOMAN_HOME to a directory of yours.")
+    if not home_is_usable(home):
+        yield problem(
+            "home", f"{home} is no directory that can be written", "Set DRAGOMAN_HOME to a directory of yours."
+        )
         return
     yield _closed_to_others("home", home, mode, "700")
-    for name in _KEY_FILES:
-        path = home / name
-        if path.exists():
-            yield _closed_to_others(name, path, path.stat().st_mode, "600")
+    for path in sorted(home.iterdir()):
+        if path.is_file():
+            finding = _closed_to_others(path.name, path, path.stat().st_mode, "600")
+            if path.name in _KEY_FILES or finding.state is not State.OK:
+                yield finding
+
+
+def home_is_usable(home: Path) -> bool:
+    """Whether it is a directory in which we may do everything."""
+    return home.is_dir() and os.access(home, os.R_OK | os.W_OK | os.X_OK)
+
+
+def console_finding() -> Finding:
+    """Whether the console's pages came with the installation."""
+    package = resources.files("interfaces.console")
+    styles, page = package / "static" / "console.css", package / "templates" / "base.html"
+    if not (styles.is_file() and page.is_file()):
+        return problem("console", "its pages are missing from this installation", "Install Dragoman anew.")
+    return well("console", "its pages are installed")
 
 
 def _closed_to_others(check: str, path: Path, mode: int, wanted: str) -> Finding:
     shown = f"{path}, mode {stat.S_IMODE(mode):04o}"
     if mode & _OTHERS:
-        return error(check, f"{shown}: open to other users", f"chmod {wanted} {path}")
+        return problem(check, f"{shown}: open to other users", f"chmod {wanted} {path}")
     return well(check, shown)
 
 

@@ -1,32 +1,36 @@
-"""Checks through the service: its database, the models that agents use, and every MCP server."""
+"""Checks through the service: its readiness, the models that agents use, and every MCP server."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.diagnosis.finding import Finding, error, warning, well
+from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
 from interfaces.cli.failures import ApiProblem, CommandFailure
-from interfaces.cli.shapes import Agent, McpServer, McpTestOutcome, entries_of, read_as
+from interfaces.cli.shapes import Agent, McpServer, McpStatus, McpTestOutcome, McpTool, entries_of, read_as
 from interfaces.cli.terminal import duration
 
 _SERVERS_AT_ONCE = 4
+_TO_DO = {
+    "not_installed": "Install it: `dragoman mcp install {slug}`.",
+    "needs_auth": "Authorize it: `dragoman mcp authorize {slug}`.",
+}
+"""What to do about states in which a test says nothing new."""
 
 
-async def database_finding(api: ServiceApi) -> Finding:
-    """Whether the database answers, at the schema that this version expects."""
+async def readiness_finding(api: ServiceApi) -> Finding:
+    """What the service says of itself: its database, its schema, the run queue, its worker."""
     try:
         await api.get("/health/ready")
-    except ApiProblem as problem:
-        advice = "Restart the service: it brings the schema up to date. If that does not help, its log says why."
-        return error("database", problem.message, advice)
-    return well("database", "answers, and its schema is current")
+    except ApiProblem as failure:
+        return problem("readiness", failure.message, "GET /health/ready says more; the service's log says why.")
+    return well("readiness", "the service can do its work")
 
 
 async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> list[Finding]:
     """Agents whose models have no key here. `without_key` are the providers that need one and have none."""
     agents = entries_of(Agent, await listed(api, path_to("agents")))
     return [
-        error(
+        problem(
             "agent",
             f"{agent.name} uses {model}, and there is no key for {provider}",
             f"Set {provider.upper()}_API_KEY for the service, or give the agent another model.",
@@ -56,18 +60,37 @@ async def server_findings(api: ServiceApi, *, remark: Callable[[str], None]) -> 
 async def _server_finding(api: ServiceApi, slug: str) -> Finding:
     check = f"mcp server {slug}"
     try:
+        status = read_as(McpStatus, await api.get(path_to("mcp-servers", slug, "status")))
+        if (advice := _TO_DO.get(status.state)) is not None:
+            return problem(check, status.state.replace("_", " "), advice.format(slug=slug))
         outcome = read_as(McpTestOutcome, await api.post(path_to("mcp-servers", slug, "test")))
     except CommandFailure as failure:
-        return error(check, failure.message, f"See `dragoman mcp show {slug}`.")
+        return problem(check, failure.message, f"See `dragoman mcp show {slug}`.")
     if not outcome.ok:
         detail = outcome.error.detail if outcome.error else "it does not work"
-        return error(
-            check, detail, f"`dragoman mcp test {slug}` shows more; `dragoman mcp show {slug}` how it is started."
+        return problem(
+            check,
+            f"{status.state}; the test fails: {detail}",
+            f"`dragoman mcp logs {slug}` shows what it printed; `dragoman mcp show {slug}` how it is started.",
         )
     if outcome.skipped:
         names = ", ".join(tool.name for tool in outcome.skipped)
         return warning(check, f"tools that cannot be used: {names}", f"`dragoman mcp test {slug}` says why.")
-    return well(check, f"{len(outcome.tools)} tools, {outcome.protocol_version}, {duration(outcome.latency_ms)}")
+    held_back = [
+        tool.name
+        for tool in entries_of(McpTool, await listed(api, path_to("mcp-servers", slug, "tools")))
+        if tool.is_quarantined
+    ]
+    if held_back:
+        return warning(
+            check,
+            f"tools that changed and wait for a person: {', '.join(held_back)}",
+            f"`dragoman mcp approve {slug}` shows them.",
+        )
+    return well(
+        check,
+        f"{status.state}; the test finds {len(outcome.tools)} tools, {outcome.protocol_version}, {duration(outcome.latency_ms)}",
+    )
 
 
 def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -> Iterator[Finding]:

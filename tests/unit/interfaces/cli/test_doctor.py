@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.diagnosis.finding import State
 from interfaces.cli.diagnosis.machine import disk_finding, home_findings, node_finding, python_finding
 from interfaces.cli.diagnosis.service import provider_findings
@@ -52,7 +52,7 @@ def test_a_healthy_installation_is_exit_code_0_and_warnings_do_not_change_that()
     outcome = healthy().run("doctor", "--json")
     found = states(outcome)
     assert outcome.exit_code == 0
-    assert found["database"][0] == found["home"][0] == found["python"][0] == found["service"][0] == "ok"
+    assert found["readiness"][0] == found["home"][0] == found["python"][0] == found["service"][0] == "ok"
     assert found["model provider"][0] == "warning"
 
 
@@ -73,21 +73,24 @@ def test_what_is_wrong_is_said_with_what_to_do_and_exit_code_1(home: Path) -> No
         {"data": [server("good"), server("bad"), server("odd"), server("off", enabled=False)], "next_cursor": None}
     ]
     works: JsonObject = {"ok": True, "protocol_version": "2026-07-28", "latency_ms": 5, "tools": [{"name": "now"}]}
+    for slug in ("good", "odd", "bad"):
+        service.on("GET", f"/v1/mcp-servers/{slug}/status", {"state": "disconnected"})
+        service.on("GET", f"/v1/mcp-servers/{slug}/tools", {"data": [], "next_cursor": None})
     service.on("POST", "/v1/mcp-servers/good/test", works)
     service.on("POST", "/v1/mcp-servers/odd/test", {**works, "skipped": [{"name": "b d", "reason": "illegal"}]})
     service.on("POST", "/v1/mcp-servers/bad/test", {"ok": False, "error": {"code": "timeout", "detail": "No answer."}})
     outcome = service.run("doctor", "--json")
     found = states(outcome)
     assert outcome.exit_code == 1
-    assert found["home"] == ("error", f"{home}, mode 0755: open to other users chmod 700 {home}")
+    assert found["home"] == ("problem", f"{home}, mode 0755: open to other users chmod 700 {home}")
     assert found["admin.key"][1].endswith(f"chmod 600 {home}/admin.key")
-    assert found["database"][0] == "error"
-    assert found["agent"][0] == "error"
+    assert found["readiness"][0] == "problem"
+    assert found["agent"][0] == "problem"
     assert "guide uses openai:gpt" in found["agent"][1]
     assert "OPENAI_API_KEY" in found["agent"][1]
-    assert found["mcp server good"] == ("ok", "1 tools, 2026-07-28, 5 ms ")
+    assert found["mcp server good"] == ("ok", "disconnected; the test finds 1 tools, 2026-07-28, 5 ms ")
     assert found["mcp server odd"][0] == "warning"
-    assert found["mcp server bad"][0] == "error"
+    assert found["mcp server bad"][0] == "problem"
     assert "No answer." in found["mcp server bad"][1]
     assert found["mcp server off"] == ("ok", "disabled ")
 
@@ -95,7 +98,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_exit_code_1(home: Path) -> No
 def test_for_people_each_finding_is_a_line_and_advice_another(home: Path) -> None:
     home.chmod(0o755)
     shown = healthy().run("doctor").out
-    assert f"error    home: {home}, mode 0755: open to other users\n         → chmod 700 {home}\n" in shown
+    assert f"problem  home: {home}, mode 0755: open to other users\n         → chmod 700 {home}\n" in shown
 
 
 def test_wrong_settings_are_the_only_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +127,7 @@ def test_a_home_that_is_not_there_yet_is_not_made(home: Path) -> None:
 
 def test_with_a_url_the_service_is_looked_at_and_not_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_URL", "http://service.test")
-    assert list(states(healthy().run("doctor", "--json"))) == ["settings", "service", "database"]
+    assert list(states(healthy().run("doctor", "--json"))) == ["settings", "service", "readiness"]
 
 
 def test_a_service_that_refuses_is_a_finding() -> None:
@@ -137,6 +140,7 @@ def test_a_service_that_refuses_is_a_finding() -> None:
 
 def test_a_service_that_left_its_address_behind_is_a_warning(home: Path) -> None:
     (home / "serve.json").write_text('{"url": "http://127.0.0.1:9", "pid": 4194304}', encoding="utf-8")
+    (home / "serve.json").chmod(0o600)
     state, text = states(healthy().run("doctor", "--json"))["service"]
     assert state == "warning"
     assert "dragoman serve" in text
@@ -145,18 +149,18 @@ def test_a_service_that_left_its_address_behind_is_a_warning(home: Path) -> None
 def test_a_home_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()
-    assert [found.state for found in home_findings(path)] == [State.ERROR]
+    assert [found.state for found in home_findings(path)] == [State.PROBLEM]
 
 
 @pytest.mark.parametrize(
-    ("free", "state"), [(50 * MIB, State.ERROR), (500 * MIB, State.WARNING), (5000 * MIB, State.OK)]
+    ("free", "state"), [(50 * MIB, State.PROBLEM), (500 * MIB, State.WARNING), (5000 * MIB, State.OK)]
 )
 def test_little_room_is_a_warning_and_less_an_error(free: int, state: State) -> None:
     assert disk_finding(free).state is state
 
 
 def test_an_old_python_is_an_error() -> None:
-    assert python_finding((3, 10, 9)).state is State.ERROR
+    assert python_finding((3, 10, 9)).state is State.PROBLEM
     assert python_finding((3, 11, 0)).state is State.OK
 
 
@@ -172,3 +176,40 @@ def test_an_endpoint_of_ones_own_may_do_without_a_key() -> None:
         provider_findings({"openai": False, "anthropic": True}, {"openai": "http://localhost:1", "anthropic": None})
     )
     assert [finding.state for finding in found] == [State.OK, State.OK]
+
+
+@pytest.mark.requirement("G2")
+@pytest.mark.parametrize(
+    ("state", "command"), [("not_installed", "dragoman mcp install"), ("needs_auth", "dragoman mcp authorize")]
+)
+def test_a_server_that_waits_for_the_operator_is_not_tested_and_says_which_command_it_waits_for(
+    state: str, command: str
+) -> None:
+    service = healthy()
+    service.answers["GET", "/v1/mcp-servers"] = [{"data": [server("new")], "next_cursor": None}]
+    service.on("GET", "/v1/mcp-servers/new/status", {"state": state})
+    outcome = service.run("doctor", "--json")
+    found = states(outcome)["mcp server new"]
+    assert (outcome.exit_code, found[0]) == (1, "problem")
+    assert f"`{command} new`" in found[1]
+
+
+@pytest.mark.requirement("G2", "B13")
+def test_tools_in_quarantine_are_a_warning_with_their_names() -> None:
+    service = healthy()
+    service.answers["GET", "/v1/mcp-servers"] = [{"data": [server("changed")], "next_cursor": None}]
+    service.on("GET", "/v1/mcp-servers/changed/status", {"state": "connected"})
+    service.on("POST", "/v1/mcp-servers/changed/test", {"ok": True, "protocol_version": "2026-07-28", "tools": []})
+    tools: list[JsonValue] = [{"name": "pay", "state": "quarantined"}, {"name": "look", "state": "approved"}]
+    service.on("GET", "/v1/mcp-servers/changed/tools", {"data": tools, "next_cursor": None})
+    state, text = states(service.run("doctor", "--json"))["mcp server changed"]
+    assert state == "warning"
+    assert "pay" in text
+    assert "look" not in text
+
+
+def test_every_file_of_home_that_others_can_read_is_a_problem(home: Path) -> None:
+    (home / "backup.sql").write_text("", encoding="utf-8")
+    (home / "backup.sql").chmod(0o640)
+    found = states(healthy().run("doctor", "--json"))["backup.sql"]
+    assert found == ("problem", f"{home}/backup.sql, mode 0640: open to other users chmod 600 {home}/backup.sql")

@@ -1,0 +1,93 @@
+"""Checks of the database, without the service and without changing anything."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from infrastructure.settings import Settings
+from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
+from interfaces.cli.loading import loading
+
+CLOCKS_MAY_DIFFER_S = 2.0
+"""Workers stop acting on a lease this long before it ends (`LeaseSettings.margin_s`)."""
+
+
+class Report(Protocol):
+    """What was seen of the database, as `infrastructure.persistence.inspection` has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_there(self) -> bool: ...
+    @property
+    def failure(self) -> str | None: ...
+    @property
+    def revision(self) -> str | None: ...
+    @property
+    def expected(self) -> str: ...
+    @property
+    def queue_is_current(self) -> bool: ...
+    @property
+    def clock_ahead_s(self) -> float | None: ...
+    @property
+    def damage(self) -> str | None: ...
+
+
+def look_at_database(settings: Settings) -> Report:
+    """What there is."""
+    with loading():
+        from infrastructure.container import Container
+    return Container(settings=settings).database_inspection().look()
+
+
+def can_be_opened(report: Report) -> bool:
+    """Whether opening it changes nothing that is there, and is worth trying."""
+    if not report.is_there:
+        return True
+    return report.failure is None and report.revision == report.expected and report.queue_is_current
+
+
+def database_findings(report: Report) -> Iterator[Finding]:
+    """The database, its schema, and its clock."""
+    if not report.is_there:
+        yield well("database", f"{report.name} is not there yet; the first start makes it")
+        return
+    if report.failure is not None:
+        advice = "Restore a backup (docs/guides/backup.md)."
+        if report.clock_ahead_s is None and report.name.startswith("PostgreSQL"):
+            advice = "Check DRAGOMAN_DATABASE_URL, and that the server runs and takes connections from this machine."
+        yield problem("database", f"{report.name}: {report.failure}", advice)
+        return
+    if report.damage is not None:
+        yield problem(
+            "database", f"{report.name} is damaged: {report.damage}", "Restore a backup (docs/guides/backup.md)."
+        )
+    else:
+        yield well("database", f"{report.name} can be read")
+    yield _schema_finding(report)
+    if report.clock_ahead_s is not None:
+        yield clock_finding(report.clock_ahead_s)
+
+
+def clock_finding(ahead_s: float) -> Finding:
+    """Leases and timers are compared over machines."""
+    differ = f"differs from the database server's by {abs(ahead_s):.1f} s"
+    if abs(ahead_s) > CLOCKS_MAY_DIFFER_S:
+        return problem("clock", f"this machine's {differ}", "Synchronize both (chrony, systemd-timesyncd).")
+    return well("clock", f"this machine's {differ}")
+
+
+def _schema_finding(report: Report) -> Finding:
+    backup_and = "Back up (docs/guides/backup.md), then run `dragoman db upgrade`; the next start does it, too."
+    if report.revision == report.expected:
+        if report.queue_is_current:
+            return well("schema", f"revision {report.revision}, which this version has")
+        return warning("schema", "the run queue's is missing or of another version", backup_and)
+    if report.revision is None:
+        return warning("schema", "there is none yet", "`dragoman db upgrade` makes it; the first start does, too.")
+    if report.revision < report.expected:
+        return warning("schema", f"revision {report.revision}, this version has {report.expected}", backup_and)
+    return problem(
+        "schema",
+        f"revision {report.revision} of a newer version; this one has {report.expected}",
+        "Install the newer version, or restore the backup from before its upgrade: there is no way down.",
+    )

@@ -1,0 +1,186 @@
+"""The checks of `dragoman doctor` that look at settings, at what they name, and at the database."""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from infrastructure.settings import Settings
+from interfaces.cli.diagnosis.configuration import configuration_findings, egress_finding
+from interfaces.cli.diagnosis.finding import Finding, State
+from interfaces.cli.diagnosis.reach import port_finding, reach_findings
+from interfaces.cli.diagnosis.storage import can_be_opened, clock_finding, database_findings
+
+OK, WARNING, PROBLEM = State.OK, State.WARNING, State.PROBLEM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A report on a healthy database, but for what is given."""
+
+    name: str = "PostgreSQL 17.2"
+    is_there: bool = True
+    failure: str | None = None
+    revision: str | None = "0030"
+    expected: str = "0030"
+    queue_is_current: bool = True
+    clock_ahead_s: float | None = 0.0
+    damage: str | None = None
+
+
+def states(findings: list[Finding]) -> dict[str, State]:
+    assert all(found.advice for found in findings if found.state is not OK), "each says what to do"
+    return {found.check: found.state for found in findings}
+
+
+def of_settings(home: Path, **settings: object) -> dict[str, State]:
+    return states(list(configuration_findings(Settings(home=home, **settings))))  # type: ignore[arg-type]
+
+
+async def reached(answer: Callable[[httpx.Request], httpx.Response], **settings: object) -> dict[str, State]:
+    client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    return states(await reach_findings(Settings(**settings), client=client))  # type: ignore[arg-type]
+
+
+def answering(status: int) -> Callable[[httpx.Request], httpx.Response]:
+    return lambda _: httpx.Response(status)
+
+
+def unreachable(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("no route", request=request)
+
+
+PROVIDERS = {"OPENAI_API_KEY": SecretStr("sk-any"), "ANTHROPIC_API_KEY": SecretStr("sk-any")}
+TRACING = {
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.test:4318",
+    "LANGFUSE_PUBLIC_KEY": "pk",
+    "LANGFUSE_SECRET_KEY": SecretStr("sk"),
+    "LANGFUSE_HOST": "http://langfuse.test",
+}
+
+
+@pytest.mark.requirement("G2")
+@pytest.mark.parametrize(
+    ("answer", "of_providers", "of_tracing"),
+    [
+        (answering(200), OK, OK),
+        (answering(401), PROBLEM, WARNING),
+        (answering(404), OK, WARNING),
+        (answering(503), WARNING, WARNING),
+        (unreachable, PROBLEM, WARNING),
+    ],
+    ids=["well", "credentials refused", "somewhere else", "out of order", "unreachable"],
+)
+async def test_providers_and_tracing_backends_are_asked(
+    answer: Callable[[httpx.Request], httpx.Response], of_providers: State, of_tracing: State
+) -> None:
+    assert await reached(answer, **PROVIDERS, **TRACING) == {
+        "model provider openai": of_providers,
+        "model provider anthropic": of_providers,
+        "tracing (OpenTelemetry)": of_tracing,
+        "tracing (Langfuse)": of_tracing,
+    }
+
+
+@pytest.mark.requirement("G2")
+async def test_each_is_asked_as_its_clients_ask_it() -> None:
+    asked: dict[str, httpx.Request] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked[str(request.url)] = request
+        return httpx.Response(200)
+
+    await reached(answer, **PROVIDERS, **TRACING, OPENAI_BASE_URL="http://models.test/v1")
+    assert asked["http://models.test/v1/models"].headers["Authorization"] == "Bearer sk-any"
+    assert asked["https://api.anthropic.com/v1/models"].headers["x-api-key"] == "sk-any"
+    assert asked["http://collector.test:4318/v1/traces"].method == "POST"
+    assert asked["http://langfuse.test/api/public/projects"].headers["Authorization"].startswith("Basic ")
+
+
+async def test_nothing_is_asked_that_the_settings_do_not_name() -> None:
+    assert await reached(unreachable) == {}
+
+
+@pytest.mark.requirement("G2")
+def test_a_short_secret_key_is_a_warning(tmp_path: Path) -> None:
+    assert of_settings(tmp_path, secret_key=SecretStr("x" * 16))["secret key"] is WARNING
+    assert of_settings(tmp_path, secret_key=SecretStr("x" * 40 + "," + "y" * 16))["secret key"] is WARNING
+    assert of_settings(tmp_path, secret_key=SecretStr("x" * 40))["secret key"] is OK
+
+
+@pytest.mark.requirement("G2", "B12")
+def test_a_database_whose_key_is_gone_is_a_problem(tmp_path: Path) -> None:
+    assert of_settings(tmp_path)["secret key"] is OK
+    (tmp_path / "dragoman.db").touch()
+    assert of_settings(tmp_path)["secret key"] is PROBLEM
+    (tmp_path / "secret.key").touch()
+    assert of_settings(tmp_path)["secret key"] is OK
+
+
+@pytest.mark.requirement("G2", "B16")
+@pytest.mark.parametrize(
+    ("allowed", "state"),
+    [
+        ((), OK),
+        (("10.1.0.0/16", "mcp.internal"), OK),
+        (("169.254.0.0/16",), WARNING),
+        (("0.0.0.0/0",), WARNING),
+        (("::/0",), WARNING),
+    ],
+)
+def test_egress_that_reaches_too_much_is_a_warning(allowed: tuple[str, ...], state: State) -> None:
+    assert egress_finding(allowed).state is state
+
+
+@pytest.mark.requirement("G2")
+def test_a_service_that_others_reach_needs_a_public_address_and_a_token_for_its_metrics(tmp_path: Path) -> None:
+    assert {"address", "metrics"}.isdisjoint(of_settings(tmp_path))
+    bare = of_settings(tmp_path, host="10.0.0.5")
+    assert (bare["address"], bare["metrics"]) == (WARNING, WARNING)
+    plain = of_settings(tmp_path, host="10.0.0.5", public_url="http://dragoman.test", metrics_token=SecretStr("m" * 40))
+    assert plain["address"] is WARNING
+    assert "metrics" not in plain
+    token = SecretStr("m" * 40)
+    assert "address" not in of_settings(tmp_path, host="::", public_url="https://dragoman.test", metrics_token=token)
+
+
+@pytest.mark.requirement("G2")
+def test_a_port_that_is_taken_is_a_warning() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = port_finding("127.0.0.1", port)
+    assert found is not None
+    assert found.state is WARNING
+    assert port_finding("127.0.0.1", 0) is None
+
+
+@pytest.mark.requirement("G2")
+@pytest.mark.parametrize(
+    ("seen", "check", "state", "opened"),
+    [
+        (Seen(), "schema", OK, True),
+        (Seen(is_there=False), "database", OK, True),
+        (Seen(failure="It cannot be used."), "database", PROBLEM, False),
+        (Seen(damage="row 1 missing from index"), "database", PROBLEM, True),
+        (Seen(revision=None), "schema", WARNING, False),
+        (Seen(revision="0029"), "schema", WARNING, False),
+        (Seen(revision="0031"), "schema", PROBLEM, False),
+        (Seen(queue_is_current=False), "schema", WARNING, False),
+        (Seen(clock_ahead_s=30.0), "clock", PROBLEM, True),
+        (Seen(clock_ahead_s=-30.0), "clock", PROBLEM, True),
+    ],
+)
+def test_what_is_wrong_with_a_database_is_said_and_it_is_opened_only_if_that_changes_nothing(
+    seen: Seen, check: str, state: State, opened: bool
+) -> None:
+    assert states(list(database_findings(seen)))[check] is state
+    assert can_be_opened(seen) is opened
+
+
+def test_clocks_may_differ_a_little() -> None:
+    assert clock_finding(1.0).state is OK
+    assert clock_finding(-2.5).state is PROBLEM
