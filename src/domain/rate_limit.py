@@ -1,7 +1,7 @@
 """How often something may be done, and when the next may go: calls of a server, requests with a key. Pure; times are
 seconds on a steady clock."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from domain.errors import Violation, invalid
 
@@ -38,4 +38,4 @@ class CallSchedule:
 
     def taken(self, now: float) -> "CallSchedule":
         """A call was given the next place, `wait_s` from now."""
-        return replace(self, full_at=max(self.full_at, now) + self.limit.per_s / self.limit.calls)
+        return CallSchedule(limit=self.limit, full_at=max(self.full_at, now) + self.limit.per_s / self.limit.calls)

@@ -12,6 +12,7 @@ from typing import cast
 from application.gateway.ports import GatewayNotes, call_topic
 from application.runs.canary_guard import CanaryGuard
 from application.runs.ports import Subscription, Wakeups
+from application.system.deadline import Deadline
 from application.system.ports import Clock, IdSource
 from application.tools.ports import Box, SchemaValidator
 from domain.gateway.call import GatewayCall
@@ -114,7 +115,7 @@ class Conversation:
         self.asked: list[JsonValue] = []
         self.missing: JsonObject = {}
         self.announced: asyncio.Queue[tuple[Question, ...]] = asyncio.Queue()
-        self.deadline: asyncio.Timeout | None = None
+        self.deadline: Deadline | None = None
         self._open = 0
         self._left_s = 0.0
 

@@ -16,6 +16,7 @@ from application.gateway.settle_call import SettleGatewayCall
 from application.gateway.settle_lost_calls import ABANDON_AFTER_S, SETTLE_WITHIN_S
 from application.gateway.toolbox import Toolbox
 from application.mcp.ports import McpProgress, McpReply, ProgressCallback
+from application.system.deadline import Deadline
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall
@@ -138,11 +139,11 @@ class SendGatewayCall:
             relay=conversation,
             input=None if conversation is None else _given_unasked(command.responses),
         )
-        deadline = asyncio.timeout(timeout_s + ABANDON_AFTER_S)
+        deadline = Deadline(asyncio.get_running_loop().time() + timeout_s + ABANDON_AFTER_S)
         if conversation is not None:
             conversation.deadline = deadline
         try:
-            async with deadline:
+            with deadline:
                 return await self._execute_tool.execute(execution)
         except CapabilitiesMissing as missing:
             assert conversation is not None

@@ -27,6 +27,7 @@ from pydantic import BaseModel, ValidationError
 
 from application.mcp.caller_relay import CallerRelay
 from application.mcp.ports import McpCall, McpFailure
+from application.system.deadline import Deadline
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
 from domain.tools.elicitation import Elicitation
@@ -45,7 +46,7 @@ class AskedCall:
     answers: Mapping[str, JsonObject]
     relay: CallerRelay | None = None
     questions: list[Elicitation] = field(default_factory=list)
-    timeout: asyncio.Timeout | None = None
+    timeout: Deadline | None = None
     asking: set["asyncio.Task[Mapping[str, ClientAnswer]]"] = field(default_factory=set)
     left_s: float = 0.0
 

@@ -4,6 +4,7 @@ A queue is bounded too, so that a server that is slow for everyone fills neither
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -39,9 +40,10 @@ class Places:
     async def take(self, key: Hashable, size: int, wait_s: float, busy: str) -> "Room":
         """A place, waited for as long as `wait_s`; to be given back. Raises McpFailure BUSY with the sentence `busy` if there
         is none by then, or too many wait already."""
-        room = self._rooms.get(key)
-        if room is None:
-            room = self._rooms[key] = Room(size)
+        room = self.take_free(key, size)
+        if room is not None:
+            return room
+        room = self._rooms[key]
         if room.users >= size + self._max_waiting:
             raise McpFailure(McpFailureKind.BUSY, busy)
         room.users += 1
@@ -50,6 +52,16 @@ class Places:
         except BaseException:
             self._left(key, room)
             raise
+        return room
+
+    def take_free(self, key: Hashable, size: int) -> "Room | None":
+        """A place that is free now, to be given back; None if there is none."""
+        room = self._rooms.get(key)
+        if room is None:
+            room = self._rooms[key] = Room(size)
+        if not room.take_free():
+            return None
+        room.users += 1
         return room
 
     @asynccontextmanager
@@ -63,7 +75,7 @@ class Places:
 
     def give_back(self, key: Hashable, room: "Room") -> None:
         """A place that was taken."""
-        room.places.release()
+        room.leave()
         self._left(key, room)
 
     def _left(self, key: Hashable, room: "Room") -> None:
@@ -76,19 +88,43 @@ class Room:
     """The places for one key; `users` are those inside and those waiting."""
 
     def __init__(self, size: int) -> None:
-        self.places = asyncio.Semaphore(size)
+        self._free = size
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self.users = 0
 
+    def take_free(self) -> bool:
+        """Take a place, if one is free that nobody waits for."""
+        if self._free <= 0 or self._waiting:
+            return False
+        self._free -= 1
+        return True
+
     async def enter(self, wait_s: float, busy: str) -> None:
-        """Take a place. Raises McpFailure BUSY."""
-        if not self.places.locked():
-            await self.places.acquire()  # does not wait
+        """Take a place, in order of arrival. Raises McpFailure BUSY."""
+        if self.take_free():
             return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
         try:
             async with asyncio.timeout(wait_s):
-                await self.places.acquire()
-        except TimeoutError as exc:
-            raise McpFailure(McpFailureKind.BUSY, busy) from exc
+                await place
+        except BaseException as exc:
+            if place.done() and not place.cancelled():
+                self.leave()  # it came, and so did the end of the wait
+            elif place in self._waiting:
+                self._waiting.remove(place)
+            if isinstance(exc, TimeoutError):
+                raise McpFailure(McpFailureKind.BUSY, busy) from exc
+            raise
+
+    def leave(self) -> None:
+        """Hand the place to whoever has waited longest."""
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
 
 
 class ServerBoundConnections(WrappedConnections):
@@ -107,12 +143,15 @@ class ServerBoundConnections(WrappedConnections):
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
         """As the port says. Raises McpFailure BUSY."""
-        began = _now()
-        busy = "The MCP server is busy: too many calls to it are under way. Nothing was sent."
         key = (server.id, server.version)
-        room = await self._places.take(key, server.config.max_concurrency, call.timeout_s, busy)
+        room = self._places.take_free(key, server.config.max_concurrency)
+        if room is None:
+            began = _now()
+            busy = "The MCP server is busy: too many calls to it are under way. Nothing was sent."
+            room = await self._places.take(key, server.config.max_concurrency, call.timeout_s, busy)
+            call = _with_less_time(call, began)
         try:
-            return await self._connections.call_tool(server, scope, _with_less_time(call, began), on_progress)
+            return await self._connections.call_tool(server, scope, call, on_progress)
         finally:
             self._places.give_back(key, room)
 
@@ -140,12 +179,15 @@ class OrganizationBoundConnections(WrappedConnections):
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
         """As the port says. Raises McpFailure BUSY."""
-        began = _now()
-        busy = "The organization has too many MCP calls under way. Nothing was sent."
         key = server.organization_id
-        room = await self._places.take(key, self._max_calls, call.timeout_s, busy)
+        room = self._places.take_free(key, self._max_calls)
+        if room is None:
+            began = _now()
+            busy = "The organization has too many MCP calls under way. Nothing was sent."
+            room = await self._places.take(key, self._max_calls, call.timeout_s, busy)
+            call = _with_less_time(call, began)
         try:
-            return await self._connections.call_tool(server, scope, _with_less_time(call, began), on_progress)
+            return await self._connections.call_tool(server, scope, call, on_progress)
         finally:
             self._places.give_back(key, room)
 

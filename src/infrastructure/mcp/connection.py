@@ -130,6 +130,11 @@ class McpConnection:
         return self.is_usable and self._session is not None and not self._uses
 
     @property
+    def open_session(self) -> ServerSession | None:
+        """What `session` would give without waiting; None before the connection is open."""
+        return self._session
+
+    @property
     def last_used(self) -> float:
         """When the last use ended, in event loop time."""
         return self._last_used

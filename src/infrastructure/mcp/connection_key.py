@@ -31,11 +31,9 @@ def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey |
     the server's: nothing is shared between organizations, whatever the caller says.
     """
     isolation = server.config.isolation
-    scope_ids: dict[Isolation, str | None] = {
-        Isolation.THREAD: scope.thread_id,
-        Isolation.RUN: scope.run_id or scope.gateway_session_id,
-    }
-    scope_id = scope_ids.get(isolation)
-    if scope_id is None and isolation is not Isolation.SHARED:
-        return None
+    scope_id: str | None = None
+    if isolation is not Isolation.SHARED:
+        scope_id = scope.thread_id if isolation is Isolation.THREAD else scope.run_id or scope.gateway_session_id
+        if scope_id is None:
+            return None
     return ConnectionKey(server.organization_id, server.id, server.version, isolation, scope_id)

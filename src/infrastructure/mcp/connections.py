@@ -97,6 +97,7 @@ class SdkMcpConnections:
         self._max_processes = max_processes
         self._crashes = Crashes(restart_limit or RestartLimit())
         self._room = asyncio.Event()
+        self._room_wanted = False
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
         self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
@@ -136,13 +137,10 @@ class SdkMcpConnections:
         record = self._admit(server)
         deadline = asyncio.get_running_loop().time() + call.timeout_s
         known = self._known_secrets
-
-        async def say(session: ServerSession) -> McpReply:
-            hiding = known.hiding_in(server.id, call)
-            return await session.call_tool(hiding, deadline, known.hiding(server.id, on_progress))
-
+        hiding, told = known.hiding_in(server.id, call), known.hiding(server.id, on_progress)
         try:
-            return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
+            reply = await self._talk(record, scope, deadline, lambda session: session.call_tool(hiding, deadline, told))
+            return known.hide_in(server.id, reply)
         except McpFailure as failure:
             known.hide_in_failure(server.id, failure)
             if failure.kind in NOTED:
@@ -246,16 +244,19 @@ class SdkMcpConnections:
     ) -> _Answer:
         """Talk to the server on a connection for `scope`; on a second one if the first turned out to be of no use before
         the server did anything."""
+        key = connection_key(record.server, scope)
         for is_last in (False, True):
-            async with self._connection(record, scope, deadline) as connection:
-                session = await connection.session(deadline)
-                try:
-                    return await say(session)
-                except UnusableConnectionError as exc:
-                    self._drop(connection)
-                    if is_last or not exc.not_executed or exc.needs_auth:
-                        record.troubled(exc.failure.detail, needs_auth=exc.needs_auth)
-                        raise exc.failure from exc
+            connection = self._pooled(key) or await self._opened(record, key, deadline)
+            connection.enter()
+            try:
+                return await say(connection.open_session or await connection.session(deadline))
+            except UnusableConnectionError as exc:
+                self._drop(connection)
+                if is_last or not exc.not_executed or exc.needs_auth:
+                    record.troubled(exc.failure.detail, needs_auth=exc.needs_auth)
+                    raise exc.failure from exc
+            finally:
+                self._left(connection, key)
         raise AssertionError("the second attempt returns or raises")
 
     @asynccontextmanager
@@ -264,18 +265,24 @@ class SdkMcpConnections:
     ) -> AsyncIterator[McpConnection]:
         """The connection `scope` uses, kept from becoming idle; one that nobody else may use ends with the block."""
         key = connection_key(record.server, scope)
-        connection = self._pooled(key)
-        if connection is None:
-            await self._wait_to_open(record, key, deadline)
-            connection = self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
+        connection = self._pooled(key) or await self._opened(record, key, deadline)
         connection.enter()
         try:
             yield connection
         finally:
-            connection.leave()
-            if key is None:
-                connection.stop()
-            self._room_made()
+            self._left(connection, key)
+
+    async def _opened(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> McpConnection:
+        """A connection where there is none yet, to be entered at once. Raises McpFailure."""
+        await self._wait_to_open(record, key, deadline)
+        return self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
+
+    def _left(self, connection: McpConnection, key: ConnectionKey | None) -> None:
+        """A use has ended."""
+        connection.leave()
+        if key is None:
+            connection.stop()
+        self._room_made()
 
     async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
         """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
@@ -296,6 +303,7 @@ class SdkMcpConnections:
             idle = [connection for connection in started if connection.is_idle]
             if idle:
                 self._drop(min(idle, key=lambda connection: connection.last_used))
+            self._room_wanted = True
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._room.wait()
@@ -383,8 +391,10 @@ class SdkMcpConnections:
 
     def _room_made(self) -> None:
         """A connection has ended or become idle: those who wait to start a server look again."""
-        self._room.set()
-        self._room = asyncio.Event()
+        if self._room_wanted:
+            self._room_wanted = False
+            self._room.set()
+            self._room = asyncio.Event()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
         listing = await with_usable_schemas(await session.list_tools(deadline))

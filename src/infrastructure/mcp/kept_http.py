@@ -59,7 +59,7 @@ class HttpAnswer:
 
     __slots__ = ("_connection", "body", "content_length", "headers", "size", "status")
 
-    def __init__(self, connection: "_Connection", status: int, headers: dict[str, str]) -> None:
+    def __init__(self, connection: "KeptConnection", status: int, headers: dict[str, str]) -> None:
         self._connection = connection
         self.status = status
         self.headers = headers
@@ -105,15 +105,15 @@ class KeptConnections:
         self._context = context
         self._connect_timeout_s = connect_timeout_s
         self._kept_for_s = kept_for_s
-        self._idle: dict[Origin, deque[_Connection]] = {}
-        self._open: set[_Connection] = set()
+        self._idle: dict[Origin, deque[KeptConnection]] = {}
+        self._open: set[KeptConnection] = set()
         self._sweep: asyncio.TimerHandle | None = None
 
     async def post(self, origin: Origin, head: bytes, body: bytes, *, limit: int) -> HttpAnswer:
         """The answer to a request; of a body over `limit` only its size is known. Raises NotConnectedError, BrokenError;
         cancelling the wait ends the connection, which tells the server."""
-        connection = self._taken(origin) or await self._connected(origin)
-        return await connection.ask(b"%b%d\r\n\r\n%b" % (head, len(body), body), limit)
+        connection = self.take(origin) or await self._connected(origin)
+        return await connection.ask(head, body, limit)
 
     async def close(self) -> None:
         """Ends every connection."""
@@ -124,13 +124,13 @@ class KeptConnections:
         for connection in list(self._open):
             connection.abort()
 
-    def put_back(self, connection: "_Connection") -> None:
+    def put_back(self, connection: "KeptConnection") -> None:
         """A connection is free again."""
         self._idle.setdefault(connection.origin, deque()).append(connection)
         if self._sweep is None:
             self._sweep = asyncio.get_running_loop().call_later(self._kept_for_s, self._end_unused)
 
-    def ended(self, connection: "_Connection") -> None:
+    def ended(self, connection: "KeptConnection") -> None:
         """A connection is gone."""
         self._open.discard(connection)
         idle = self._idle.get(connection.origin)
@@ -139,8 +139,8 @@ class KeptConnections:
             if not idle:
                 del self._idle[connection.origin]
 
-    def _taken(self, origin: Origin) -> "_Connection | None":
-        """The one used last, so that those which are not needed grow old."""
+    def take(self, origin: Origin) -> "KeptConnection | None":
+        """A connection that is free, to be asked at once: the one used last, so that those which are not needed grow old."""
         idle = self._idle.get(origin)
         oldest = asyncio.get_running_loop().time() - self._kept_for_s
         while idle:
@@ -151,7 +151,7 @@ class KeptConnections:
                 return connection
         return None
 
-    async def _connected(self, origin: Origin) -> "_Connection":
+    async def _connected(self, origin: Origin) -> "KeptConnection":
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout_s):
@@ -159,7 +159,7 @@ class KeptConnections:
                 for number, address in enumerate(addresses, 1):
                     try:
                         _, connection = await loop.create_connection(
-                            lambda: _Connection(self, origin),
+                            lambda: KeptConnection(self, origin),
                             address,
                             origin.port,
                             ssl=self._context() if origin.is_tls else None,
@@ -188,13 +188,15 @@ class KeptConnections:
             self._sweep = loop.call_later(self._kept_for_s, self._end_unused)
 
 
-class _Connection(asyncio.Protocol):
+class KeptConnection(asyncio.Protocol):
     """A socket and the exchange it is in. What llhttp finds comes in through the `on_` methods."""
 
     def __init__(self, pool: KeptConnections, origin: Origin) -> None:
         self._pool = pool
         self.origin = origin
         self.used_at = 0.0
+        self.user: object = None
+        """Who may end it, for those who ask it without the pool; nobody once its exchange is complete."""
         self.is_over = False
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -209,13 +211,13 @@ class _Connection(asyncio.Protocol):
         self._limit = 0
         self._streams = self._complete = self._keeps = self._is_paused = False
 
-    async def ask(self, request: bytes, limit: int) -> HttpAnswer:
+    async def ask(self, head: bytes, body: bytes, limit: int) -> HttpAnswer:
         """Send a request; the answer, when it is there or its stream begins. Raises BrokenError."""
         assert self._transport is not None
         self._limit = limit
         waiting: asyncio.Future[HttpAnswer] = self._loop.create_future()
         self._waiting = waiting
-        self._transport.write(request)
+        self._transport.write(b"%b%d\r\n\r\n%b" % (head, len(body), body))
         try:
             return await waiting
         except BaseException:
@@ -358,7 +360,7 @@ class _Connection(asyncio.Protocol):
 
     def _over(self) -> None:
         """The exchange is complete: the connection is free again, if the server keeps it."""
-        self._answer = None
+        self._answer = self.user = None
         self._parts, self._queued, self._head_bytes = [], 0, 0
         self._streams = self._complete = False
         if self.is_over or not self._keeps:

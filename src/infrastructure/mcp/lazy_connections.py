@@ -50,7 +50,8 @@ class LazyMcpConnections:
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
         """As the port says."""
-        return await (await self._connections()).call_tool(server, scope, call, on_progress)
+        connections = self._loaded or await self._connections()
+        return await connections.call_tool(server, scope, call, on_progress)
 
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
         """As `McpContents` has it."""

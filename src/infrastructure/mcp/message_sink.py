@@ -1,13 +1,13 @@
 """The SDK's write stream over a function."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest
 
-Ask = Callable[[str, str, dict[str, Any], Mapping[str, str]], Awaitable[dict[str, Any] | None]]
+Ask = Callable[[str, str, dict[str, Any], Mapping[str, str]], Coroutine[None, None, dict[str, Any] | None]]
 """Sends a request (id, method, params, headers): its result, or None if that is answered to the reader."""
 
 
@@ -18,12 +18,15 @@ class MessageSink:
         self._send = send
         self._ask = ask
 
-    async def ask(
+    def ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> Coroutine[None, None, dict[str, Any] | None]:
+        """Sends a request; its result, if it is there then, else it comes to the reader."""
+        return (self._ask or self._sent)(request_id, method, params, headers)
+
+    async def _sent(
         self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
     ) -> dict[str, Any] | None:
-        """Sends a request; its result, if it is there then, else it comes to the reader."""
-        if self._ask is not None:
-            return await self._ask(request_id, method, params, headers)
         request = JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params)
         await self._send(SessionMessage(request, ClientMessageMetadata(headers=dict(headers))))
         return None

@@ -50,10 +50,14 @@ class PacedConnections(WrappedConnections):
     ) -> McpReply:
         """As the port says. Raises McpFailure BUSY, with `retry_after_s`, when the call's turn comes too late for it."""
         if (of_server := server.config.rate_limit) is not None:
-            call = await self._at_its_turn(self._servers, server.id, of_server, call, "The MCP server")
+            wait_s = self._turn(self._servers, server.id, of_server, call, "The MCP server")
+            if wait_s > 0:
+                call = await self._waited(call, wait_s)
         if (of_organization := self._every_organization) is not None:
             who = "The MCP servers of the organization, taken together,"
-            call = await self._at_its_turn(self._organizations, server.organization_id, of_organization, call, who)
+            wait_s = self._turn(self._organizations, server.organization_id, of_organization, call, who)
+            if wait_s > 0:
+                call = await self._waited(call, wait_s)
         return await self._connections.call_tool(server, scope, call, on_progress)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
@@ -61,10 +65,8 @@ class PacedConnections(WrappedConnections):
         self._servers.pop(server_id, None)
         await self._connections.forget(organization_id, server_id)
 
-    async def _at_its_turn(
-        self, schedules: dict[Key, CallSchedule], key: Key, limit: RateLimit, call: McpCall, who: str
-    ) -> McpCall:
-        """The call, with less time by what it waited. Raises McpFailure BUSY if its turn comes too late for it."""
+    def _turn(self, schedules: dict[Key, CallSchedule], key: Key, limit: RateLimit, call: McpCall, who: str) -> float:
+        """In how many seconds it is the call's turn, which is taken. Raises McpFailure BUSY if that is too late for it."""
         schedule = schedules.get(key)
         if schedule is None or schedule.limit != limit:
             schedule = CallSchedule(limit=limit)
@@ -77,7 +79,9 @@ class PacedConnections(WrappedConnections):
             )
             raise McpFailure(McpFailureKind.BUSY, detail, retry_after_s=wait_s)
         schedules[key] = schedule.taken(now)
-        if wait_s == 0:
-            return call
+        return wait_s
+
+    async def _waited(self, call: McpCall, wait_s: float) -> McpCall:
+        """The call at its turn, with less time by what it waited."""
         await self._sleep(wait_s)
         return replace(call, timeout_s=call.timeout_s - wait_s)

@@ -35,6 +35,7 @@ from infrastructure.mcp.kept_http import (
     OWN_HEADERS,
     BrokenError,
     HttpAnswer,
+    KeptConnection,
     KeptConnections,
     NotConnectedError,
     Origin,
@@ -48,6 +49,7 @@ _KEEP_METHOD = (307, 308)
 _UNWELCOME = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
 _FIRST_ERROR_STATUS = 400
+_MAX_HEADS = 256
 
 T = TypeVar("T")
 
@@ -108,6 +110,10 @@ class RemoteClient:
             raise TransportFailedError(UNREACHABLE)
         authority = url.host_port_subcomponent or host
         return Origin(host, port, url.scheme == "https", authority), url.raw_path_qs
+
+    def free_connection(self, origin: Origin) -> KeptConnection | None:
+        """A kept connection to an origin that `target` gave, to be asked at once; None if none is free."""
+        return self._kept.take(origin)
 
     async def post(self, origin: Origin, head: bytes, body: bytes, *, limit: int) -> HttpAnswer:
         """A POST over a kept connection to an origin that `target` gave. Raises NotConnectedError, BrokenError."""
@@ -185,12 +191,17 @@ class Endpoint:
         }
         self.max_response_bytes = max_response_bytes
         self._in_flight: set[asyncio.Timeout] = set()
+        self._asked: set[KeptConnection] = set()
         self._target: tuple[URL, Origin, str] | None = None
+        self._heads: dict[tuple[tuple[str, str], ...], bytes] = {}
 
     def abort_requests(self) -> None:
         """Breaks off what is in flight; whoever waits for it gets TransportFailedError."""
         for exchange in self._in_flight:
             exchange.reschedule(0)
+        for connection in list(self._asked):
+            if connection.user is self._asked:
+                connection.abort()
 
     def at(self, url: str) -> "Endpoint":
         """Another address of the same server, absolute or relative. Raises TransportFailedError if it is elsewhere."""
@@ -198,7 +209,7 @@ class Endpoint:
         if target.origin() != self._url.origin():
             raise TransportFailedError(REDIRECTED)
         other = Endpoint(self._client, str(target), self._headers, self.max_response_bytes, self._credentials)
-        other._in_flight = self._in_flight
+        other._in_flight, other._asked = self._in_flight, self._asked
         return other
 
     @asynccontextmanager
@@ -238,6 +249,12 @@ class Endpoint:
     ) -> T | None:
         """What `read` makes of the answer to a POST over a kept connection. None if the server wants the request at another
         address, and so did not carry it out: `request` sees to that. Raises TransportFailedError, also in `read`."""
+        if self._credentials is None:
+            origin, target = self._origin()
+            head = self._head(origin, target, headers)
+            connection = self._client.free_connection(origin)
+            if connection is not None:
+                return await self._asked_on(connection, head, body, read)
         exchange = asyncio.timeout(None)
         try:
             async with exchange:
@@ -267,6 +284,37 @@ class Endpoint:
             raise TransportFailedError(BROKEN) from exc
         finally:
             self._in_flight.discard(exchange)
+
+    async def _asked_on(
+        self,
+        connection: KeptConnection,
+        head: bytes,
+        body: bytes,
+        read: Callable[[HttpAnswer], Awaitable[T]],
+    ) -> T | None:
+        """`post` as it mostly is: there is a connection, and nothing to be shown to the server that may change."""
+        self._asked.add(connection)
+        connection.user = self._asked
+        try:
+            answer = await connection.ask(head, body, self.max_response_bytes)
+            try:
+                return None if answer.status in _REDIRECTS else await read(answer)
+            finally:
+                answer.close()
+        except (BrokenError, TimeoutError) as exc:
+            raise TransportFailedError(BROKEN) from exc
+        finally:
+            self._asked.discard(connection)
+
+    def _head(self, origin: Origin, target: str, headers: Mapping[str, str]) -> bytes:
+        """The head of a POST, made once for the same headers: those of calls of one tool mostly are."""
+        key = ((target, origin.authority), *headers.items())
+        head = self._heads.get(key)
+        if head is None:
+            if len(self._heads) >= _MAX_HEADS:
+                self._heads.clear()
+            head = self._heads[key] = head_of(origin, target, {**self._headers, **headers})
+        return head
 
     def _origin(self) -> tuple[Origin, str]:
         """Looked at once for each address, as what is allowed does not change."""

@@ -6,8 +6,9 @@ to have it. Below: `exchanges.py`; replies are read in `content.py` and `catalog
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import anyio.abc
@@ -47,6 +48,7 @@ from application.mcp.ports import (
     McpReply,
     ProgressCallback,
 )
+from application.system.deadline import Deadline
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.log_level import LogLevel
 from infrastructure.mcp.asked_calls import AskedCall, AskedCalls
@@ -64,6 +66,7 @@ _MAX_NAME = 128
 _COURTESY_TIMEOUT_S = 5.0
 _ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 
+_header_value = lru_cache(maxsize=1_000)(encode_header_value)
 _NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name"}
 
 
@@ -159,7 +162,8 @@ class ServerSession:
 
     async def call_tool(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
         """One call, answered by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
-        await self._check_definition(call, deadline)
+        if call.definition is not None:
+            self._check_definition(call, self._definitions or await self._listed_definitions(deadline))
         try:
             return await self._reply(call, deadline, on_progress)
         except McpFailure as exc:
@@ -203,14 +207,12 @@ class ServerSession:
         self._generation += 1
         self._definitions = None
 
-    async def _check_definition(self, call: McpCall, deadline: float) -> None:
+    @staticmethod
+    def _check_definition(call: McpCall, definitions: Mapping[str, McpToolDefinition]) -> None:
         """Nothing is sent to a server that describes the tool otherwise than the caller knows it. One that does not list it
         answers for itself. A connection is asked once, and again after it has announced a change."""
-        if call.definition is None:
-            return
-        definitions = self._definitions or await self._listed_definitions(deadline)
         found = definitions.get(call.tool_name)
-        if found is not None and found.digest != call.definition.digest:
+        if call.definition is not None and found is not None and found.digest != call.definition.digest:
             raise McpFailure(
                 McpFailureKind.DEFINITION_CHANGED, "The server describes the tool in another way than it did."
             )
@@ -258,6 +260,10 @@ class ServerSession:
                 raise
 
     async def _reply(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
+        if call.logs is not None:
+            await self._set_log_level(call.logs.level, deadline)
+        if self._is_modern:  # whose servers ask for nothing beside their answers
+            return read_reply(await self._call(call, deadline, on_progress, None))
         with self._asked_calls.during(call) as asked:
             try:
                 reply = read_reply(await self._call(call, deadline, on_progress, asked))
@@ -270,9 +276,9 @@ class ServerSession:
             return replace(reply, input_required=McpInputRequired(questions=tuple(asked.questions), ended=True))
         return reply
 
-    async def _call(
-        self, call: McpCall, deadline: float, on_progress: ProgressCallback | None, asked: AskedCall
-    ) -> dict[str, Any]:
+    def _call(
+        self, call: McpCall, deadline: float, on_progress: ProgressCallback | None, asked: AskedCall | None
+    ) -> Coroutine[None, None, dict[str, Any]]:
         params: dict[str, Any] = {"name": call.tool_name, "arguments": call.arguments}
         if call.meta:
             params["_meta"] = dict(call.meta)
@@ -282,7 +288,7 @@ class ServerSession:
             params["requestState"] = call.request_state
         headers: dict[str, str] = {}
         if self._is_modern:
-            headers[MCP_NAME_HEADER] = encode_header_value(call.tool_name)
+            headers[MCP_NAME_HEADER] = _header_value(call.tool_name)
             header_map = (self._header_maps or {}).get(call.tool_name)
             if header_map:
                 headers |= mcp_param_headers(header_map, call.arguments)
@@ -290,9 +296,8 @@ class ServerSession:
         if call.relay is not None and self._is_modern:
             meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: call.relay.capabilities}
         if call.logs is not None:
-            await self._set_log_level(call.logs.level, deadline)
             meta = {**meta, LOG_LEVEL_META_KEY: call.logs.level.value}
-        return await self._request(
+        return self._request(
             "tools/call",
             params,
             deadline,
@@ -322,7 +327,7 @@ class ServerSession:
         if self._is_modern:
             headers[MCP_METHOD_HEADER] = method
         try:
-            async with asyncio.timeout_at(deadline) as timeout:
+            with Deadline(deadline) as timeout:
                 if asked is not None:
                     asked.timeout = timeout
                 return await self._exchanges.request(

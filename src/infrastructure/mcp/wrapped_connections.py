@@ -1,5 +1,7 @@
 """What every wrapper around MCP connections is made of: all of the port, handed on as it comes."""
 
+from collections.abc import Coroutine
+
 from application.mcp.ports import (
     ConnectionScope,
     McpCall,
@@ -19,11 +21,11 @@ class WrappedConnections:
     def __init__(self, connections: McpConnections) -> None:
         self._connections = connections
 
-    async def call_tool(
+    def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
-    ) -> McpReply:
-        """As the port says."""
-        return await self._connections.call_tool(server, scope, call, on_progress)
+    ) -> Coroutine[None, None, McpReply]:
+        """As the port says. Not a coroutine of its own: a call passes many of these."""
+        return self._connections.call_tool(server, scope, call, on_progress)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """As the port says."""
