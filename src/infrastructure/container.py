@@ -621,6 +621,7 @@ class Container(containers.DeclarativeContainer):
         organizations=organizations,
         catalog=tool_catalog,
         agent_tools=agent_tools,
+        rows=providers.Singleton(storage_assembly.toolbox_rows, row_feed),
     )
     gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
         SqlGatewayApprovals, database=database

@@ -1,6 +1,7 @@
 """The machine's clock and its source of randomness, as the application asks for them."""
 
 import secrets
+import struct
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,11 +11,13 @@ from domain.identity.api_key import TOKEN_PREFIX
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32, in lower case: without i, l, o and u; in the order of its values, so ids sort as numbers do."""
 
-_ID_LENGTH = 26
-_RANDOM_BITS = 80
 _TOKEN_BYTES = 32
-# Ten bits at a time: half the loop of one character at a time.
-_PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
+_RANDOM = struct.Struct("8H")
+"""Of each of these 16 bits ten are used."""
+_IDS_AT_ONCE = 64
+"""Asking the kernel for randomness costs more than all the rest of an id."""
+# Ten bits at a time: half the work of one character at a time. Once for each value of the six bits that are not used.
+_PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET) * 64
 
 
 class SystemClock:
@@ -34,12 +37,23 @@ class RandomIds:
 
     def __init__(self, *, unix_time_ns: Callable[[], int] = time.time_ns) -> None:
         self._unix_time_ns = unix_time_ns
+        self._begin = (-1, "")
+        self._random = _RANDOM.iter_unpack(b"")
 
     def new(self, prefix: str) -> str:
         """`prefix_` and 26 characters that sort by time (to the millisecond) and cannot be guessed."""
-        value = (self._unix_time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-        pairs = [_PAIRS[value >> shift & 0x3FF] for shift in range((_ID_LENGTH - 2) * 5, -1, -10)]
-        return f"{prefix}_{''.join(pairs)}"
+        ms = self._unix_time_ns() // 1_000_000
+        of_ms, begin = self._begin
+        if of_ms != ms:
+            begin = "".join([_PAIRS[ms >> shift & 0x3FF] for shift in (40, 30, 20, 10, 0)])
+            self._begin = ms, begin
+        p, (a, b, c, d, e, f, g, h) = _PAIRS, next(self._random, None) or self._more()
+        return f"{prefix}_{begin}{p[a]}{p[b]}{p[c]}{p[d]}{p[e]}{p[f]}{p[g]}{p[h]}"
+
+    def _more(self) -> tuple[int, ...]:
+        """Random numbers for one id, and, for those that follow, an iterator: two threads never get the same of it."""
+        random = self._random = _RANDOM.iter_unpack(secrets.token_bytes(_RANDOM.size * _IDS_AT_ONCE))
+        return next(random)
 
     def new_token(self) -> str:
         """An API token: the public prefix and 256 random bits, safe in URLs and headers."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
 
 from application.gateway.agent_caller import agent_caller, begun_run
@@ -26,6 +25,7 @@ from application.tracing.ports import GatewayTracer
 from domain.gateway.call import GatewayCall
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.tools.capabilities import ToolType
 from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 
@@ -103,8 +103,13 @@ class SendGatewayCall:
         await self._settling.settle(session, toolbox, call, result, decision=decision, duration_s=lasted_s, asked=asked)
         whole = replies[-1] if replies and policy.max_result_bytes is None else None
         missing = {} if conversation is None else conversation.missing
-        answer = GatewayAnswer(result=result, reply=whole, missing=missing, uris_of=toolbox.slug_of(checked.tool))
-        return replace(answer, begun=begun_run(call, replies))
+        return GatewayAnswer(
+            result=result,
+            reply=whole,
+            missing=missing,
+            uris_of=toolbox.slug_of(checked.tool),
+            begun=begun_run(call, replies) if call.type is ToolType.AGENT else None,
+        )
 
     async def _outcome(
         self,
@@ -135,7 +140,9 @@ class SendGatewayCall:
             holds_canary=toolbox.guard.watch_of(call.id),
             on_reply=replies.append,
             logs=None if command.logs is None else guarded_logs(toolbox.guard, call.id, command.logs),
-            caller=agent_caller(session, command.meta, retry_key=command.retry_key, waits=not command.as_task),
+            caller=agent_caller(session, command.meta, retry_key=command.retry_key, waits=not command.as_task)
+            if call.type is ToolType.AGENT
+            else None,
             relay=conversation,
             input=None if conversation is None else _given_unasked(command.responses),
         )

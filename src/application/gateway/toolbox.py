@@ -1,6 +1,7 @@
 """GatewayToolbox: the tools of a session as they are now, under the names that its client knows them by."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -96,8 +97,11 @@ class Toolbox:
 
 class GatewayToolbox:
     """Rules: what an agent is changed to holds for the next request; a session of a run has what that run may use, one of nodes of a workflow
-    run exactly their tools; a disabled
-    agent has no tools any more."""
+    run exactly their tools; a disabled agent has no tools any more.
+
+    `rows` gives another number after each change of agents, organizations, servers and what these list, and None while one may
+    be unheard of: tools that only change with them are not put together again before that.
+    """
 
     def __init__(
         self,
@@ -107,6 +111,7 @@ class GatewayToolbox:
         organizations: OrganizationStore,
         catalog: ToolCatalog,
         agent_tools: AgentTools,
+        rows: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._agents = agents
         self._runs = runs
@@ -115,9 +120,21 @@ class GatewayToolbox:
         self._agent_tools = agent_tools
         self._narrowings: OrderedDict[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = OrderedDict()
         self._kept: OrderedDict[GatewaySessionId, Toolbox] = OrderedDict()
+        self._rows = rows
+        self._settled: OrderedDict[GatewaySessionId, tuple[int, Toolbox]] = OrderedDict()
 
     async def of(self, session: GatewaySession) -> Toolbox:
         """The tools, now. Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
+        rows = self._rows()
+        settled = self._settled.get(session.id)
+        if settled is not None and rows is not None and settled[0] == rows:
+            return settled[1]
+        made = await self._made(session)
+        if rows is not None and session.wired is None and session.run_id is None and made.toolset.is_settled:
+            _keep(self._settled, session.id, (rows, made))
+        return made
+
+    async def _made(self, session: GatewaySession) -> Toolbox:
         agent = await self._agents.get(session.organization_id, session.agent_id)
         if agent is None:
             raise _closed("agent_not_found", "The agent of this session was deleted.")

@@ -40,7 +40,7 @@ class KeyLimits:
     def _take(self, held_to: list[tuple[ApiKeyId, RateLimit]]) -> None:
         now = self._clock.monotonic()
         schedules = [self._schedules.get(counted) or CallSchedule(limit=counted[1]) for counted in held_to]
-        wait_s = max(schedule.wait_s(now) for schedule in schedules)
+        wait_s = max([schedule.wait_s(now) for schedule in schedules])
         if wait_s > 0:
             seconds = math.ceil(wait_s)
             raise ServiceError(

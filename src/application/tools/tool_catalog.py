@@ -241,6 +241,7 @@ class ToolCatalog:
                     instructions=overview.instructions,
                     unavailable=overview.unavailable,
                     awaiting_approval=overview.awaiting_approval,
+                    settled=overview.settled,
                 )
             )
         return Toolset(
@@ -276,8 +277,7 @@ class ToolCatalog:
         return self._overview(server, catalog)
 
     def _is_unregistered(self, server: McpServer) -> bool:
-        config = server.config
-        if config.on_connection_loss is not ConnectionLoss.UNREGISTER or config.isolation is not Isolation.SHARED:
+        if not _comes_and_goes(server):
             return False
         # While a lost server is connected again, its last error is still there.
         status = self._connections.status(server)
@@ -345,7 +345,14 @@ def _overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
         tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
         instructions=None if instructions is None else _capped(instructions),
         awaiting_approval=len(catalog.quarantined),
+        # A server whose tools go with its connection, or that is yet to be listed anew, changes without a row.
+        settled=catalog.server_version == server.version and not _comes_and_goes(server),
     )
+
+
+def _comes_and_goes(server: McpServer) -> bool:
+    config = server.config
+    return config.on_connection_loss is ConnectionLoss.UNREGISTER and config.isolation is Isolation.SHARED
 
 
 def _is_same(kept: ServerOverview, found: ServerOverview) -> bool:

@@ -14,13 +14,15 @@ from domain.tools.tool_index import ToolIndex
 @dataclass(frozen=True, kw_only=True)
 class ServerOverview:
     """One MCP server as the system prompt describes it. `unavailable` says why its tools are missing, if they are;
-    `awaiting_approval` how many of them are because they stand in quarantine."""
+    `awaiting_approval` how many of them are because they stand in quarantine. `settled`: only what is stored changes it; else it is
+    to be looked at each time."""
 
     slug: str
     tools: tuple[Tool, ...]
     instructions: str | None = None
     unavailable: str | None = None
     awaiting_approval: int = 0
+    settled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,11 @@ class Toolset:
     def is_searched(self) -> bool:
         """Whether MCP tools are searched for instead of shown."""
         return self.search_threshold is not None and len(self._mcp_tools) > self.search_threshold
+
+    @cached_property
+    def is_settled(self) -> bool:
+        """Whether it stays as it is until something is stored: all servers are there, and none comes and goes."""
+        return all(server.settled for server in self.servers)
 
     @cached_property
     def shown(self) -> tuple[Tool, ...]:

@@ -18,6 +18,7 @@ from application.secrets.ports import KeyRing
 from application.system.ports import Clock, IdSource
 from domain.ids import RunId
 from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_stamp import RowStamp
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
@@ -86,6 +87,11 @@ class OpenWakeups(Wakeups, Protocol):
 
 def row_feed(settings: Settings) -> RowFeed:
     return RowFeed(shared=settings.postgres_url is not None)
+
+
+def toolbox_rows(rows: RowFeed) -> RowStamp:
+    """Of what the tools of gateway sessions are made from."""
+    return RowStamp("agent", "organization", "mcp_server", "mcp_server_state", feed=rows)
 
 
 def wakeups(settings: Settings, ids: IdSource, rows: RowFeed) -> OpenWakeups:

@@ -6,8 +6,7 @@ Opened at the first call, pooled by who may share them, closed when idle, releas
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
@@ -96,8 +95,7 @@ class SdkMcpConnections:
         self._keep_alive_s = keep_alive_s
         self._max_processes = max_processes
         self._crashes = Crashes(restart_limit or RestartLimit())
-        self._room = asyncio.Event()
-        self._room_wanted = False
+        self._room, self._room_wanted = asyncio.Event(), False
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
         self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
@@ -157,8 +155,13 @@ class SdkMcpConnections:
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
         """As `FollowingConnections` has it."""
         deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
-        async with self._connection(self._admit(server), scope, deadline) as connection:
+        record, key = self._admit(server), connection_key(server, scope)
+        connection = self._pooled(key) or await self._opened(record, key, deadline)
+        connection.enter()
+        try:
             await follow_resources(connection, await connection.session(deadline), wanted)
+        finally:
+            self._left(connection, key)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
         """Connect if needed and list all tools (all pages). Raises McpFailure. Seldom enough not to wait for the pause
@@ -259,26 +262,13 @@ class SdkMcpConnections:
                 self._left(connection, key)
         raise AssertionError("the second attempt returns or raises")
 
-    @asynccontextmanager
-    async def _connection(
-        self, record: ServerRecord, scope: ConnectionScope, deadline: float
-    ) -> AsyncIterator[McpConnection]:
-        """The connection `scope` uses, kept from becoming idle; one that nobody else may use ends with the block."""
-        key = connection_key(record.server, scope)
-        connection = self._pooled(key) or await self._opened(record, key, deadline)
-        connection.enter()
-        try:
-            yield connection
-        finally:
-            self._left(connection, key)
-
     async def _opened(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> McpConnection:
-        """A connection where there is none yet, to be entered at once. Raises McpFailure."""
+        """A connection where there is none yet, to be entered at once, and `_left` after. Raises McpFailure."""
         await self._wait_to_open(record, key, deadline)
         return self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
 
     def _left(self, connection: McpConnection, key: ConnectionKey | None) -> None:
-        """A use has ended."""
+        """A use has ended; a connection that nobody else may use ends with it."""
         connection.leave()
         if key is None:
             connection.stop()
@@ -326,13 +316,12 @@ class SdkMcpConnections:
         if self._is_closed:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
-        log = self._log_of(record)
         life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
         is_kept = server.config.isolation is not Isolation.RUN
         if self._on_tools_changed is not None and is_kept:
             life.changes = ToolChanges(server, self._on_tools_changed)
         connection = McpConnection(
-            transport=self._transports(server, log),
+            transport=self._transports(server, self._log_of(record)),
             negotiate=negotiate_handshake if server.config.kind is McpServerKind.SSE else self._negotiate,
             client=self._client,
             events=life,

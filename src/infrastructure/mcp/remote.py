@@ -286,13 +286,9 @@ class Endpoint:
             self._in_flight.discard(exchange)
 
     async def _asked_on(
-        self,
-        connection: KeptConnection,
-        head: bytes,
-        body: bytes,
-        read: Callable[[HttpAnswer], Awaitable[T]],
+        self, connection: KeptConnection, head: bytes, body: bytes, read: Callable[[HttpAnswer], Awaitable[T]]
     ) -> T | None:
-        """`post` as it mostly is: there is a connection, and nothing to be shown to the server that may change."""
+        """`post` as it mostly is: there is a connection, and no credentials that may change."""
         self._asked.add(connection)
         connection.user = self._asked
         try:

@@ -30,10 +30,9 @@ def read_headers(scope: HTTPScope) -> tuple[dict[str, str], frozenset[str]]:
 
 async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
     """The body. Raises RpcError for one that is too large, or ends early."""
-    too_large = RpcError(INVALID_REQUEST, f"The body is larger than {MAX_BODY_BYTES} bytes.", status=413)
     length = headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and (len(length) > _MAX_DIGITS or int(length) > MAX_BODY_BYTES):
-        raise too_large
+        raise _too_large()
     parts: list[bytes] = []
     size, more = 0, True
     while more:
@@ -42,10 +41,14 @@ async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
             raise RpcError(INVALID_REQUEST, "The body ended early.", status=400)
         size += len(message["body"])
         if size > MAX_BODY_BYTES:
-            raise too_large
+            raise _too_large()
         parts.append(message["body"])
         more = message["more_body"]
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large() -> RpcError:
+    return RpcError(INVALID_REQUEST, f"The body is larger than {MAX_BODY_BYTES} bytes.", status=413)
 
 
 async def send_error(send: Send, request_id: RequestId | None, error: RpcError) -> None:

@@ -1,0 +1,181 @@
+"""Tools of a session that are put together again only after something they are made from was stored."""
+
+from dataclasses import replace
+
+import pytest
+
+from application.gateway.toolbox import GatewayToolbox
+from application.mcp.mcp_switch import McpSwitch
+from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.warm_catalogs import WarmCatalogs
+from application.tools.agent_tools import AgentTools
+from application.tools.tool_catalog import ToolCatalog
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.ids import GatewaySessionId, McpServerId, OrganizationId
+from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpServerKind
+from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_stamp import RowStamp
+from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.memory.agents import InMemoryAgentStore
+from infrastructure.memory.mcp_connections import InMemoryMcpConnections
+from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from infrastructure.memory.organizations import InMemoryOrganizationStore
+from infrastructure.memory.runs import InMemoryRunStore
+from infrastructure.memory.state import InMemoryState
+from infrastructure.memory.surroundings import FixedClock, SequentialIds
+from tests.builders import (
+    AGENT,
+    KEY,
+    ORG,
+    OTHER_ORG,
+    RUN,
+    START,
+    THREAD,
+    a_catalog,
+    a_definition,
+    a_server,
+    after,
+    an_agent,
+    an_organization,
+    numbered,
+)
+
+SESSION = GatewaySession(
+    id=GatewaySessionId(numbered("gws", 1)),
+    organization_id=ORG,
+    agent_id=AGENT,
+    thread_id=THREAD,
+    names=ToolNames.NAMESPACED,
+    created_by=KEY,
+    created_at=START,
+    expires_at=after(3600),
+)
+SERVER = McpServerId("mcp_files")
+
+
+class House:
+    """An agent with one server, whose tools are put together over in-memory stores; `rows` is the number they go by."""
+
+    def __init__(self, *, loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY, listed_version: int = 1) -> None:
+        self.state = state = InMemoryState()
+        state.organizations = {ORG: an_organization()}
+        config = McpServerConfig(
+            slug="files",
+            kind=McpServerKind.CUSTOM,
+            command="x",
+            isolation=Isolation.SHARED,
+            on_connection_loss=loss,
+        )
+        state.servers[SERVER] = a_server(SERVER, config=config)
+        state.catalogs[SERVER] = replace(
+            a_catalog(SERVER, tools=[a_definition("echo"), a_definition("read")]), server_version=listed_version
+        )
+        self.rows: int | None = 1
+        organizations, agents = InMemoryOrganizationStore(state), InMemoryAgentStore(state)
+        catalogs, connections, clock = InMemoryMcpCatalogStore(state), InMemoryMcpConnections(), FixedClock()
+        self.toolbox = GatewayToolbox(
+            agents=agents,
+            runs=InMemoryRunStore(state, InProcessWakeups()),
+            organizations=organizations,
+            catalog=ToolCatalog(
+                native_tools={},
+                displayable_tools={},
+                servers=InMemoryMcpServerStore(state),
+                catalogs=WarmCatalogs(
+                    catalogs=catalogs,
+                    server_catalogs=ServerCatalogs(
+                        catalogs=catalogs, connections=connections, clock=clock, ids=SequentialIds()
+                    ),
+                    clock=clock,
+                ),
+                connections=connections,
+                switch=McpSwitch(enabled=True, organizations=organizations),
+                organizations=organizations,
+            ),
+            agent_tools=AgentTools(agents=agents, organizations=organizations),
+            rows=lambda: self.rows,
+        )
+        self.allow(None)
+
+    def allow(self, *tools: str | None) -> None:
+        """The agent's allowlist becomes this."""
+        allowlist = None if tools == (None,) else tuple(tool for tool in tools if tool is not None)
+        agent = an_agent(mcp_servers=("files",), tool_allowlist=allowlist)
+        self.state.agents[agent.id] = [agent]
+
+    async def names(self, session: GatewaySession = SESSION) -> list[str]:
+        """What the session has."""
+        return [name for name, _ in (await self.toolbox.of(session)).tools]
+
+
+@pytest.mark.requirement("C1", "F5")
+async def test_a_stored_change_holds_for_the_next_request() -> None:
+    house = House()
+    assert await house.names() == ["mcp__files__echo", "mcp__files__read"]
+
+    house.allow("mcp__files__read")
+    house.rows = 2
+
+    assert await house.names() == ["mcp__files__read"]
+
+
+async def test_tools_are_the_same_object_until_something_is_stored() -> None:
+    house = House()
+    first = await house.toolbox.of(SESSION)
+
+    house.allow("mcp__files__read")  # which nobody was told of
+
+    assert await house.toolbox.of(SESSION) is first
+
+
+async def test_nothing_is_taken_as_unchanged_while_changes_may_be_unheard_of() -> None:
+    house = House()
+    await house.names()
+    house.allow("mcp__files__read")
+    house.rows = None
+
+    assert await house.names() == ["mcp__files__read"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "listed_version"),
+    [(ConnectionLoss.UNREGISTER, 1), (ConnectionLoss.MARK_UNHEALTHY, 0)],
+    ids=["unregister", "to be listed anew"],
+)
+async def test_a_server_that_changes_without_a_row_is_looked_at_each_time(
+    loss: ConnectionLoss, listed_version: int
+) -> None:
+    house = House(loss=loss, listed_version=listed_version)
+    await house.names()
+    house.allow("mcp__files__read")
+
+    assert await house.names() == ["mcp__files__read"]
+
+
+async def test_tools_of_a_runs_session_are_looked_at_each_time() -> None:
+    house = House()
+    of_run = replace(SESSION, run_id=RUN)
+    before = await house.toolbox.of(of_run)
+    house.allow("mcp__files__read")
+
+    assert await house.toolbox.of(of_run) is not before
+
+
+def test_a_stamp_changes_with_whoever_writes_its_tables_and_is_none_while_that_is_not_known() -> None:
+    now = [0.0]
+    feed = RowFeed(shared=True, monotonic=lambda: now[0])
+    stamp = RowStamp("agent", "mcp_server", feed=feed)
+    assert stamp() is None
+
+    feed.heard(feed.beat())
+    seen = [stamp()]
+    feed.wrote(("agent",), ORG)
+    seen.append(stamp())
+    feed.changed("mcp_server", OrganizationId(OTHER_ORG))
+    seen.append(stamp())
+    feed.wrote(("secret",), ORG)
+
+    assert len(set(seen)) == 3
+    assert stamp() == seen[-1]
+    now[0] = 5.0
+    assert stamp() is None
