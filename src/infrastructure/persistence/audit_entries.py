@@ -12,6 +12,7 @@ from domain.audit.chain import SEALED_FIELDS, ChainHead, Entry, Link
 from domain.audit.chain_check import StoredLink
 from domain.ids import OrganizationId
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import audit_event, audit_head, audit_seal
 
 RAW_AT = type_coerce(audit_event.c.at, BigInteger)
@@ -37,7 +38,7 @@ _all_links = (
     .limit(bindparam("at_most"))
 )
 _UNSEALED = select(*ENTRY).where(audit_event.c.organization_id == bindparam("of_organization"), ~IS_SEALED)
-_unsealed = (
+_unsealed = Prepared(
     _UNSEALED.where(bindparam("since", type_=BigInteger) <= RAW_AT)
     .order_by(audit_event.c.at, audit_event.c.id)
     .limit(bindparam("at_most"))
@@ -59,7 +60,7 @@ def unsealed_since(
 ) -> tuple[Entry, ...]:
     """Visible entries without a seal, oldest first."""
     parameters = {"of_organization": organization_id, "since": since.at, "at_most": limit}
-    return tuple(tuple(row) for row in connection.execute(_unsealed, parameters))
+    return tuple(_unsealed.all(connection, parameters))
 
 
 def stored_head(connection: Connection, organization_id: OrganizationId, *, lock: bool = False) -> ChainHead | None:

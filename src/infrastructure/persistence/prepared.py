@@ -80,6 +80,18 @@ class Prepared:
         finally:
             cursor.close()
 
+    def all(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Execute, and give all rows as the driver does, without result types."""
+        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        cursor = _cursor(connection)
+        try:
+            cursor.execute(compiled.sql, compiled.values(parameters))
+            return cursor.fetchall()  # type: ignore[no-any-return]  # of a driver
+        except compiled.driver_error as error:
+            raise compiled.wrapped(error, connection) from error
+        finally:
+            cursor.close()
+
     def _compile(self, dialect: Dialect) -> "_Compiled":
         # Two threads may compile the same statement once each; the last one stays, and both are right.
         compiled = self._compiled[dialect.name] = _Compiled(self._statement, self._columns, dialect)

@@ -23,6 +23,8 @@ Synchronous = Literal["normal", "full"]
 
 _BUSY_TIMEOUT_MS = 5_000
 _PAGE_CACHE_KIB = 16 * 1024
+_CHECKPOINT_PAGES = 4_000
+"""How much is written before it is folded into the file: most pages change many times meanwhile, and are folded once."""
 
 _Jobs = queue.SimpleQueue["Job[object] | None"]
 _Serve = Callable[[Connection, sqlite3.Connection, "list[Job[object]]"], None]
@@ -61,6 +63,7 @@ class SqliteDatabase:
                 "journal_mode = WAL",
                 f"synchronous = {self._synchronous.upper()}",
                 "foreign_keys = ON",
+                f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
             ),
             max_batch=self._max_batch,
         )
