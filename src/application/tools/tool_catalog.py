@@ -277,11 +277,9 @@ class ToolCatalog:
         return self._overview(server, catalog)
 
     def _is_unregistered(self, server: McpServer) -> bool:
-        if not _comes_and_goes(server):
-            return False
         # While a lost server is connected again, its last error is still there.
-        status = self._connections.status(server)
-        return status.state is not ServerState.CONNECTED and status.last_error is not None
+        status = self._connections.status(server) if _comes_and_goes(server) else None
+        return status is not None and status.state is not ServerState.CONNECTED and status.last_error is not None
 
     def _overview(self, server: McpServer, catalog: McpCatalog) -> ServerOverview:
         key = (server.organization_id, server.id)
@@ -345,14 +343,12 @@ def _overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
         tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
         instructions=None if instructions is None else _capped(instructions),
         awaiting_approval=len(catalog.quarantined),
-        # A server whose tools go with its connection, or that is yet to be listed anew, changes without a row.
         settled=catalog.server_version == server.version and not _comes_and_goes(server),
     )
 
 
 def _comes_and_goes(server: McpServer) -> bool:
-    config = server.config
-    return config.on_connection_loss is ConnectionLoss.UNREGISTER and config.isolation is Isolation.SHARED
+    return (server.config.on_connection_loss, server.config.isolation) == (ConnectionLoss.UNREGISTER, Isolation.SHARED)
 
 
 def _is_same(kept: ServerOverview, found: ServerOverview) -> bool:
