@@ -173,6 +173,7 @@ from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool, SchemaValidator
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.wired_tools import ComponentTools, WiredTools
+from application.tracing.ports import TraceAddresses
 from application.usage.get_usage import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.deliver_webhooks import DeliverWebhooks
@@ -335,6 +336,10 @@ class Container(containers.DeclarativeContainer):
     server_states: providers.Provider[ServerStates] = providers.Singleton(ServerStates, instruments)
     tracer: providers.Provider[ClosableTracer] = providers.Singleton(
         MeteredTracer, providers.Singleton(tracing_assembly.tracer, settings, redactor), instruments=instruments
+    )
+
+    trace_addresses: providers.Provider[TraceAddresses] = providers.Singleton(
+        tracing_assembly.trace_addresses, settings
     )
 
     # Storage: one SQLite file in HOME, or PostgreSQL, shared with other processes; `edited_…` are for those who change rows or

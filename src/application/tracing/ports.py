@@ -130,3 +130,19 @@ class Tracer(Protocol):
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """W3C trace context (`traceparent`) for a call to an MCP server, or an empty mapping when tracing is off."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAddress:
+    """How people find a trace: its id (32 hexadecimal digits), and its page if the backend has one."""
+
+    trace_id: str
+    url: str | None
+
+
+class TraceAddresses(Protocol):
+    """Where the traces of runs are to be found."""
+
+    def of(self, run: Run) -> TraceAddress | None:
+        """The trace of the run; None where nothing is traced."""
+        ...

@@ -2,6 +2,7 @@
 
 from infrastructure.redaction import Redactor
 from infrastructure.settings import Settings
+from infrastructure.tracing.addresses import BackendTraceAddresses
 from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.closable import ClosableTracer
 from infrastructure.tracing.null import NullTracer
@@ -10,6 +11,13 @@ from infrastructure.tracing.null import NullTracer
 def tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:
     tracers = [each for each in (_langfuse(settings, redactor), _otel(settings, redactor)) if each is not None]
     return AllTracers(*tracers) if tracers else NullTracer()
+
+
+def trace_addresses(settings: Settings) -> BackendTraceAddresses:
+    langfuse = settings.traces_to_langfuse
+    return BackendTraceAddresses(
+        enabled=langfuse or settings.otel_endpoint is not None, web=settings.langfuse_url if langfuse else None
+    )
 
 
 def _langfuse(settings: Settings, redactor: Redactor) -> ClosableTracer | None:

@@ -10,11 +10,13 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.agent_editing import agent_editing_routes
 from interfaces.console.routes.agents import agent_routes
 from interfaces.console.routes.approvals import decide, show_approvals, show_approvals_part
-from interfaces.console.routes.audit import show_audit, verify_audit
+from interfaces.console.routes.audit import export_audit, show_audit, verify_audit
 from interfaces.console.routes.keys import KeyPages, key_routes
 from interfaces.console.routes.overview import Overview, show_overview, show_overview_part
+from interfaces.console.routes.pending import answer_question, settle_call
 from interfaces.console.routes.playground import show_playground, start
-from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs, stream_run
+from interfaces.console.routes.run_events import read_events, stream_run
+from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs
 from interfaces.console.routes.server_actions import server_action_routes
 from interfaces.console.routes.server_forms import server_form_routes
 from interfaces.console.routes.server_import import server_import_routes
@@ -41,12 +43,11 @@ def console_router(
     *,
     sessions: ConsoleSessions,
     clock: Clock,
-    version: str,
+    pages: Pages,
     heartbeat_s: float,
     provided: dict[str, Provide],
 ) -> OwnRouter:
     """The routes below `/console`. `provided` are the use cases by name."""
-    pages = Pages(version=version)
     overview = Overview(
         list_runs=use_cases.list_runs,
         list_approvals=use_cases.list_approvals,
@@ -59,6 +60,7 @@ def console_router(
         get_run=use_cases.get_run,
         list_approvals=use_cases.list_approvals,
         list_audit_events=use_cases.list_audit_events,
+        trace_addresses=use_cases.trace_addresses,
     )
     server_pages = ServerPages(
         get_mcp_server_tools=use_cases.get_mcp_server_tools,
@@ -95,7 +97,10 @@ def console_router(
         show_runs,
         show_run,
         show_run_state,
+        read_events,
         stream_run,
+        settle_call,
+        answer_question,
         cancel_run,
         show_approvals,
         show_approvals_part,
@@ -112,6 +117,7 @@ def console_router(
         *server_form_routes(),
         *server_import_routes(),
         show_audit,
+        export_audit,
         verify_audit,
         *agent_routes(),
         *agent_editing_routes(),

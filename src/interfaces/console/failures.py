@@ -1,6 +1,7 @@
 """Failures as people at a browser see them: a page, or a message on the page they are on."""
 
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from litestar import Response
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
@@ -10,10 +11,23 @@ from litestar.types import ExceptionHandlersMap
 from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import SIGN_IN_PATH
+from interfaces.console.sessions import PATH, SIGN_IN_PATH
 from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_reference
 
 FLASH = "#flash"
+
+
+def with_console_failures(handlers: ExceptionHandlersMap, pages: Pages) -> ExceptionHandlersMap:
+    """The application's own, and for what no route of the console takes a page as well."""
+    otherwise = handlers[HTTPException]
+    shown = failure_handlers(pages)[HTTPException]
+
+    def of_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
+        path = request.scope["path"]
+        answer: Response[Any] = (shown if path == PATH or path.startswith(f"{PATH}/") else otherwise)(request, error)
+        return answer
+
+    return {**handlers, HTTPException: of_http}
 
 
 def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
@@ -62,9 +76,16 @@ _TITLES = {
 
 def _to_sign_in(request: ConsoleRequest) -> Response[str]:
     """To the page where one signs in, and back from there."""
-    url = request.url
-    here = url.path if not url.query else f"{url.path}?{url.query}"
     if request.htmx:
-        return Response("", status_code=200, headers={HTMXHeaders.REDIRECT.value: SIGN_IN_PATH})
-    target = SIGN_IN_PATH if request.method != "GET" else f"{SIGN_IN_PATH}?next={quote(here, safe='')}"
+        target = _sign_in_for(request.htmx.current_url)
+        return Response("", status_code=200, headers={HTMXHeaders.REDIRECT.value: target})
+    target = _sign_in_for(str(request.url) if request.method == "GET" else None)
     return Response("", status_code=303, headers={"Location": target, "Cache-Control": "no-store"})
+
+
+def _sign_in_for(page: str | None) -> str:
+    if page is None:
+        return SIGN_IN_PATH
+    url = urlsplit(page)
+    here = url.path if not url.query else f"{url.path}?{url.query}"
+    return f"{SIGN_IN_PATH}?next={quote(here, safe='')}"

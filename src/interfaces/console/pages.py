@@ -75,9 +75,7 @@ class Pages:
         text = self._environment.get_template(template).render(
             person=request.person, path=request.url.path, **(context or {})
         )
-        return Response(
-            text, status_code=status, media_type="text/html; charset=utf-8", headers={**HEADERS, **(headers or {})}
-        )
+        return Response(text, status_code=status, media_type="text/html", headers={**HEADERS, **(headers or {})})
 
 
 def moment(value: datetime | None) -> str:

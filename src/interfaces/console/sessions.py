@@ -81,13 +81,14 @@ class ConsoleSessions:
             return None
 
     def _cookie(self, value: str, lasts: timedelta) -> Cookie:
+        # `lax`: a link in a message leads to its page. What changes something needs the token of our own pages.
         return Cookie(
             key=COOKIE,
             value=value,
             path=PATH,
             max_age=int(lasts.total_seconds()),
             httponly=True,
-            samesite="strict",
+            samesite="lax",
             secure=(self._address.url or "").startswith("https:"),
         )
 

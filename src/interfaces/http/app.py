@@ -7,6 +7,8 @@ from litestar import Litestar
 from application.metrics.ports import RequestMeter
 from application.system.ports import Clock
 from interfaces.console.app import console_router
+from interfaces.console.failures import with_console_failures
+from interfaces.console.pages import Pages
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.asking import GatewayQuestions
@@ -120,8 +122,9 @@ def create_app(
         middleware=[authentication(use_cases.authenticate)],
         security=[{SECURITY_SCHEME: []}],
     )
+    pages = Pages(version=version)
     console = console_router(
-        use_cases, sessions=sessions, clock=clock, version=version, heartbeat_s=heartbeat_s, provided=provided
+        use_cases, sessions=sessions, clock=clock, pages=pages, heartbeat_s=heartbeat_s, provided=provided
     )
     app = Litestar(
         route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router(), console],
@@ -133,7 +136,7 @@ def create_app(
         },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
-        exception_handlers=exception_handlers(),
+        exception_handlers=with_console_failures(exception_handlers(), pages),
         plugins=[BodyDecoding(), BodySchemas()],
         openapi_config=openapi_config(version),
         logging_config=None,

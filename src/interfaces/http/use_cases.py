@@ -93,6 +93,7 @@ from application.threads.release_thread import ReleaseThread
 from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.list_tools import ListTools
+from application.tracing.ports import TraceAddresses
 from application.usage.get_usage import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
@@ -115,6 +116,7 @@ class UseCases:
     authenticate: Authenticate
 
     public_address: PublicAddress
+    trace_addresses: TraceAddresses
     gateway_access: GatewayAccess
     client_handshakes: ClientHandshakes
     check_subscription: CheckSubscription

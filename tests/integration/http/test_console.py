@@ -1,14 +1,18 @@
 """The console's doors: who gets in, what comes from elsewhere, what a browser is allowed to do with a page."""
 
 import html
+import json
 import re
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from domain.identity.role import Role
 from interfaces.console.sessions import COOKIE
+from tests.builders import an_audit_event
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.test_audit import seal
 
 PAGES = (
     "/console",
@@ -76,7 +80,7 @@ async def test_the_session_is_a_sealed_cookie_that_scripts_and_other_sites_never
     answer = await browse(service, "POST", "/console/sign-in", data={"key": token_of(Role.ADMIN)})
     cookie = answer.headers["set-cookie"]
     assert token_of(Role.ADMIN) not in cookie
-    assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/console", "Secure"))
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=lax", "Path=/console", "Secure"))
     forged = await browse(service, "GET", "/console", headers={"cookie": f"{COOKIE}=gAAAA-forged"})
     assert forged.status_code == 303
 
@@ -158,8 +162,32 @@ async def test_a_revoked_key_ends_the_sessions_of_its_owner(service: Service) ->
     browser = await signed_in(service, made["token"])
     assert (await browse(service, "GET", "/console", headers=browser)).status_code == 200
     await service.call("DELETE", f"/v1/api-keys/{made['id']}")
-    answer = await browse(service, "GET", "/console/parts/overview", headers=browser)
-    assert answer.headers["hx-redirect"] == "/console/sign-in"
+    on_page = browser | {"hx-current-url": "https://agents.example.com/console/runs?status=failed"}
+    answer = await browse(service, "GET", "/console/parts/overview", headers=on_page)
+    assert answer.headers["hx-redirect"] == "/console/sign-in?next=%2Fconsole%2Fruns%3Fstatus%3Dfailed"
+
+
+async def test_a_link_into_the_console_is_gone_on_with_after_signing_in(service: Service) -> None:
+    deep = "/console/audit?action=tool.*&tool=a"
+    sent_away = await browse(service, "GET", deep)
+    form_page = await browse(service, "GET", sent_away.headers["location"])
+    found = re.search(r'name="next" value="([^"]+)"', form_page.text)
+    assert found is not None
+    form = {"key": token_of(Role.VIEWER), "next": html.unescape(found[1])}
+    assert (await browse(service, "POST", "/console/sign-in", data=form)).headers["location"] == deep
+
+
+async def test_what_is_not_there_is_told_on_a_page_and_elsewhere_as_a_problem(service: Service) -> None:
+    browser = await signed_in(service)
+    for path in ("/console/nothing", "/console/runs/run_1/nothing", "/console/servers/a/b/c"):
+        answer = await browse(service, "GET", path, headers={"cookie": browser["cookie"]})
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "There is no such page." in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+    wrong = await browse(service, "POST", "/console/audit", headers=browser)
+    assert (wrong.status_code, wrong.headers["content-type"]) == (405, "text/html; charset=utf-8")
+    for path in ("/consoles", "/v1/nothing"):
+        assert (await service.call("GET", path)).headers["content-type"] == "application/problem+json"
 
 
 async def test_what_agents_and_models_say_is_never_markup(service: Service) -> None:
@@ -218,6 +246,24 @@ async def test_the_audit_trail_is_searched_and_verified(service: Service) -> Non
     assert "No entry is like that." in nothing.text
     verified = await browse(service, "POST", "/console/audit/verify", headers=browser)
     assert "whole" in verified.text
+    exported = await browse(service, "GET", "/console/audit/export?action=agent.*&actor=", headers=browser)
+    lines = [json.loads(line) for line in exported.text.splitlines()]
+    assert {line["action"] for line in lines} == {"agent.created"}
+    assert "attachment" in exported.headers["content-disposition"]
+    assert f'"{exported.request.url.path}?action=agent.%2A"' in page.text
+
+
+@pytest.mark.requirement("C5")
+async def test_a_trail_that_was_changed_says_where_and_what_is_wrong(service: Service) -> None:
+    entry = an_audit_event(1)
+    await service.stores.audit.record(entry)
+    await seal(service)
+    browser = await signed_in(service, token_of(Role.VIEWER))
+    service.state.audit[entry.id] = replace(entry, actor="key_somebody_else")
+    verified = (await browse(service, "POST", "/console/audit/verify", headers=browser)).text
+    assert "The trail was changed" in verified
+    assert "it is not what was written" in verified
+    assert entry.id in verified
 
 
 async def test_files_of_the_console_are_kept_by_browsers_and_nothing_else_is_served(service: Service) -> None:

@@ -168,6 +168,7 @@ from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing
 from infrastructure.secrets import SecretBox
+from infrastructure.tracing.addresses import BackendTraceAddresses
 from infrastructure.tracing.null import NullTracer
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
@@ -418,6 +419,7 @@ def use_cases(
     return UseCases(
         authenticate=authenticate,
         public_address=ListeningAddress("https://agents.example.com"),
+        trace_addresses=BackendTraceAddresses(enabled=True, web="https://traces.example.com"),
         gateway_access=access,
         client_handshakes=handshakes,
         check_subscription=check_subscription,

@@ -1,8 +1,5 @@
-"""Runs: the list, and the page of one, live."""
+"""Runs: the list, and the page of one; what happens in it: run_events.py."""
 
-import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Annotated
 
 from litestar import Response, get, post
@@ -17,22 +14,20 @@ from application.audit.ports import AuditFilter
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, ListRuns
-from application.runs.watch_run import WatchRun
 from application.system.pages import PageRequest
+from application.tracing.ports import TraceAddresses
 from domain.approvals.approval import ApprovalState
-from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import AgentId, RunId
 from domain.runs.run import RunStatus
 from interfaces.console.pages import Pages
+from interfaces.console.questions import fields_of
 from interfaces.console.requests import ConsoleRequest
-from interfaces.http.sse import EventStream, end_frame, event_frame, sequence_after
-
-logger = logging.getLogger(__name__)
 
 PAGE = 50
 MAX_CALLS = 200
+MAX_APPROVALS = 100
 _TOOL_ACTIONS = "tool.*"
 
 
@@ -70,20 +65,26 @@ async def show_runs(
 class RunPages:
     """What the page of a run shows beside its events."""
 
-    def __init__(self, *, get_run: GetRun, list_approvals: ListApprovals, list_audit_events: ListAuditEvents) -> None:
+    def __init__(
+        self,
+        *,
+        get_run: GetRun,
+        list_approvals: ListApprovals,
+        list_audit_events: ListAuditEvents,
+        trace_addresses: TraceAddresses,
+    ) -> None:
         self._get_run = get_run
         self._list_approvals = list_approvals
         self._list_audit = list_audit_events
+        self._trace_addresses = trace_addresses
 
     async def of(self, principal: Principal, run_id: RunId) -> dict[str, object]:
-        """The run as it stands, what of it waits for people, and its tool calls as the audit trail has them. Raises
-        NOT_FOUND."""
+        """The run as it stands, what of it waits for people, what people have decided, and its tool calls as the audit
+        trail has them. Raises NOT_FOUND."""
         run = await self._get_run.execute(principal, run_id)
         approvals = await self._list_approvals.execute(
             ListApprovalsCommand(
-                principal=principal,
-                wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=run_id),
-                page=PageRequest(limit=100),
+                principal=principal, wanted=ApprovalFilter(run_id=run_id), page=PageRequest(limit=MAX_APPROVALS)
             )
         )
         calls = await self._list_audit.execute(
@@ -95,7 +96,20 @@ class RunPages:
         )
         return {
             "run": run,
-            "approvals": approvals.items,
+            "trace": self._trace_addresses.of(run),
+            "approvals": [each for each in approvals.items if each.state is ApprovalState.PENDING],
+            "decided": [each for each in approvals.items if each.state is not ApprovalState.PENDING],
+            "sent_before": {
+                use.approval.approval_id
+                for use in run.pending
+                if use.approval is not None and use.approval.outcome_unknown
+            },
+            "displayed": [use for use in run.pending if use.approval is None and use.elicitation is None],
+            "questions": [
+                {"use": use, "asked": use.elicitation, "fields": fields_of(use.elicitation.schema or {})}
+                for use in run.pending
+                if use.elicitation is not None
+            ],
             "calls": calls.items[::-1],
             "may_decide": principal.role.includes(Role.OPERATOR),
             "may_run": principal.role.includes(Role.RUNNER),
@@ -116,33 +130,6 @@ async def show_run_state(
 ) -> Response[str]:
     """How it stands now, and what waits for people."""
     return pages.show(request, "parts/run_state.html", await run_pages.of(request.principal, RunId(run_id)))
-
-
-@get("/runs/{run_id:str}/stream")
-async def stream_run(
-    *,
-    request: ConsoleRequest,
-    run_id: FromPath[str],
-    get_run: NamedDependency[GetRun],
-    watch_run: NamedDependency[WatchRun],
-    heartbeat_s: NamedDependency[float],
-    after: FromQuery[int] = 0,
-) -> EventStream:
-    """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
-    principal = request.principal
-    run = await get_run.execute(principal, RunId(run_id))
-    seq = max(after, sequence_after(request.headers.get("Last-Event-ID")))
-
-    async def frames() -> AsyncGenerator[bytes, None]:
-        try:
-            async with aclosing(watch_run.follow(principal, run.id, after_seq=seq, to_the_end=True)) as events:
-                async for event in events:
-                    yield event_frame(event)
-            yield end_frame((await get_run.execute(principal, run.id)).status)
-        except ServiceError as error:
-            logger.info("a stream of the console was ended", extra={"run_id": run.id, "code": error.code})
-
-    return EventStream(frames(), heartbeat_s=heartbeat_s)
 
 
 @post("/runs/{run_id:str}/cancel", status_code=200)

@@ -8,8 +8,8 @@ from litestar.params import FromPath
 from interfaces.console.pages import Pages
 
 _TYPES = {
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
+    "css": "text/css",
+    "js": "text/javascript",
     "svg": "image/svg+xml",
 }
 

@@ -1,14 +1,25 @@
-// The timeline of a run: its events as they come, in order, each once. Whatever an event holds is shown as text.
+// The timeline of a run: what is stored so far in one go, then its events as they come, in order, each once. Whatever an
+// event holds is shown as text.
 "use strict";
 (() => {
   const list = document.getElementById("timeline");
   const connection = document.getElementById("connection");
-  const calls = new Map(); // tool call id -> {item, body}
+  const calls = new Map(); // tool call id -> what is drawn of it
   const messages = new Map(); // message id -> {item, text}
+  const MEDIA_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+  const LAYERS = { "built-in": "by default", organization: "by the organization's policy", agent: "by the agent's policy", run: "by the run's own list" };
+  const WORDS = { approved: "Approved", denied: "Denied", expired: "Nobody decided in time", stale: "Decided about anew: the agent has changed", cancelled: "Not decided: the run ended" };
+  const LETTERS = {
+    send_email: [["To", "to"], ["Subject", "subject"], ["", "body"]],
+    create_calendar_event: [["What", "title"], ["From", "start"], ["Until", "end"], ["Where", "location"], ["", "description"]],
+  };
+  let target = list; // where lines go: the list, or what will be put into it in one go
   let seq = 0;
+  let turn = null;
   let source = null;
   let queue = [];
   let drawing = false;
+  let pause = 1000;
 
   function element(name, className, text) {
     const made = document.createElement(name);
@@ -20,16 +31,45 @@
   function line(className, text) {
     const item = element("li", className);
     if (text !== undefined) item.append(element("span", "", text));
-    list.append(item);
+    target.append(item);
     return item;
+  }
+
+  function shown(value) {
+    return typeof value === "string" ? value : JSON.stringify(value, null, 2);
   }
 
   function folded(title, value) {
     const details = element("details");
     details.append(element("summary", "meta", title));
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    details.append(element("pre", "", text));
+    const text = element("pre", "", shown(value));
+    text.tabIndex = 0;
+    details.append(text);
     return details;
+  }
+
+  function picture(part, about) {
+    if (part.data && MEDIA_TYPES.has(part.media_type)) {
+      const image = element("img");
+      image.src = `data:${part.media_type};base64,${part.data}`;
+      image.alt = about;
+      return image;
+    }
+    // Not fetched: whoever serves it would learn who looks at this run.
+    if (!/^https?:/.test(part.url || "")) return element("div", "meta", `${about}: ${part.media_type}`);
+    const link = element("a", "", `${about}: ${part.url}`);
+    link.href = part.url;
+    link.rel = "noopener noreferrer";
+    link.target = "_blank";
+    return link;
+  }
+
+  function spent(usage) {
+    const count = (number) => number.toLocaleString("en");
+    const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : "";
+    const facts = [`${count(usage.input_tokens)} tokens in${cached}, ${count(usage.output_tokens)} out`];
+    if (usage.cost_usd !== null) facts.push(`$${usage.cost_usd.toFixed(usage.cost_usd < 1 ? 4 : 2)}`);
+    return [...facts, usage.model].join(" · ");
   }
 
   function said(id) {
@@ -44,65 +84,124 @@
     return known;
   }
 
-  function call(event) {
-    let known = calls.get(event.tool_call_id);
+  function call(id, name, params) {
+    let known = calls.get(id);
     if (!known) {
       const item = line("call");
       const head = element("div");
-      head.append(element("strong", "mono", event.name));
-      const state = element("span", "meta", "");
-      head.append(" ", state);
-      item.append(head);
-      known = { item, state, progress: null };
-      calls.set(event.tool_call_id, known);
+      const title = element("strong", "mono", name);
+      const state = element("span", "meta", "asked for");
+      head.append(title, " ", state);
+      const policy = element("div", "meta");
+      item.append(head, policy);
+      known = { item, title, state, policy, decision: "", word: "", asked: null, progress: null };
+      calls.set(id, known);
     }
+    if (params !== undefined) arguments_(known, name, params);
     return known;
   }
 
+  function arguments_(known, name, params) {
+    const text = shown(params);
+    if (known.asked && known.asked.text === text && known.title.textContent === name) return;
+    known.title.textContent = name;
+    const drawn = LETTERS[name] ? letter(LETTERS[name], params) : folded("Arguments", params);
+    if (known.asked) known.asked.drawn.replaceWith(drawn);
+    else known.item.append(drawn);
+    known.asked = { drawn, text };
+  }
+
+  function letter(rows, params) {
+    const card = element("div", "card letter");
+    for (const [title, key] of rows) {
+      if (params[key] === undefined) continue;
+      const row = element("div", title ? "" : "text");
+      if (title) row.append(element("span", "meta", `${title}: `));
+      row.append(shown(params[key]));
+      card.append(row);
+    }
+    return card;
+  }
+
+  function decided(decision) {
+    const by = `${LAYERS[decision.layer] || decision.layer}${decision.pattern ? ` for ${decision.pattern}` : ""}`;
+    if (decision.verdict === "allow") return `Allowed ${by}`;
+    if (decision.verdict === "require_approval") return `Approval asked for ${by}`;
+    return `Denied ${by}: ${decision.reason.replaceAll("_", " ")}`;
+  }
+
+  function tellPolicy(known) {
+    known.policy.textContent = [known.decision, known.word].filter(Boolean).join(" · ");
+  }
+
   function settled(event, className, word) {
-    const known = call(event);
+    const known = call(event.tool_call_id, event.name);
     known.item.classList.add(className);
     const facts = [word];
-    if (event.duration_ms !== undefined) facts.push(`${event.duration_ms} ms`);
-    if (event.server) facts.push(event.server);
+    if (event.duration_ms) facts.push(event.duration_ms < 1000 ? `${event.duration_ms} ms` : `${(event.duration_ms / 1000).toFixed(1)} s`);
+    if (event.server) facts.push(`server ${event.server}`);
     known.state.textContent = facts.join(" · ");
+    if (event.decision) known.decision = decided(event.decision);
+    tellPolicy(known);
     if (known.progress) known.progress.remove();
-    if (event.error) known.item.append(folded("Error", event.error));
-    if (event.reason) known.item.append(element("div", "meta", event.reason));
+    if (event.error) known.item.append(folded(`Error ${event.error.code}`, event.error.detail));
+    if (event.reason) known.item.append(element("div", "meta", `Blocked: ${event.reason.replaceAll("_", " ")}`));
+  }
+
+  // What people decided about calls stands in the part of the page that is fetched again whenever the run changes.
+  function tellWords() {
+    for (const each of document.querySelectorAll("#words > li")) {
+      const known = calls.get(each.dataset.call);
+      if (!known) continue;
+      const { state, by, reason, edited } = each.dataset;
+      const facts = [WORDS[state] || state];
+      if (edited) facts.push("with other arguments");
+      if (by && by !== "system") facts.push(`by ${by}`);
+      known.word = facts.join(" ") + (reason ? `: ${reason}` : "");
+      tellPolicy(known);
+    }
   }
 
   function result(part) {
     const known = calls.get(part.tool_id);
-    if (known && part.result !== undefined) known.item.append(folded("Result", part.result));
+    if (!known) return;
+    if (part.result) known.item.append(folded("Result", part.result));
+    for (const image of part.images || []) known.item.append(picture(image, `Image from ${part.tool_name}`));
   }
 
-  function complete(message) {
+  function complete(event) {
+    const { message } = event;
+    const texts = message.content.filter((part) => part.type === "text").map((part) => part.text);
     if (message.role === "assistant") {
-      const texts = message.content.filter((part) => part.type === "text").map((part) => part.text);
-      if (texts.length || messages.has(message.id)) said(message.id).text.textContent = texts.join("\n");
-      return;
+      if (texts.join("") || messages.has(message.id)) said(message.id).text.textContent = texts.join("\n");
+      for (const part of message.content) if (part.type === "tool_use") call(part.id, part.name, part.malformed ?? part.params);
+      if (event.usage && turn) turn.append(element("span", "meta", ` ${spent(event.usage)}`));
+    } else if (message.role === "user") {
+      const item = line("asked");
+      item.append(element("div", "meta", "User"), element("div", "text", texts.join("\n")));
+      for (const part of message.content) if (part.type === "image") item.append(picture(part, "Image from the user"));
+    } else {
+      for (const part of message.content) if (part.type === "tool_result") result(part);
     }
-    for (const part of message.content) if (part.type === "tool_result") result(part);
   }
 
   const handlers = {
     "run.queued": () => line("meta", "Queued"),
-    "run.started": () => line("meta", "Taken up by a worker"),
-    "turn.started": (event) => line("turn", `Turn ${event.turn}`),
+    "run.started": (event) => line("meta", event.attempt > 1 ? `Taken up by a worker (attempt ${event.attempt})` : "Taken up by a worker"),
+    "turn.started": (event) => { turn = line("turn", `Turn ${event.turn}`); },
     "message.delta": (event) => { said(event.message_id).text.append(event.text); },
-    "message.completed": (event) => complete(event.message),
+    "message.completed": complete,
     "message.discarded": (event) => {
-      said(event.message_id).text.classList.add("discarded");
-      said(event.message_id).item.append(element("div", "meta", `Discarded: ${event.reason}`));
+      const known = said(event.message_id);
+      known.text.classList.add("discarded");
+      const cost = event.usage ? ` · about ${spent(event.usage)}` : "";
+      known.item.append(element("div", "meta", `Discarded: ${event.reason.replaceAll("_", " ")}${cost}`));
     },
     "model.retrying": (event) => line("wait", `${event.model} is tried again (attempt ${event.attempt})`),
-    "tool.started": (event) => {
-      const known = call(event);
-      known.state.textContent = "under way";
-      known.item.append(folded("Arguments", event.params));
-    },
+    "tool.started": (event) => { call(event.tool_call_id, event.name, event.params).state.textContent = "under way"; },
     "tool.progress": (event) => {
-      const known = call(event);
+      const known = calls.get(event.tool_call_id);
+      if (!known) return;
       if (!known.progress) { known.progress = element("div", "meta"); known.item.append(known.progress); }
       const share = event.total ? ` ${Math.round((100 * event.progress) / event.total)} %` : "";
       known.progress.textContent = `${event.message || "Progress"}${share}`;
@@ -112,53 +211,105 @@
     "tool.blocked": (event) => settled(event, "bad", "blocked"),
     "run.requires_action": (event) => {
       const names = event.pending.map((each) => each.name).join(", ");
+      for (const each of event.pending) call(each.id, each.name, each.params).state.textContent = each.approval_id ? "waits for approval" : "waits for somebody";
       line("wait", `Waiting for somebody: ${names}`);
     },
     "run.resumed": () => line("meta", "Resumed"),
     "run.completed": () => line("call ok", "Completed"),
-    "run.incomplete": (event) => line("wait", `Ended early: ${event.reason}`),
+    "run.incomplete": (event) => line("wait", `Ended early: ${event.reason.replaceAll("_", " ")}`),
     "run.failed": (event) => line("bad", `Failed: ${event.error.code}. ${event.error.detail}`),
     "run.cancelled": () => line("bad", "Cancelled"),
     "run.halted": (event) => line("bad", `Halted: ${event.reason}`),
   };
 
+  function handle(event) {
+    if (event.seq <= seq) return false; // sent again after a reconnection
+    seq = event.seq;
+    handlers[event.type]?.(event);
+    return true;
+  }
+
+  function changed() {
+    document.body.dispatchEvent(new CustomEvent("run-changed"));
+  }
+
   function draw() {
     drawing = false;
-    let changed = false;
-    for (const event of queue) {
-      if (event.seq <= seq) continue; // sent again after a reconnection
-      seq = event.seq;
-      handlers[event.type]?.(event);
-      changed ||= event.type.startsWith("run.") || event.type === "turn.started";
-    }
+    const drawn = queue.filter(handle);
     queue = [];
-    if (changed) document.body.dispatchEvent(new CustomEvent("run-changed"));
+    tellWords();
+    if (drawn.some((event) => event.type.startsWith("run.") || event.type === "turn.started")) changed();
   }
 
   function take(message) {
     queue.push(JSON.parse(message.data));
     if (!drawing) {
       drawing = true;
-      // Many events come at once when a page opens: they are drawn together.
-      setTimeout(draw, 30);
+      setTimeout(draw, 30); // what comes together is drawn together
     }
   }
 
-  function connect() {
+  function drawTogether(events) {
+    target = document.createDocumentFragment();
+    events.forEach(handle);
+    list.append(target);
+    target = list;
+    tellWords();
+  }
+
+  async function catchUp() {
+    for (;;) {
+      const answer = await fetch(`${list.dataset.events}?after=${seq}`);
+      if (answer.redirected) { location.reload(); return null; } // signed out: back here after signing in
+      if (!answer.ok) throw new Error(`events: ${answer.status}`);
+      const page = await answer.json();
+      drawTogether(page.data);
+      seq = Math.max(seq, page.last_seq);
+      if (!page.more) return page;
+    }
+  }
+
+  function ended(status) {
+    connection.textContent = `Ended: ${status}`;
+    if (document.getElementById("status")?.textContent !== status) changed();
+  }
+
+  async function begin() {
+    let page;
+    try {
+      page = await catchUp();
+    } catch {
+      again();
+      return;
+    }
+    if (!page) return;
+    performance.mark("timeline-drawn");
+    if (page.is_over) ended(page.status);
+    else connect(page.status);
+  }
+
+  function again() {
+    // Browsers give up on some answers (a service that is starting answers nothing, a proxy 502): we do not.
+    connection.textContent = "Disconnected. Trying again …";
+    setTimeout(begin, pause);
+    pause = Math.min(2 * pause, 10000);
+  }
+
+  function connect(status) {
+    if (document.getElementById("status")?.textContent !== status) changed();
     source = new EventSource(`${list.dataset.stream}?after=${seq}`);
     for (const type of Object.keys(handlers)) source.addEventListener(type, take);
-    source.addEventListener("open", () => { connection.textContent = "Live"; });
+    source.addEventListener("open", () => { connection.textContent = "Live"; pause = 1000; });
     source.addEventListener("end", (message) => {
       source.close();
-      connection.textContent = `Ended: ${JSON.parse(message.data).status}`;
+      ended(JSON.parse(message.data).status);
     });
     source.addEventListener("error", () => {
-      // Browsers give up on some answers (a service that is starting answers nothing, a proxy 502): we do not.
-      connection.textContent = "Disconnected. Trying again …";
       source.close();
-      setTimeout(connect, 1000);
+      again();
     });
   }
 
-  connect();
+  document.getElementById("state").addEventListener("htmx:after:swap", tellWords);
+  begin();
 })();

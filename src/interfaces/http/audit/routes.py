@@ -11,7 +11,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
-from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand
+from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand, ExportedEntry
 from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
 from application.audit.verify_audit_chain import VerifyAuditChain, VerifyAuditChainCommand
@@ -95,7 +95,11 @@ async def export_audit_events(
     wanted: NamedDependency[AuditFilter],
 ) -> Stream:
     """Sealed events by number, as they are stored. All conditions must hold."""
-    parts = export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=wanted))
+    return exported(export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=wanted)))
+
+
+def exported(parts: AsyncIterator[tuple[ExportedEntry, ...]]) -> Stream:
+    """An export as a file of NDJSON that comes as it is read."""
 
     async def lines() -> AsyncIterator[bytes]:
         async for part in parts:

@@ -1,0 +1,161 @@
+"""Questions of MCP servers as forms: fields from the schema of an answer, and the answer from what was filled in."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import cast
+
+from domain.errors import Violation, invalid
+from domain.json_value import JsonObject, JsonValue
+
+_INPUT_TYPES = {"email": "email", "uri": "url", "date": "date"}
+_YES = "yes"
+
+
+class FieldKind(StrEnum):
+    """How a field is shown. `json` is for what no form field is: the person writes JSON."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    YES_NO = "yes_no"
+    ONE_OF = "one_of"
+    SOME_OF = "some_of"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A choice. `name` is the form's name for it where several may be chosen."""
+
+    value: str
+    title: str
+    name: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A property of the answer (MCP: `PrimitiveSchemaDefinition`). `name` is the form's name of it, made by us: what a server
+    calls its properties goes into no attribute but as text."""
+
+    name: str
+    key: str
+    kind: FieldKind
+    title: str
+    description: str
+    required: bool
+    schema: JsonObject
+    options: tuple[Option, ...] = ()
+
+    @property
+    def input_type(self) -> str:
+        """The type of an input element for text."""
+        return _INPUT_TYPES.get(str(self.schema.get("format")), "text")
+
+    @property
+    def value(self) -> str:
+        """What stands in it at first."""
+        default = self.schema.get("default")
+        return "" if default is None else default if isinstance(default, str) else json.dumps(default)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is ticked at first."""
+        return self.schema.get("default") is True
+
+
+def fields_of(schema: JsonObject) -> tuple[Field, ...]:
+    """The fields of a form, in the schema's order."""
+    properties, required = schema.get("properties"), schema.get("required")
+    asked = properties if isinstance(properties, dict) else {}
+    needed = required if isinstance(required, list) else []
+    return tuple(
+        _field(f"f{index}", key, value if isinstance(value, dict) else {}, required=key in needed)
+        for index, (key, value) in enumerate(asked.items())
+    )
+
+
+def content_of(schema: JsonObject, form: Mapping[str, str]) -> JsonObject:
+    """The answer as it was filled in; what was left empty is left out. Raises INVALID where JSON or a number is expected."""
+    content: JsonObject = {}
+    for field in fields_of(schema):
+        value = _value(field, form)
+        if value is not None:
+            content[field.key] = value
+    return content
+
+
+def _field(name: str, key: str, schema: JsonObject, *, required: bool) -> Field:
+    kind, choices = _kind(schema)
+    default = schema.get("default")
+    chosen = default if isinstance(default, list) else [default]
+    return Field(
+        name=name,
+        key=key,
+        kind=kind,
+        title=str(schema.get("title") or key),
+        description=str(schema.get("description") or ""),
+        required=required,
+        schema=schema,
+        options=tuple(
+            Option(value=value, title=title, name=f"{name}.{index}", chosen=value in chosen)
+            for index, (value, title) in enumerate(choices)
+        ),
+    )
+
+
+def _kind(schema: JsonObject) -> tuple[FieldKind, list[tuple[str, str]]]:
+    match schema.get("type"):
+        case "string":
+            choices = _choices(schema, "oneOf")
+            return (FieldKind.ONE_OF, choices) if choices else (FieldKind.TEXT, [])
+        case "number" | "integer":
+            return FieldKind.NUMBER, []
+        case "boolean":
+            return FieldKind.YES_NO, []
+        case "array":
+            items = schema.get("items")
+            choices = _choices(items, "anyOf") if isinstance(items, dict) else []
+            return (FieldKind.SOME_OF, choices) if choices else (FieldKind.JSON, [])
+        case _:
+            return FieldKind.JSON, []
+
+
+def _choices(schema: JsonObject, titled: str) -> list[tuple[str, str]]:
+    """Values and what they are called: `enum` with or without `enumNames`, or a list of `const` and `title`."""
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if isinstance(values, list):
+        titles = names if isinstance(names, list) and len(names) == len(values) else values
+        return [(str(value), str(title)) for value, title in zip(values, titles, strict=True)]
+    options = schema.get(titled)
+    listed = [each for each in options if isinstance(each, dict)] if isinstance(options, list) else []
+    return [(str(each["const"]), str(each.get("title", each["const"]))) for each in listed if "const" in each]
+
+
+def _value(field: Field, form: Mapping[str, str]) -> JsonValue:
+    text = form.get(field.name, "")
+    match field.kind:
+        case FieldKind.YES_NO:
+            return text == _YES
+        case FieldKind.SOME_OF:
+            return [option.value for option in field.options if form.get(option.name) == _YES]
+        case FieldKind.NUMBER | FieldKind.JSON:
+            return None if not text.strip() else _parsed(field, text)
+        case _:
+            return text or None
+
+
+def _parsed(field: Field, text: str) -> JsonValue:
+    wanted = "a number" if field.kind is FieldKind.NUMBER else "JSON"
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise invalid(
+            "answer_invalid", "The answer cannot be read.", Violation(path=field.key, message=f"must be {wanted}")
+        ) from None
+    return cast(JsonValue, value)
+
+
+def _no_constant(word: str) -> JsonValue:
+    raise ValueError(word)

@@ -1,0 +1,94 @@
+"""What happens in a run: what is stored so far at once, then what comes."""
+
+import logging
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from typing import cast
+
+import msgspec
+from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
+
+from application.runs.queries import GetRun, GetRunEvents
+from application.runs.watch_run import WatchRun
+from domain.errors import ServiceError
+from domain.ids import RunId
+from domain.json_value import JsonObject
+from domain.runs.events import RunEvent, RunEventType
+from interfaces.console.pages import HEADERS
+from interfaces.console.requests import ConsoleRequest
+from interfaces.http.runs.views import event_json
+from interfaces.http.sse import EventStream, end_frame, event_frame, sequence_after
+
+logger = logging.getLogger(__name__)
+
+PAGE = 2_000
+
+
+@get("/runs/{run_id:str}/events")
+async def read_events(
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    get_run: NamedDependency[GetRun],
+    get_run_events: NamedDependency[GetRunEvents],
+    after: FromQuery[int] = 0,
+) -> Response[bytes]:
+    """`{data, last_seq, more, status}`: events in order, but for those that later ones make superfluous; `last_seq` is where
+    to go on. A run that has ended, with no more events, has nothing to follow."""
+    principal = request.principal
+    run = await get_run.execute(principal, RunId(run_id))
+    events = await get_run_events.execute(principal, run.id, after_seq=after, limit=PAGE)
+    page = {
+        "data": list(_needed(events)),
+        "last_seq": events[-1].seq if events else after,
+        "more": len(events) == PAGE,
+        "status": run.status.value,
+        "is_over": run.status.is_terminal,
+    }
+    return Response(msgspec.json.encode(page), media_type="application/json", headers=HEADERS)
+
+
+@get("/runs/{run_id:str}/stream")
+async def stream_run(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    get_run: NamedDependency[GetRun],
+    watch_run: NamedDependency[WatchRun],
+    heartbeat_s: NamedDependency[float],
+    after: FromQuery[int] = 0,
+) -> EventStream:
+    """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
+    principal = request.principal
+    run = await get_run.execute(principal, RunId(run_id))
+    seq = max(after, sequence_after(request.headers.get("Last-Event-ID")))
+
+    async def frames() -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(watch_run.follow(principal, run.id, after_seq=seq, to_the_end=True)) as events:
+                async for event in events:
+                    yield event_frame(event)
+            yield end_frame((await get_run.execute(principal, run.id)).status)
+        except ServiceError as error:
+            logger.info("a stream of the console was ended", extra={"run_id": run.id, "code": error.code})
+
+    return EventStream(frames(), heartbeat_s=heartbeat_s)
+
+
+def _needed(events: Iterable[RunEvent]) -> Iterator[JsonObject]:
+    """Without the pieces of messages that are there as a whole, and without the progress of calls that are over."""
+    told = list(events)
+    whole = {
+        cast(JsonObject, event.data["message"])["id"] for event in told if event.type is RunEventType.MESSAGE_COMPLETED
+    }
+    over = {event.data["tool_call_id"] for event in told if event.type in _CALL_ENDS}
+    for event in told:
+        if event.type is RunEventType.MESSAGE_DELTA and event.data["message_id"] in whole:
+            continue
+        if event.type is RunEventType.TOOL_PROGRESS and event.data["tool_call_id"] in over:
+            continue
+        yield event_json(event)
+
+
+_CALL_ENDS = frozenset({RunEventType.TOOL_EXECUTED, RunEventType.TOOL_FAILED, RunEventType.TOOL_BLOCKED})

@@ -1,0 +1,107 @@
+"""The page of a run: what has happened at once, what waits for people, and their word on it."""
+
+import html
+import re
+
+import pytest
+
+from domain.identity.role import Role
+from tests.integration.http.service import MODEL, Act, Service, token_of
+from tests.integration.http.test_console import browse, signed_in, waiting_run
+
+
+async def pending_run(service: Service, act: Act) -> tuple[str, dict[str, str]]:
+    """A run that waits for somebody: its id, and the hidden fields of the form for it."""
+    service.worker.act = act
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    run_id = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()["id"]
+    page = await browse(service, "GET", f"/console/runs/{run_id}", headers=await signed_in(service))
+    fields = re.findall(r'<input type="hidden" name="(call|question)" value="([^"]+)"', page.text)
+    service.worker.act = Act.FINISH
+    return run_id, {name: html.unescape(value) for name, value in fields}
+
+
+async def messages_of(service: Service, run_id: str) -> str:
+    return str((await service.call("GET", f"/v1/runs/{run_id}/wait")).json()["messages"])
+
+
+@pytest.mark.requirement("D5")
+async def test_a_call_that_is_shown_to_people_is_settled_on_the_page_of_its_run(service: Service) -> None:
+    run_id, fields = await pending_run(service, Act.ASK)
+    browser = await signed_in(service)
+    page = await browse(service, "GET", f"/console/runs/{run_id}", headers=browser)
+    assert "ada@example.org" in page.text
+    assert "mailto:ada%40example.org?subject=Hi&amp;body=Hello." in page.text
+    viewer = await signed_in(service, token_of(Role.VIEWER))
+    path, form = f"/console/runs/{run_id}/settle", {**fields, "result": "Sent at noon.", "outcome": "done"}
+    assert (await browse(service, "POST", path, headers=viewer, data=form)).status_code == 403
+    settled = await browse(service, "POST", path, headers=browser, data=form)
+    assert 'class="status completed"' in settled.text
+    assert "Sent at noon." in await messages_of(service, run_id)
+    assert (await browse(service, "POST", path, headers=browser, data=form)).status_code == 409
+
+
+@pytest.mark.requirement("D5")
+async def test_a_call_that_was_not_done_is_told_to_the_model_as_a_failure(service: Service) -> None:
+    run_id, fields = await pending_run(service, Act.ASK)
+    form = {**fields, "result": "The address is wrong.", "outcome": "failed"}
+    await browse(service, "POST", f"/console/runs/{run_id}/settle", headers=await signed_in(service), data=form)
+    assert "'is_error': True" in await messages_of(service, run_id)
+
+
+@pytest.mark.requirement("B4")
+async def test_a_question_of_a_server_is_answered_by_a_form_of_its_schema(service: Service) -> None:
+    run_id, fields = await pending_run(service, Act.ELICIT)
+    browser = await signed_in(service)
+    page = (await browse(service, "GET", f"/console/runs/{run_id}", headers=browser)).text
+    assert "Which colour?" in page
+    service.worker.act = Act.REST
+    path = f"/console/runs/{run_id}/answer"
+    refused = await browse(service, "POST", path, headers=browser, data={**fields, "action": "shrug"})
+    assert refused.status_code == 422
+    other = {**fields, "question": "2.colour", "action": "decline"}
+    assert (await browse(service, "POST", path, headers=browser, data=other)).status_code == 422
+    empty = await browse(service, "POST", path, headers=browser, data={**fields, "action": "accept"})
+    assert (empty.status_code, empty.headers["hx-retarget"]) == (422, "#flash")
+    answered = await browse(service, "POST", path, headers=browser, data={**fields, "action": "accept", "f0": "red"})
+    assert answered.status_code == 200
+    assert "Which colour?" not in answered.text
+    again = await browse(service, "POST", path, headers=browser, data={**fields, "action": "accept", "f0": "red"})
+    assert again.status_code == 422
+
+
+@pytest.mark.requirement("E2")
+async def test_the_events_of_a_run_come_at_once_in_order_and_from_any_point(service: Service) -> None:
+    run_id, _ = await waiting_run(service)
+    browser = await signed_in(service)
+    page = (await browse(service, "GET", f"/console/runs/{run_id}/events", headers=browser)).json()
+    stored = (await service.call("GET", f"/v1/runs/{run_id}/events?limit=100")).json()["data"]
+    assert page["data"] == stored
+    assert (page["last_seq"], page["more"], page["status"], page["is_over"]) == (
+        stored[-1]["seq"],
+        False,
+        "requires_action",
+        False,
+    )
+    rest = (await browse(service, "GET", f"/console/runs/{run_id}/events?after=2", headers=browser)).json()
+    assert rest["data"] == stored[2:]
+    stranger = await browse(service, "GET", "/console/runs/run_0/events", headers=browser)
+    assert stranger.status_code == 404
+
+
+@pytest.mark.requirement("C3")
+async def test_who_decided_stands_on_the_page_for_the_call(service: Service) -> None:
+    run_id, approval_id = await waiting_run(service)
+    browser = await signed_in(service)
+    form = {"decision": "deny", "reason": "Not <b>today</b>."}
+    await browse(service, "POST", f"/console/approvals/{approval_id}", headers=browser, data=form)
+    state = (await browse(service, "GET", f"/console/runs/{run_id}/state", headers=browser)).text
+    assert 'data-state="denied" data-by="key_' in state
+    assert 'data-reason="Not &lt;b&gt;today&lt;/b&gt;."' in state
+
+
+@pytest.mark.requirement("G1")
+async def test_the_page_leads_to_the_trace_of_the_run(service: Service) -> None:
+    run_id, _ = await waiting_run(service)
+    page = (await browse(service, "GET", f"/console/runs/{run_id}", headers=await signed_in(service))).text
+    assert re.search(r'href="https://traces\.example\.com/trace/[0-9a-f]{32}"', page)

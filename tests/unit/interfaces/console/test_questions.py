@@ -1,0 +1,72 @@
+"""Questions of MCP servers as forms (MCP 2025-11-25, elicitation: the schemas that servers may send)."""
+
+import pytest
+
+from domain.errors import ServiceError
+from domain.json_value import JsonObject
+from interfaces.console.questions import FieldKind, content_of, fields_of
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name", "default": "Ada"},
+        "mail": {"type": "string", "format": "email"},
+        "count": {"type": "integer"},
+        "urgent": {"type": "boolean", "default": True},
+        "size": {"type": "string", "enum": ["s", "m"], "enumNames": ["Small", "Medium"]},
+        "colour": {"type": "string", "oneOf": [{"const": "#f00", "title": "Red"}, {"const": "#00f", "title": "Blue"}]},
+        "extras": {"type": "array", "items": {"type": "string", "enum": ["salt", "oil"]}, "default": ["oil"]},
+        "more": {"type": "object"},
+    },
+    "required": ["name"],
+}
+
+
+@pytest.mark.requirement("B4")
+def test_each_kind_of_property_is_a_field_of_its_kind() -> None:
+    fields = fields_of(SCHEMA)
+    assert [(field.key, field.kind) for field in fields] == [
+        ("name", FieldKind.TEXT),
+        ("mail", FieldKind.TEXT),
+        ("count", FieldKind.NUMBER),
+        ("urgent", FieldKind.YES_NO),
+        ("size", FieldKind.ONE_OF),
+        ("colour", FieldKind.ONE_OF),
+        ("extras", FieldKind.SOME_OF),
+        ("more", FieldKind.JSON),
+    ]
+    assert [(field.title, field.value, field.required) for field in fields[:2]] == [
+        ("Your name", "Ada", True),
+        ("mail", "", False),
+    ]
+    assert fields[1].input_type == "email"
+    assert fields[3].is_set
+    assert [(option.value, option.title) for option in fields[4].options] == [("s", "Small"), ("m", "Medium")]
+    assert [(option.value, option.title) for option in fields[5].options] == [("#f00", "Red"), ("#00f", "Blue")]
+    assert [option.chosen for option in fields[6].options] == [False, True]
+
+
+@pytest.mark.requirement("B4")
+def test_what_was_filled_in_becomes_the_answer_with_the_types_of_the_schema() -> None:
+    form = {"f0": "Grace", "f2": "3", "f3": "yes", "f4": "m", "f5": "", "f6.0": "yes", "f7": '{"a": [1]}'}
+    assert content_of(SCHEMA, form) == {
+        "name": "Grace",
+        "count": 3,
+        "urgent": True,
+        "size": "m",
+        "extras": ["salt"],
+        "more": {"a": [1]},
+    }
+    assert content_of(SCHEMA, {}) == {"urgent": False, "extras": []}
+
+
+@pytest.mark.parametrize(("name", "text"), [("f2", "three"), ("f2", "NaN"), ("f7", "{")])
+def test_what_cannot_be_read_is_refused_with_the_name_of_the_field(name: str, text: str) -> None:
+    with pytest.raises(ServiceError) as refused:
+        content_of(SCHEMA, {name: text})
+    assert refused.value.violations[0].path in ("count", "more")
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": []}, {"properties": {"a": True}, "required": "a"}])
+def test_a_schema_that_is_none_breaks_no_page(schema: JsonObject) -> None:
+    assert all(field.kind is FieldKind.JSON for field in fields_of(schema))
