@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with serving(tmp_path_factory.mktemp("console") / "home") as running:
-        model = running.script("talker", a_turn("Hello."))
+        model = running.script("talker", a_turn("Hello."), usage={"input_tokens": 1200, "output_tokens": 80})
         for name in ("guide", "clerk", "shared", "passing"):
             running.agent(name, model, tools=["code_execution", "send_email"], tool_policies=ASKS)
         running.call("PATCH", "/agents/guide", {"instructions": "Be brief.\nNever guess."})
@@ -175,8 +175,8 @@ def test_a_key_is_made_copied_used_and_revoked(person: Person, browser: Browser,
 def test_usage_of_a_period_is_drawn_with_its_figures_beside(person: Person) -> None:
     page = person.page
     page.get_by_role("link", name="Usage").click()
-    expect(page.get_by_role("img", name="Tokens by day")).to_be_visible()
     expect(page.get_by_role("region", name="By agent").get_by_role("link", name="guide")).to_be_visible()
+    expect(page.get_by_role("img", name="Tokens by day: at most 1,280 tokens")).to_be_visible()
     page.get_by_role("link", name="Last 7 days").click()
     expect(page.get_by_role("region", name="By day").get_by_role("row")).to_have_count(8)
     page.get_by_label("Agent", exact=True).select_option(label="clerk")

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 
 from application.tools.known_tools import KnownTools
 from application.tools.toolset import Toolset
@@ -10,11 +9,13 @@ from domain.agents.agent import Agent
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
-from domain.policy.selection import literal_prefix
+from domain.policy.selection import fitting, literal_prefix
 
 MAX_WARNINGS = 50
 MAX_COMPARED = 1_000
 """Names that are looked through for the nearest."""
+MAX_NEAREST = 10
+"""Patterns that are told the nearest name: to look for it takes a while where there are many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +66,15 @@ class KnownNames:
     def __init__(self, known: Toolset) -> None:
         self._names = sorted(tool.name for tool in known.tools)
         self._unknown = tuple(f"mcp__{server.slug}__" for server in known.servers if server.unavailable is not None)
+        self._looked_for = 0
 
     def hint_if_missing(self, pattern: str) -> str | None:
         """None if a tool has that name, or may have it once its server is listed; else the nearest name, `; did you mean …?`,
         empty where none is near."""
         literal = literal_prefix(pattern)
         may_come = any(literal.startswith(prefix) or prefix.startswith(literal) for prefix in self._unknown)
-        if may_come or any(fnmatchcase(name, pattern) for name in self._names):
+        if may_come or next(fitting(pattern, self._names), None) is not None:
             return None
-        near = get_close_matches(pattern, self._names[:MAX_COMPARED], n=1)
+        self._looked_for += 1
+        near = get_close_matches(pattern, self._names[:MAX_COMPARED], n=1) if self._looked_for <= MAX_NEAREST else []
         return f"; did you mean {near[0]!r}?" if near else ""

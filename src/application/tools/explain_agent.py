@@ -1,5 +1,6 @@
 """ExplainAgent: what becomes of each tool of an agent as it is, or as somebody is about to save it."""
 
+import asyncio
 from dataclasses import dataclass
 
 from application.agents.agent_settings import AgentSettings
@@ -83,13 +84,22 @@ class ExplainAgent:
             organization_allowlist=None if organization is None else organization.tool_allowlist,
             agent_allowlist=settings.tool_allowlist,
         )
-        return ExplainedAgent(
-            tools=tuple(_explained(tool, layers) for tool in known.tools),
-            warnings=(*_policy_warnings(layers, settings.tool_policies, known), *_allowlist_warnings(settings, known)),
-            unavailable=tuple(
-                (server.slug, server.unavailable) for server in known.servers if server.unavailable is not None
-            ),
-        )
+        # In a thread, since agents may have ten thousand tools, and somebody is typing.
+        return await asyncio.to_thread(_explain, settings, known, layers)
+
+
+def _explain(settings: AgentSettings, known: Toolset, layers: PolicyLayers) -> ExplainedAgent:
+    names = KnownNames(known)
+    return ExplainedAgent(
+        tools=tuple(_explained(tool, layers) for tool in known.tools),
+        warnings=(
+            *_policy_warnings(layers, settings.tool_policies, known, names),
+            *_allowlist_warnings(settings, names),
+        ),
+        unavailable=tuple(
+            (server.slug, server.unavailable) for server in known.servers if server.unavailable is not None
+        ),
+    )
 
 
 def _listing(settings: AgentSettings) -> AgentConfig:
@@ -116,8 +126,10 @@ def _explained(tool: Tool, layers: PolicyLayers) -> ExplainedTool:
     )
 
 
-def _policy_warnings(layers: PolicyLayers, policies: ToolPolicies, known: Toolset) -> list[PolicyWarning]:
-    said, names = [], KnownNames(known)
+def _policy_warnings(
+    layers: PolicyLayers, policies: ToolPolicies, known: Toolset, names: KnownNames
+) -> list[PolicyWarning]:
+    said = []
     for statement in idle_statements(layers, policies, [tool.name for tool in known.tools]):
         message = _idle_words(statement, names)
         if message is not None:
@@ -140,8 +152,7 @@ def _idle_words(statement: IdleStatement, names: KnownNames) -> str | None:
             return f"Has no effect in {what}: that is decided {by}, and layers only tighten each other."
 
 
-def _allowlist_warnings(settings: AgentSettings, known: Toolset) -> list[PolicyWarning]:
-    names = KnownNames(known)
+def _allowlist_warnings(settings: AgentSettings, names: KnownNames) -> list[PolicyWarning]:
     return [
         PolicyWarning(
             pattern=None, message=_sentence(f"The entry {entry} of the allowlist fits no tool of this agent{hint}")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source
 from domain.policy.rules import ToolPolicies, ToolRule
+from domain.policy.selection import fitting
 
 
 class IdleReason(StrEnum):
@@ -49,12 +49,12 @@ def _idle(
     layers: PolicyLayers, pattern: str, rule: ToolRule, held: Sequence[str], names: Sequence[str]
 ) -> list[IdleStatement]:
     if not held:
-        fitting = [name for name in names if fnmatchcase(name, pattern)]
-        if not fitting:
+        fits = tuple(fitting(pattern, names))
+        if not fits:
             return [IdleStatement(pattern=pattern, reason=IdleReason.NO_TOOL)]
         others = dict.fromkeys(
             Source(layer=layer, pattern=other)
-            for name in fitting
+            for name in fits
             for layer, selected in layers.said(name)
             if layer is PolicyLayer.AGENT
             for other, _ in selected

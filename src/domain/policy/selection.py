@@ -1,6 +1,7 @@
 """Which rule of a layer holds for a tool: a name beats a glob, a longer literal prefix a shorter one; equals hold together."""
 
 import re
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from typing import TypeAlias
 
@@ -41,3 +42,9 @@ def literal_prefix(pattern: str) -> str:
     """What stands before the first wildcard."""
     wild = _WILD.search(pattern)
     return pattern if wild is None else pattern[: wild.start()]
+
+
+def fitting(pattern: str, names: Iterable[str]) -> Iterator[str]:
+    """Those of the names that a name or glob fits, whatever other patterns say; looked through fast, since there may be very many."""
+    prefix, expression = literal_prefix(pattern), re.compile(translate(pattern))
+    return (name for name in names if name.startswith(prefix) and expression.match(name) is not None)

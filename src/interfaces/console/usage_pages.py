@@ -88,7 +88,9 @@ class UsagePages:
             faults = FieldFaults.of(error.violations, lambda path: path if path in _FIELDS else None)
             return context | {"faults": faults}, False
         days = _every_day(by_day, wanted)
+        shown = asked.beginning("") | {"since": str(wanted.since), "until": str(wanted.until)}
         return context | {
+            "asked": FormValues(shown),
             "days": [_line(each, days, str(each.day), None) for each in reversed(days)],
             "by_agent": [
                 _line(each, by_agent, names.get(each.agent_id or "", each.agent_id or ""), _agent_path(each, names))

@@ -95,7 +95,7 @@ async def test_usage_is_drawn_and_listed_by_day_agent_and_model(service: Service
         f"{today}: 120 tokens",
     ]
     assert f"at most $0.0030, on {yesterday}" in page
-    days = page.partition("<h2>By day</h2>")[2]
+    days = page.partition('aria-label="By day"')[2].partition("</table>")[0]
     assert re.findall(r'<th scope="row">([\d-]+)</th>', days) == [
         str(today - timedelta(days=count)) for count in range(3)
     ]
