@@ -6,6 +6,9 @@ from typing import cast
 from domain.json_value import JsonObject, JsonValue
 from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
 
+NAME_KEYS = ("id", "name", "source", "target", "source_handle", "target_handle", "handle", "otherwise")
+"""Keys whose values are names, as `true` is one of a condition's ways out."""
+
 
 def graph_to_json(definition: WorkflowDefinition) -> JsonObject:
     """`{nodes, edges}`, with every field of each."""

@@ -48,12 +48,13 @@ def mermaid(definition: WorkflowDefinition, statuses: Mapping[str, NodeStatus] |
 
 def _shape(node: NodeDefinition, status: NodeStatus | None) -> str:
     left, right = ("[[", "]]") if node.mode == NodeMode.TOOL.value else _SHAPES.get(node.kind, ("[", "]"))
-    said = [node.id, _said(node), *([] if status is None else [status.value])]
+    said = [node.id, caption(node), *([] if status is None else [status.value])]
     label = "<br/>".join(map(_label, said))
     return f'{left}"{label}"{right}'
 
 
-def _said(node: NodeDefinition) -> str:
+def caption(node: NodeDefinition) -> str:
+    """What a node is, in a few words."""
     match node.kind:
         case NodeKind.AGENT:
             return f"agent {node.config.get('agent', '')}"

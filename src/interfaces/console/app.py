@@ -32,6 +32,8 @@ from interfaces.console.routes.servers import (
 from interfaces.console.routes.sign_in import sign_in, sign_in_page, sign_out
 from interfaces.console.routes.static import read_asset
 from interfaces.console.routes.usage import usage_page_routes
+from interfaces.console.routes.workflow_runs import WorkflowRunPages, workflow_run_routes
+from interfaces.console.routes.workflows import WorkflowPages, workflow_routes
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
 from interfaces.console.usage_pages import UsagePages
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
@@ -77,6 +79,14 @@ def console_router(
         get_organization=use_cases.get_organization,
         explain_agent=use_cases.explain_agent,
     )
+    workflow_pages = WorkflowPages(
+        get_workflow=use_cases.get_workflow,
+        list_workflow_versions=use_cases.list_workflow_versions,
+        list_workflow_runs=use_cases.list_workflow_runs,
+    )
+    workflow_run_pages = WorkflowRunPages(
+        get_workflow_run=use_cases.get_workflow_run, list_approvals=use_cases.list_approvals
+    )
     own = {
         "pages": pages,
         "sessions": sessions,
@@ -86,6 +96,8 @@ def console_router(
         "agent_pages": agent_pages,
         "key_pages": KeyPages(list_api_keys=use_cases.list_api_keys, clock=clock),
         "usage_pages": UsagePages(get_usage=use_cases.get_usage, list_agents=use_cases.list_agents, clock=clock),
+        "workflow_pages": workflow_pages,
+        "workflow_run_pages": workflow_run_pages,
     }
     routes = [
         read_asset,
@@ -116,6 +128,8 @@ def console_router(
         *server_action_routes(),
         *server_form_routes(),
         *server_import_routes(),
+        *workflow_routes(),
+        *workflow_run_routes(),
         show_audit,
         export_audit,
         verify_audit,

@@ -1,5 +1,6 @@
 """What is wrong with a form, told beside its fields; what was entered stays in the browser, and is not sent back."""
 
+from collections.abc import Mapping
 from types import TracebackType
 
 from litestar import Response
@@ -15,9 +16,11 @@ _TAKEN = ("_slug_taken", "_name_taken")
 
 
 class FormCheck:
-    """A block that reads a form: what says which fields are wrong is kept to be `shown`, every other failure is raised."""
+    """A block that reads a form: what says which fields are wrong is kept to be `shown`, every other failure is raised.
+    `fields` are names in the form of what is called otherwise in the API."""
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Mapping[str, str] | None = None) -> None:
+        self._fields = fields or {}
         self._detail = ""
         self._violations: tuple[Violation, ...] = ()
 
@@ -40,5 +43,14 @@ class FormCheck:
     def shown(self, pages: Pages, request: ConsoleRequest) -> Response[str]:
         """The list; the page's script marks the fields."""
         headers = {HTMXHeaders.RE_TARGET.value: FAULTS, HTMXHeaders.RE_SWAP.value: "innerHTML"}
-        told = {"detail": self._detail, "violations": self._violations}
+        faults = [
+            Violation(path=self._fields.get(fault.path, fault.path), message=fault.message)
+            for fault in self._violations
+        ]
+        told = {"detail": self._detail, "violations": faults}
         return pages.show(request, "parts/faults.html", told, status=422, headers=headers)
+
+
+def entered_version(text: str) -> int:
+    """The version that a form was opened at; one that never is, if the form does not say."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1

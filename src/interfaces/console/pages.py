@@ -21,7 +21,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-STATIC = ("console.css", "run.js", "forms.js", "rows.js", "htmx-4.0.1.min.js", "icon.svg")
+STATIC = ("console.css", "run.js", "forms.js", "rows.js", "workflow.js", "htmx-4.0.1.min.js", "icon.svg")
 NAVIGATION = (
     ("Overview", PATH),
     ("Runs", f"{PATH}/runs"),
@@ -29,6 +29,7 @@ NAVIGATION = (
     ("Playground", f"{PATH}/playground"),
     ("Agents", f"{PATH}/agents"),
     ("MCP servers", f"{PATH}/servers"),
+    ("Workflows", f"{PATH}/workflows"),
     ("Usage", f"{PATH}/usage"),
     ("Audit", f"{PATH}/audit"),
 )

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
+from domain.workflows.definition_json import NAME_KEYS
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.commands.workflow_runs import answer_node, cancel_run, list_runs, run_workflow, show_run
 from interfaces.cli.definition_file import load_definition
@@ -31,9 +32,6 @@ FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="YAML or JSON with name, nodes and edges of the workflow.")
 ]
 WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")]
-
-_NAMES = ("id", "name", "source", "target", "source_handle", "target_handle", "handle", "otherwise")
-"""Keys whose values are names, as `true` is one of a condition's ways out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +194,7 @@ def delete_workflow(context: typer.Context, workflow: WorkflowArgument) -> None:
 
 
 def _load(file: Path) -> JsonObject:
-    return load_definition(file, what="workflow", needs="name and nodes", texts=_NAMES)
+    return load_definition(file, what="workflow", needs="name and nodes", texts=NAME_KEYS)
 
 
 async def _applied(api: ServiceApi, wanted: JsonObject) -> tuple[JsonObject, str]:

@@ -26,7 +26,7 @@ from domain.mcp.server import (
     OutputValidation,
     PassingPolicy,
 )
-from interfaces.console.faults import FormCheck
+from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -132,7 +132,7 @@ async def change_server(
             changes=changes.to_changes(),
             env=changes.to_env_changes(),
             headers=changes.to_header_changes(),
-            expected_version=_version(data),
+            expected_version=entered_version(data.get("revision", "")),
         )
         return _to_page_of(await update_mcp_server.execute(command))
     return check.shown(pages, request)
@@ -236,11 +236,6 @@ def _kind(name: str) -> McpServerKind:
     if name not in set(McpServerKind):
         raise NotFoundException
     return McpServerKind(name)
-
-
-def _version(data: Form) -> int:
-    text = data.get("revision", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
 
 
 def _to_page_of(server: McpServer) -> Response[str]:

@@ -37,11 +37,10 @@
 
   document.addEventListener("htmx:before:request", (event) => {
     if (event.detail?.ctx?.request?.method !== "POST") return;
-    const form = event.target.closest?.("form");
-    const faults = form?.querySelector("#faults");
-    if (!faults) return;
+    const faults = document.getElementById("faults");
+    if (!faults || !event.target.closest?.("form")) return;
     faults.replaceChildren();
-    unmark(form);
+    unmark(document);
   });
 
   document.addEventListener("htmx:after:swap", () => {

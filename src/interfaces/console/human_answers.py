@@ -1,0 +1,66 @@
+"""What a node of a workflow asks a person for, as a field, and what was entered there, as the JSON value that is meant."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from domain.errors import Violation, invalid
+from domain.json_value import JsonValue
+from domain.workflows.execution import NodeRun
+
+Kind = Literal["choice", "text", "json", "any"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`choices` are JSON values with what is shown of each; without a schema a person says whether it is text or JSON."""
+
+    node_id: str
+    prompt: str
+    kind: Kind
+    choices: tuple[tuple[str, str], ...] = ()
+    schema: JsonValue = None
+
+
+def question_of(node: NodeRun) -> Question | None:
+    """What a waiting node asks a person for; None if it does not."""
+    asked = node.asked
+    if node.run_id is not None or not isinstance(asked, Mapping):
+        return None
+    prompt, schema = asked.get("prompt"), asked.get("schema")
+    shown = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, indent=2)
+    kind, choices = _field(schema)
+    return Question(node_id=node.node_id, prompt=shown, kind=kind, choices=choices, schema=schema)
+
+
+def answer_to(question: Question, form: Mapping[str, str]) -> JsonValue:
+    """The value that was entered. Raises INVALID at the field."""
+    text = form.get("answer", "")
+    if question.kind == "text" or (question.kind == "any" and form.get("format") != "json"):
+        return text
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        field = Violation(path=f"answer-{question.node_id}", message="is not JSON")
+        raise invalid("answer_invalid", "The answer is not JSON.", field) from None
+    return value
+
+
+def _field(schema: JsonValue) -> tuple[Kind, tuple[tuple[str, str], ...]]:
+    if not isinstance(schema, Mapping):
+        return ("json", ()) if schema is not None else ("any", ())
+    values = schema.get("enum")
+    if isinstance(values, list) and values:
+        return "choice", tuple((json.dumps(value), _shown(value)) for value in values)
+    match schema.get("type"):
+        case "boolean":
+            return "choice", (("true", "yes"), ("false", "no"))
+        case "string":
+            return "text", ()
+        case _:
+            return "json", ()
+
+
+def _shown(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,189 @@
+"""Runs of workflows: the page of one, live on its graph, and what people do there: answer, decide, cancel."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, FromQuery
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
+from application.approvals.ports import ApprovalFilter
+from application.system.pages import PageRequest
+from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
+from application.workflows.run_queries import GetWorkflowRun, WatchWorkflowRun
+from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
+from domain.approvals.approval import Approval, ApprovalState
+from domain.errors import ServiceError, conflict
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import WorkflowRunId
+from domain.workflows.run import WorkflowRun
+from interfaces.console.drawing import SYMBOLS, drawing
+from interfaces.console.faults import FormCheck
+from interfaces.console.human_answers import answer_to, question_of
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.routes.workflows import nodes_of
+from interfaces.http.sse import EventStream, sequence_after
+from interfaces.http.workflow_runs.views import workflow_end_frame, workflow_event_frame
+
+logger = logging.getLogger(__name__)
+
+CHANGED = "workflow-changed"
+"""What the page hears of when something has happened to the run."""
+
+
+class WorkflowRunPages:
+    """What the page of a workflow run shows."""
+
+    def __init__(self, *, get_workflow_run: GetWorkflowRun, list_approvals: ListApprovals) -> None:
+        self._get = get_workflow_run
+        self._approvals = list_approvals
+
+    async def of(self, principal: Principal, run_id: WorkflowRunId) -> dict[str, object]:
+        """The run as it stands, on the graph that it executes, and what of it waits for people. Raises NOT_FOUND."""
+        run = await self._get.execute(principal, run_id)
+        definition = await self._get.definition(principal, run)
+        questions = [found for node in run.waiting_nodes if (found := question_of(node)) is not None]
+        return {
+            "run": run,
+            "name": definition.name,
+            "drawn": drawing(definition, {node_id: node.status for node_id, node in run.nodes.items()}),
+            "nodes": nodes_of(definition),
+            "states": run.nodes,
+            "symbols": SYMBOLS,
+            "questions": questions,
+            "approvals": await self._waiting_approvals(principal, run),
+            "agents_waiting": [node for node in run.waiting_nodes if node.run_id is not None],
+            "may_decide": principal.role.includes(Role.OPERATOR),
+            "may_answer": _may_act(principal, run),
+        }
+
+    async def _waiting_approvals(self, principal: Principal, run: WorkflowRun) -> list[Approval]:
+        """Of the runs of its agents."""
+        found: list[Approval] = []
+        for node in run.waiting_nodes:
+            if node.run_id is not None:
+                wanted = ApprovalFilter(state=ApprovalState.PENDING, run_id=node.run_id)
+                command = ListApprovalsCommand(principal=principal, wanted=wanted, page=PageRequest(limit=100))
+                found += (await self._approvals.execute(command)).items
+        return found
+
+
+@get("/workflows/runs/{run_id:str}")
+async def show_workflow_run(
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    workflow_run_pages: NamedDependency[WorkflowRunPages],
+) -> Response[str]:
+    """One run; its nodes go on by themselves."""
+    return pages.show(
+        request, "workflow_run.html", await workflow_run_pages.of(request.principal, WorkflowRunId(run_id))
+    )
+
+
+@get("/workflows/runs/{run_id:str}/state")
+async def show_workflow_run_state(
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    workflow_run_pages: NamedDependency[WorkflowRunPages],
+) -> Response[str]:
+    """How it stands now, and what waits for people."""
+    return pages.show(
+        request, "parts/workflow_run.html", await workflow_run_pages.of(request.principal, WorkflowRunId(run_id))
+    )
+
+
+@get("/workflows/runs/{run_id:str}/stream")
+async def stream_workflow_run(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    get_workflow_run: NamedDependency[GetWorkflowRun],
+    watch_workflow_run: NamedDependency[WatchWorkflowRun],
+    heartbeat_s: NamedDependency[float],
+    after: FromQuery[int] = 0,
+) -> EventStream:
+    """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
+    principal = request.principal
+    run = await get_workflow_run.execute(principal, WorkflowRunId(run_id))
+    seq = max(after, sequence_after(request.headers.get("Last-Event-ID")))
+
+    async def frames() -> AsyncGenerator[bytes, None]:
+        try:
+            following = watch_workflow_run.follow(principal, run.id, after_seq=seq, to_the_end=True)
+            async with aclosing(following) as events:
+                async for event in events:
+                    yield workflow_event_frame(run.id, event)
+            yield workflow_end_frame((await get_workflow_run.execute(principal, run.id)).status)
+        except ServiceError as error:
+            logger.info("a stream of the console was ended", extra={"workflow_run_id": run.id, "code": error.code})
+
+    return EventStream(frames(), heartbeat_s=heartbeat_s)
+
+
+@post("/workflows/runs/{run_id:str}/answer", status_code=200)
+async def answer_node(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    get_workflow_run: NamedDependency[GetWorkflowRun],
+    resume_workflow_run: NamedDependency[ResumeWorkflowRun],
+) -> Response[str]:
+    """What a person says to a node that waits for it."""
+    node_id = data.get("node_id", "")
+    run = await get_workflow_run.execute(request.principal, WorkflowRunId(run_id))
+    question = next(
+        (found for node in run.waiting_nodes if (found := question_of(node)) and found.node_id == node_id), None
+    )
+    if question is None:
+        raise conflict("node_not_waiting", f"The node {node_id!r} does not wait for an answer any more.")
+    with FormCheck({"answers.0.answer": f"answer-{node_id}"}) as check:
+        answers = {node_id: answer_to(question, data)}
+        await resume_workflow_run.execute(
+            ResumeWorkflowRunCommand(principal=request.principal, run_id=run.id, answers=answers)
+        )
+        headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
+        return pages.show(request, "parts/answered.html", {"node_id": node_id}, headers=headers)
+    return check.shown(pages, request)
+
+
+@post("/workflows/runs/{run_id:str}/cancel", status_code=200)
+async def cancel_workflow_run(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    stop_workflow_run: NamedDependency[StopWorkflowRun],
+    workflow_run_pages: NamedDependency[WorkflowRunPages],
+) -> Response[str]:
+    """Asks it, and the runs of its agents, to stop."""
+    run = WorkflowRunId(run_id)
+    await stop_workflow_run.execute(StopWorkflowRunCommand(principal=request.principal, run_id=run))
+    return pages.show(request, "parts/workflow_run.html", await workflow_run_pages.of(request.principal, run))
+
+
+def workflow_run_routes() -> list[HTTPRouteHandler]:
+    """The routes of runs of workflows."""
+    return [
+        show_workflow_run,
+        show_workflow_run_state,
+        stream_workflow_run,
+        answer_node,
+        cancel_workflow_run,
+    ]
+
+
+def _may_act(principal: Principal, run: WorkflowRun) -> bool:
+    """A runner in the runs it started, an operator in any."""
+    own = run.requested_by == principal.key_id and principal.role.includes(Role.RUNNER)
+    return own or principal.role.includes(Role.OPERATOR)

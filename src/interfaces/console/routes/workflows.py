@@ -1,0 +1,329 @@
+"""Workflows: the list, the page of one with its graph, its definition to check and save, and starting it."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, cast
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.system.pages import PageRequest
+from application.workflows.create_workflow import CreateWorkflow, CreateWorkflowCommand
+from application.workflows.delete_workflow import DeleteWorkflow, DeleteWorkflowCommand
+from application.workflows.ports import WorkflowRunFilter
+from application.workflows.queries import (
+    GetWorkflow,
+    GetWorkflowCommand,
+    ListWorkflows,
+    ListWorkflowsCommand,
+    ListWorkflowVersions,
+    ListWorkflowVersionsCommand,
+)
+from application.workflows.run_queries import ListWorkflowRuns
+from application.workflows.start_workflow_run import StartWorkflowRun, StartWorkflowRunCommand
+from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
+from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonValue
+from domain.workflows.compiler import compile_workflow
+from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
+from interfaces.console.drawing import drawing
+from interfaces.console.faults import FormCheck, entered_version
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.sessions import PATH
+from interfaces.console.workflow_text import definition_of, text_of
+from interfaces.http.workflows.views import FaultView, validation_view
+
+PAGE = 100
+RECENT = 20
+BEGINNING = """name: answers
+nodes:
+  - id: start
+    kind: entrypoint
+  - id: answer
+    kind: agent
+    config:
+      agent: guide
+edges:
+  - source: start
+    target: answer
+"""
+"""What the form of a new workflow begins with."""
+
+
+class WorkflowPages:
+    """What the page of a workflow shows."""
+
+    def __init__(
+        self,
+        *,
+        get_workflow: GetWorkflow,
+        list_workflow_versions: ListWorkflowVersions,
+        list_workflow_runs: ListWorkflowRuns,
+    ) -> None:
+        self._get = get_workflow
+        self._versions = list_workflow_versions
+        self._runs = list_workflow_runs
+
+    async def of(self, principal: Principal, workflow: str, version: int | None) -> dict[str, object]:
+        """At its newest version, or at one of its last hundred. Raises NOT_FOUND."""
+        newest = await self._get.execute(GetWorkflowCommand(principal=principal, workflow=workflow))
+        command = ListWorkflowVersionsCommand(principal=principal, workflow=newest.id, page=PageRequest(limit=PAGE))
+        versions = (await self._versions.execute(command)).items
+        shown = newest
+        if version is not None:
+            shown = next((each for each in versions if each.version == version), None) or _no_version()
+        wanted = WorkflowRunFilter(workflow_id=newest.id, status=None)
+        runs = await self._runs.execute(principal, wanted, PageRequest(limit=RECENT))
+        compilation = compile_workflow(shown.definition)
+        schema = None
+        if compilation.plan is not None and isinstance(compilation.plan.entrypoint.config, EntrypointConfig):
+            schema = compilation.plan.entrypoint.config.schema
+        return {
+            "workflow": shown,
+            "newest": newest.version,
+            "versions": versions,
+            "runs": runs.items,
+            "drawn": drawing(shown.definition),
+            "plan": compilation.plan,
+            "nodes": nodes_of(shown.definition),
+            "definition": text_of(shown.definition),
+            "schema": schema,
+            "may_run": principal.role.includes(Role.RUNNER),
+            "may_change": principal.role.includes(Role.ADMIN),
+        }
+
+
+def nodes_of(definition: WorkflowDefinition) -> list[dict[str, object]]:
+    """Each node with its connections in words: the graph for those who do not see it."""
+    return [
+        {
+            "node": node,
+            "onward": [edge for edge in definition.edges if edge.source == node.id],
+        }
+        for node in definition.nodes
+    ]
+
+
+@get("/workflows")
+async def show_workflows(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_workflows: NamedDependency[ListWorkflows],
+    list_workflow_runs: NamedDependency[ListWorkflowRuns],
+    cursor: Annotated[str | None, QueryParameter()] = None,
+) -> Response[str]:
+    """Newest first, and the latest runs of all."""
+    principal = request.principal
+    found = await list_workflows.execute(
+        ListWorkflowsCommand(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
+    )
+    everything = WorkflowRunFilter(workflow_id=None, status=None)
+    runs = await list_workflow_runs.execute(principal, everything, PageRequest(limit=RECENT))
+    context = {
+        "workflows": found.items,
+        "next_cursor": found.next_cursor,
+        "runs": runs.items,
+        "names": {each.id: each.definition.name for each in found.items},
+        "may_change": principal.role.includes(Role.ADMIN),
+    }
+    return pages.show(request, "workflows.html", context)
+
+
+@get("/workflows/new")
+async def show_new_workflow(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
+    """The form of a new one."""
+    request.principal.require(Role.ADMIN)
+    return pages.show(request, "workflow_form.html", {"workflow": None, "definition": BEGINNING})
+
+
+@post("/workflows/check", status_code=200)
+async def check_workflow(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    validate_workflow: NamedDependency[ValidateWorkflow],
+) -> Response[str]:
+    """What saving it would say, all at once, and its graph. Saves nothing."""
+    principal = request.principal
+    principal.require(Role.ADMIN)
+    with FormCheck() as check:
+        definition = await definition_of(data.get("definition", ""))
+        checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
+        view = validation_view(checked, definition)
+        return _checked(pages, request, definition, view["errors"], view["warnings"])
+    return check.shown(pages, request)
+
+
+@post("/workflows/new", status_code=200)
+async def create_workflow(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    validate_workflow: NamedDependency[ValidateWorkflow],
+    create_workflow: NamedDependency[CreateWorkflow],
+) -> Response[str]:
+    """Saves a new one, or says everything that is wrong."""
+    principal = request.principal
+    principal.require(Role.ADMIN)
+    with FormCheck() as check:
+        definition = await definition_of(data.get("definition", ""))
+        checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
+        if checked.faults:
+            view = validation_view(checked, definition)
+            return _checked(pages, request, definition, view["errors"], view["warnings"])
+        saved = await create_workflow.execute(CreateWorkflowCommand(principal=principal, definition=definition))
+        return _to(f"/workflows/{saved.workflow.id}")
+    return check.shown(pages, request)
+
+
+@get("/workflows/{workflow:str}")
+async def show_workflow(
+    *,
+    request: ConsoleRequest,
+    workflow: FromPath[str],
+    pages: NamedDependency[Pages],
+    workflow_pages: NamedDependency[WorkflowPages],
+    version: FromQuery[int | None] = None,
+) -> Response[str]:
+    """One workflow."""
+    return pages.show(request, "workflow.html", await workflow_pages.of(request.principal, workflow, version))
+
+
+@get("/workflows/{workflow:str}/edit")
+async def show_workflow_form(
+    *,
+    request: ConsoleRequest,
+    workflow: FromPath[str],
+    pages: NamedDependency[Pages],
+    get_workflow: NamedDependency[GetWorkflow],
+) -> Response[str]:
+    """Its definition, to change."""
+    request.principal.require(Role.ADMIN)
+    found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
+    context = {"workflow": found, "definition": text_of(found.definition)}
+    return pages.show(request, "workflow_form.html", context)
+
+
+@post("/workflows/{workflow:str}/edit", status_code=200)
+async def change_workflow(
+    *,
+    request: ConsoleRequest,
+    workflow: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    validate_workflow: NamedDependency[ValidateWorkflow],
+    update_workflow: NamedDependency[UpdateWorkflow],
+) -> Response[str]:
+    """Saves a new version, if nobody else did since the form was opened, or says everything that is wrong."""
+    principal = request.principal
+    principal.require(Role.ADMIN)
+    with FormCheck() as check:
+        definition = await definition_of(data.get("definition", ""))
+        checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
+        if checked.faults:
+            view = validation_view(checked, definition)
+            return _checked(pages, request, definition, view["errors"], view["warnings"])
+        saved = await update_workflow.execute(
+            UpdateWorkflowCommand(
+                principal=principal,
+                workflow=workflow,
+                name=definition.name,
+                nodes=definition.nodes,
+                edges=definition.edges,
+                expected_version=entered_version(data.get("version", "")),
+            )
+        )
+        return _to(f"/workflows/{saved.workflow.id}")
+    return check.shown(pages, request)
+
+
+@post("/workflows/{workflow:str}/delete", status_code=200)
+async def delete_workflow(
+    request: ConsoleRequest, workflow: FromPath[str], delete_workflow: NamedDependency[DeleteWorkflow]
+) -> Response[str]:
+    """Takes it away; its runs stay."""
+    await delete_workflow.execute(DeleteWorkflowCommand(principal=request.principal, workflow=workflow))
+    return _to("/workflows")
+
+
+@post("/workflows/{workflow:str}/runs", status_code=200)
+async def start_workflow(
+    *,
+    request: ConsoleRequest,
+    workflow: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    start_workflow_run: NamedDependency[StartWorkflowRun],
+) -> Response[str]:
+    """Starts a run of its newest version, and shows it."""
+    with FormCheck() as check:
+        command = StartWorkflowRunCommand(
+            principal=request.principal, workflow=workflow, input=json_of(data.get("input", ""), field="input")
+        )
+        started = await start_workflow_run.execute(command)
+        return _to(f"/workflows/runs/{started.run.id}")
+    return check.shown(pages, request)
+
+
+def json_of(text: str, *, field: str) -> JsonValue:
+    """The value that was entered; nothing is null. Raises INVALID at the field."""
+    if not text.strip():
+        return None
+    try:
+        return cast(JsonValue, json.loads(text, parse_constant=_no_number))
+    except json.JSONDecodeError as error:
+        message = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, RecursionError):
+        message = "is not JSON"
+    raise invalid("json_invalid", "This is not JSON.", Violation(path=field, message=message))
+
+
+def workflow_routes() -> list[HTTPRouteHandler]:
+    """The routes of workflows."""
+    return [
+        show_workflows,
+        show_new_workflow,
+        check_workflow,
+        create_workflow,
+        show_workflow,
+        show_workflow_form,
+        change_workflow,
+        delete_workflow,
+        start_workflow,
+    ]
+
+
+def _checked(
+    pages: Pages,
+    request: ConsoleRequest,
+    definition: WorkflowDefinition,
+    errors: list[FaultView],
+    warnings: list[FaultView],
+) -> Response[str]:
+    context: Mapping[str, object] = {"errors": errors, "warnings": warnings, "drawn": drawing(definition)}
+    headers = {HTMXHeaders.RE_TARGET.value: "#checked", HTMXHeaders.RE_SWAP.value: "innerHTML"}
+    return pages.show(request, "parts/workflow_checked.html", context, headers=headers)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+def _no_version() -> Workflow:
+    raise NotFoundException
+
+
+def _to(path: str) -> Response[str]:
+    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}{path}"})

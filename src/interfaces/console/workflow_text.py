@@ -1,0 +1,55 @@
+"""Workflows as people edit them: YAML or JSON, and back."""
+
+import asyncio
+from typing import cast
+
+from domain.errors import Violation, invalid
+from domain.json_value import JsonObject, JsonValue
+from domain.workflows.definition_json import NAME_KEYS
+from domain.workflows.graph import INPUT_HANDLE, Edge, NodeDefinition, NodeMode, WorkflowDefinition
+from interfaces.definition_text import MAX_YAML, DefinitionTextError, read_definition, written
+from interfaces.http.bodies import decoded_body
+from interfaces.http.workflows.schemas import WorkflowBody
+
+
+async def definition_of(text: str) -> WorkflowDefinition:
+    """What was written, not checked yet. Raises INVALID with the place."""
+    is_json = text.lstrip().startswith("{")
+    if not is_json and len(text) > MAX_YAML:
+        raise _wrong(f"is longer than {MAX_YAML // 1024} KiB of YAML; write it as JSON.")
+    try:
+        # Apart from everything else that the service does: YAML takes its time.
+        document = await asyncio.to_thread(read_definition, text, is_json=is_json, texts=NAME_KEYS, aliases=False)
+    except DefinitionTextError as error:
+        raise _wrong(str(error)) from error
+    return decoded_body(WorkflowBody, document).to_definition()
+
+
+def text_of(definition: WorkflowDefinition) -> str:
+    """As YAML, without what goes without saying."""
+    nodes: list[JsonValue] = [_node(node) for node in definition.nodes]
+    edges: list[JsonValue] = [_edge(edge) for edge in definition.edges]
+    return written({"name": definition.name, "nodes": nodes, "edges": edges})
+
+
+def _node(node: NodeDefinition) -> JsonObject:
+    shown: dict[str, JsonValue] = {"id": node.id, "kind": node.kind}
+    if node.mode != NodeMode.NORMAL.value:
+        shown["mode"] = node.mode
+    if node.config:
+        shown["config"] = cast(JsonValue, node.config)
+    return shown
+
+
+def _edge(edge: Edge) -> JsonObject:
+    shown: dict[str, JsonValue] = {"source": edge.source}
+    if edge.source_handle:
+        shown["source_handle"] = edge.source_handle
+    shown["target"] = edge.target
+    if edge.target_handle != INPUT_HANDLE:
+        shown["target_handle"] = edge.target_handle
+    return shown
+
+
+def _wrong(message: str) -> Exception:
+    return invalid("definition_invalid", "The definition cannot be read.", Violation(path="", message=message))

@@ -1,0 +1,76 @@
+"""YAML and JSON as people write definitions in: read without surprises, and written to be edited."""
+
+import json
+import re
+from collections.abc import Collection, Hashable
+from typing import Any
+
+import yaml
+
+from domain.json_value import JsonObject
+
+MAX_YAML = 256 * 1024
+"""Characters: reading YAML takes a hundred times as long as JSON."""
+
+
+_ODD = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\U0010ffff]")
+
+
+class DefinitionTextError(Exception):
+    """The text cannot be read; the message is a sentence without its subject: `is not valid YAML: line 2 …`."""
+
+
+def read_definition(text: str, *, is_json: bool, texts: Collection[str] = (), aliases: bool = True) -> object:
+    """The JSON value that the text is. Under the keys `texts` YAML's bare `true`, `no`, `on` and the like are what they
+    say, and not truth values. Without `aliases` none may be used: few words of them make a lot of data.
+    Raises DefinitionTextError, for bad syntax with the place."""
+    try:
+        # JSON is YAML, but a parser of its own gives better messages.
+        document = json.loads(text) if is_json else yaml.load(text, _loader(texts, aliases=aliases))  # noqa: S506
+        # YAML also has dates and sets.
+        return json.loads(json.dumps(document, allow_nan=False))
+    except json.JSONDecodeError as exc:
+        raise DefinitionTextError(f"is not valid JSON: line {exc.lineno}, column {exc.colno}: {exc.msg}.") from exc
+    except yaml.MarkedYAMLError as exc:
+        place = f"line {exc.problem_mark.line + 1}, column {exc.problem_mark.column + 1}: " if exc.problem_mark else ""
+        raise DefinitionTextError(f"is not valid YAML: {place}{exc.problem}.") from exc
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
+        raise DefinitionTextError("holds something that is not plain data.") from exc
+
+
+def written(document: JsonObject) -> str:
+    """As YAML, in the order in which it comes."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _loader(texts: Collection[str], *, aliases: bool) -> type[yaml.SafeLoader]:
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+            for key, value in node.value:
+                if key.value in texts and value.tag == "tag:yaml.org,2002:bool":
+                    value.tag = "tag:yaml.org,2002:str"
+            return super().construct_mapping(node, deep)
+
+        def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+            if not aliases and self.check_event(yaml.AliasEvent):
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=mark)
+            return super().compose_node(parent, index)
+
+    return Loader
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks, and no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """What YAML folds or takes for the end of a line is escaped."""
+    style = '"' if _ODD.search(text) else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
