@@ -181,6 +181,10 @@ serve: setup ## run the service on its defaults
 bench: setup ## measure the cost of a tool-call iteration and of runs over HTTP
 	@$(BIN)/python -m benchmarks
 
+.PHONY: gate
+gate: setup ## whether the hot paths execute more than benchmarks/gate.json says; GATE_ARGS=--write keeps what they do
+	@$(BIN)/python -m benchmarks.gate $(GATE_ARGS)
+
 .PHONY: chaos
 chaos: setup ## what must hold whatever is killed, cut or stopped; CHAOS_ARGS names parts and their options
 	@$(BIN)/python -m chaos $(CHAOS_ARGS)

@@ -5,17 +5,20 @@ its port; `mcp-stdio` speaks on stdio.
 """
 
 import asyncio
+import functools
 import json
+import re
 import sys
 
 from benchmarks.raw_http import Answer, response, serve
 
 TOOL = "mcp__bench__echo"
 _CALL = json.dumps({"text": "hello"})
+_NAMED_CALLS = re.compile(rb'"model": ?"calls-([0-9]+)-([a-z]+)"')
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
-def model_answers() -> tuple[bytes, bytes]:
+def model_answers(tool: str = TOOL) -> tuple[bytes, bytes]:
     """The streamed answers of a chat-completions endpoint: one that calls the tool, one that ends."""
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
@@ -32,18 +35,22 @@ def model_answers() -> tuple[bytes, bytes]:
         lines = b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in (first, end, total))
         return response(lines + b"data: [DONE]\n\n", "text/event-stream")
 
-    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": TOOL, "arguments": _CALL}}
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": tool, "arguments": _CALL}}
     return stream({"role": "assistant", "tool_calls": [call]}, "tool_calls"), stream(
         {"role": "assistant", "content": "done"}, "stop"
     )
 
 
 async def run_model(tool_calls: int, delay_s: float = 0.0) -> None:
-    """Asks for the tool until the conversation holds `tool_calls` results, each time after a while."""
-    calling, done = model_answers()
+    """Asks for the tool until the conversation holds `tool_calls` results, each time after a while. The model
+    `calls-N-SERVER` asks for that server's until it holds N."""
+    answers = functools.cache(model_answers)
 
     def answer(_: bytes, body: bytes) -> bytes:
-        return done if body.count(b'"role":"tool"') >= tool_calls else calling
+        named = _NAMED_CALLS.search(body, 0, 200)
+        wanted = tool_calls if named is None else int(named[1])
+        calling, done = answers(TOOL if named is None else f"mcp__{named[2].decode()}__echo")
+        return done if body.count(b'"role":"tool"') >= wanted else calling
 
     await _announce(answer, delay_s=delay_s)
 

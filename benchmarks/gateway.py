@@ -17,8 +17,8 @@ from benchmarks.calls import Answered, answered, post_request, tool_call
 from benchmarks.postgres import migrated_database
 from benchmarks.processes import ROOT, counterpart
 from benchmarks.service import Service, running_service
+from benchmarks.upstreams import LEGACY, MODERN, UPSTREAMS, Upstream
 
-LEGACY, MODERN = "2025-11-25", "2026-07-28"
 CONCURRENCIES = (1, 16, 64)
 CALLS, WARM_UP = 6_000, 2_000
 MEMORY_CALLS, LONG_CALLS = 40_000, 200_000
@@ -27,37 +27,6 @@ BUDGET_PER_S, BUDGET_ADDED_MS = 2_500, 1.0
 
 # Counted for every call, and never reached.
 _LIMITS = {"DRAGOMAN_KEY_RATE_LIMIT": "1000000/1", "DRAGOMAN_MCP_RATE_LIMIT": "1000000/1"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
-    """A server behind the gateway: how it is called in the report, and the counterpart that it is."""
-
-    slug: str
-    title: str
-    counterpart: str | None
-    version: str = LEGACY
-
-    def config(self, port: int | None) -> dict[str, object]:
-        """How it is registered."""
-        limits = {"slug": self.slug, "max_concurrency": 100, "isolation": "shared"}
-        if port is None:
-            command = [sys.executable, "-m", "benchmarks.counterparts", "mcp-stdio"]
-            return {
-                **limits,
-                "kind": "custom",
-                "command": command[0],
-                "args": command[1:],
-                "env": {"PYTHONPATH": str(ROOT)},
-            }
-        return {**limits, "kind": "http", "url": f"http://127.0.0.1:{port}/mcp"}
-
-
-UPSTREAMS = (
-    Upstream(slug="modern", title="HTTP 2026-07-28", counterpart="mcp-modern", version=MODERN),
-    Upstream(slug="session", title="HTTP 2025-11-25, session", counterpart="mcp-session"),
-    Upstream(slug="stdio", title="stdio", counterpart=None),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+ROOT = Path(__file__).resolve().parent.parent
 READY_DEADLINE_S = 90.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -53,8 +54,10 @@ class Service:
 
 
 @contextmanager
-def running_service(extra: Mapping[str, str]) -> Iterator[Service]:
-    """Start the service and stop it at the end."""
+def running_service(
+    extra: Mapping[str, str], command: Sequence[str] = ("interfaces.cli", "serve")
+) -> Iterator[Service]:
+    """Start the service, by a module and its arguments, and stop it at the end."""
     with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
         home = Path(folder)
         environment = {
@@ -67,7 +70,7 @@ def running_service(extra: Mapping[str, str]) -> Iterator[Service]:
         }
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "interfaces.cli", "serve"], env=environment, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", *command], env=environment, stdout=subprocess.DEVNULL, cwd=ROOT
         )
         try:
             url = _announced(home, process)
