@@ -30,7 +30,7 @@ PACKAGED_NODE := $(PEERS_VENV)/node
 NPM := $(if $(shell command -v npm 2>/dev/null),,$(PACKAGED_NODE)/npm)
 export PATH := $(PATH):$(CURDIR)/$(PACKAGED_NODE)
 # The top-level code besides src and tests, as far as it is there.
-SCRIPTS := $(wildcard demo benchmarks chaos docsite)
+SCRIPTS := $(wildcard demo benchmarks chaos docsite examples)
 # One more than there are processors: tests also wait, for processes and for time. Each has a PostgreSQL of its own, so not too many.
 WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 7 ? cores + 1 : 8 )))
 PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile

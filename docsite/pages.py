@@ -13,6 +13,9 @@ from docsite.event_reference import event_page
 
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+_MARK = re.compile(r"^<!-- .*? ?-->\n", re.MULTILINE | re.DOTALL)
+_EXAMPLES_LINK = re.compile(r"\]\(((?:\.\./)*)\.\./examples/README\.md")
+_LANGUAGES = {".py": "python", ".yaml": "yaml"}
 _DECISION = re.compile(r"^# (\d{4})\. (.+)$", re.MULTILINE)
 
 
@@ -22,6 +25,9 @@ def assemble(root: Path, target: Path) -> None:
     shutil.copytree(root / "docs", target)
     for name in AT_THE_ROOT:
         (target / name).write_text(moved_into_docs((root / name).read_text(encoding="utf-8"), root), encoding="utf-8")
+    for page in target.rglob("*.md"):
+        page.write_text(as_published(page.read_text(encoding="utf-8")), encoding="utf-8")
+    (target / "examples.md").write_text(examples(root / "examples"), encoding="utf-8")
     (target / "adr" / "index.md").write_text(decisions(root / "docs" / "adr"), encoding="utf-8")
     reference = target / "reference"
     document = openapi_document()
@@ -39,6 +45,8 @@ def moved_into_docs(text: str, root: Path) -> str:
         if "://" in path or path in AT_THE_ROOT:
             return link[0]
         inside = path.removeprefix("docs/")
+        if path == "examples/README.md":
+            return f"[{label}](examples.md{anchor or ''})"
         if inside != path and (root / path).is_file():
             return f"{picture}[{label}]({inside}{anchor or ''})"
         if path == "docs/adr":
@@ -46,6 +54,28 @@ def moved_into_docs(text: str, root: Path) -> str:
         return label
 
     return _LINK.sub(moved, text)
+
+
+def as_published(text: str) -> str:
+    """A page of docs/ as the site has it: without the marks that tests read, and with the examples as a page beside the others."""
+    return _EXAMPLES_LINK.sub(r"](\1examples.md", _MARK.sub("", text))
+
+
+def examples(folder: Path) -> str:
+    """The page about the examples, with each file it names at its end."""
+    text = as_published((folder / "README.md").read_text(encoding="utf-8"))
+    names = [link[3] for link in _LINK.finditer(text) if "://" not in link[3]]
+    files = [
+        f"## {name}\n\n```{_LANGUAGES[Path(name).suffix]}\n{(folder / name).read_text(encoding='utf-8')}```\n"
+        for name in dict.fromkeys(names)
+    ]
+    linked = _LINK.sub(lambda link: link[0] if "://" in link[3] else f"[{link[2]}](#{_anchor(link[3])})", text)
+    return "\n".join([linked, *files])
+
+
+def _anchor(heading: str) -> str:
+    """How the site names a heading."""
+    return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 
 def decisions(folder: Path) -> str:

@@ -127,13 +127,14 @@ def serving(home: Path, *arguments: str, **settings: str) -> Iterator[Service]:
     if not home.exists() and "DRAGOMAN_DATABASE_URL" not in settings:
         home.mkdir(mode=0o700, parents=True)
         (home / "dragoman.db").touch(mode=0o600)
-        (home / "dragoman.db").write_bytes(_migrated_database())
+        (home / "dragoman.db").write_bytes(migrated_database())
     with starting(home, *arguments, **settings) as service:
         yield service
 
 
 @cache
-def _migrated_database() -> bytes:
+def migrated_database() -> bytes:
+    """A database of the newest schema without a row."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "migrated.db"
         upgrade(f"sqlite:///{path}")

@@ -1,11 +1,13 @@
 """The OpenAPI 3.1 document at `/schema`: bodies as strict as they are, with examples; operations by handler name."""
 
+from collections.abc import Mapping
+
 from litestar import get
 from litestar._openapi.schema_generation import SchemaCreator  # the type in the public plugin's signature
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
-from litestar.openapi.spec import Components, Schema, SecurityScheme
+from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme
 from litestar.plugins.pydantic import PydanticSchemaPlugin
 from litestar.response import Redirect
 from litestar.types import Method
@@ -46,7 +48,25 @@ class BodySchemas(PydanticSchemaPlugin):
             schema.additional_properties = False
             schema.description = model.__doc__
             schema.examples = list(model.examples) or None
+            own = model.model_json_schema(by_alias=True)["properties"]
+            for name, property_schema in (schema.properties or {}).items():
+                if isinstance(property_schema, Schema):
+                    _mend_container(property_schema, own[name])
         return schema
+
+
+def _mend_container(schema: Schema, own: Mapping[str, object]) -> None:
+    """What Litestar makes of annotated tuples (an array of anything) and mappings (an array), as pydantic has it: clients are
+    generated from this."""
+    parts = schema.items.one_of if isinstance(schema.items, Schema) else None
+    if not parts:
+        return
+    if own.get("type") == "object":
+        schema.type = OpenAPIType.OBJECT
+        schema.additional_properties, schema.items = parts[-1], None
+        schema.max_properties, schema.max_length = schema.max_length, None
+    elif own.get("type") == "array" and parts[-1] == Schema():
+        schema.items = parts[0]
 
 
 @get("/", include_in_schema=False, status_code=303, sync_to_thread=False)

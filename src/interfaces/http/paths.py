@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from litestar.openapi.spec import OpenAPIType
 from litestar.params import PathParameter
 
 RunPath = Annotated[str, PathParameter(description="The id of a run.")]
@@ -19,6 +20,10 @@ WorkflowRunPath = Annotated[str, PathParameter(description="The id of a workflow
 WorkflowPath = Annotated[str, PathParameter(description="The id or the name of a workflow.")]
 SecretPath = Annotated[str, PathParameter(description="The name of a secret.")]
 SourcePath = Annotated[str, PathParameter(description="The id of a source.")]
-OptionalThreadPath = Annotated[str | None, PathParameter(description="The id of a thread.")]
+OptionalThreadPath = Annotated[
+    str | None,
+    PathParameter(description="The id of a thread.", schema_extra={"type": OpenAPIType.STRING, "one_of": None}),
+]
+"""For handlers that also have a path without it; where it is in the path, it is given."""
 ToolPath = Annotated[str, PathParameter(description="The server's own name of a tool.")]
 ToolNamePath = Annotated[str, PathParameter(description="The name of a tool as models see it.")]

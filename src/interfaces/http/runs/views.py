@@ -18,7 +18,7 @@ class RunErrorView(TypedDict):
     detail: str
 
 
-class UsageView(TypedDict):
+class RunUsageView(TypedDict):
     """What a run has consumed; `cost_usd` counts what could be priced."""
 
     input_tokens: int
@@ -43,7 +43,7 @@ class RunView(TypedDict):
     error: RunErrorView | None
     incomplete_reason: str | None
     pending: list[Mapping[str, object]]
-    usage: UsageView
+    usage: RunUsageView
     attempt: int
     created_at: str
     started_at: str | None

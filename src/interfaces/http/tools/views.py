@@ -48,7 +48,7 @@ def tool_view(listing: ToolListing) -> ToolView:
     }
 
 
-class SourceView(TypedDict):
+class RuleSourceView(TypedDict):
     """Where something is said: `built-in`, `organization`, `agent` or `run`, and the pattern of the rule there."""
 
     layer: str
@@ -79,7 +79,7 @@ class EffectiveView(TypedDict):
     approval_ttl_s: float
     allow_self_approval: bool
     repeatable: bool
-    sources: dict[str, list[SourceView]]
+    sources: dict[str, list[RuleSourceView]]
 
 
 class ExplanationView(TypedDict):
@@ -92,7 +92,7 @@ class ExplanationView(TypedDict):
     agent: str
     agent_version: int
     standing: str
-    decided_by: SourceView
+    decided_by: RuleSourceView
     reasons: list[str]
     layers: list[LayerView]
     effective: EffectiveView
@@ -141,5 +141,5 @@ def _effective_view(policy: ToolPolicy, *, repeatable: bool) -> EffectiveView:
     }
 
 
-def _source_view(source: Source) -> SourceView:
+def _source_view(source: Source) -> RuleSourceView:
     return {"layer": source.layer.value, "pattern": source.pattern}

@@ -1,0 +1,14 @@
+"""The commands of the guides about MCP servers work as they stand there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.documents.pages import runnable
+from tests.documents.shell import run_page
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", runnable("MCP servers"))
+def test_the_commands_of_a_page_work_as_written(page: str, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
