@@ -104,7 +104,7 @@ def _script(runs: Sequence[Block], parts: Path, expected: dict[str, tuple[Block,
             yield f"written {part(f'{number}.file', block.text)} {shlex.quote(file)}"
         elif block.language == "python":
             yield f'LAST="$DOCUMENT_OUTPUT/{number}"'
-            yield f'python {part(f"{number}.py", block.text)} >"$LAST" 2>&1 </dev/null'
+            yield f'python - <{part(f"{number}.py", block.text)} >"$LAST" 2>&1'
         else:
             for at, command in enumerate(commands(block)):
                 name = f"{number}.{at}"
