@@ -42,8 +42,13 @@ def _command(command: TyperCommand, path: str) -> Iterator[str]:
     yield f"`{usage}`\n"
     if arguments or options:
         yield "| | |\n|---|---|"
-        yield from (f"| `{_metavar(argument)}` | {_cell(argument.help, argument.required)} |" for argument in arguments)
-        yield from (f"| `{_spelling(option)}` | {_cell(option.help, option.required)} |" for option in options)
+        yield from (
+            f"| `{_in_table(_metavar(argument))}` | {_cell(argument.help, argument.required)} |"
+            for argument in arguments
+        )
+        yield from (
+            f"| `{_in_table(_spelling(option))}` | {_cell(option.help, option.required)} |" for option in options
+        )
         yield ""
     if command.epilog:
         yield "\n".join(["```text", *_examples(command.epilog), "```", ""])
@@ -64,8 +69,12 @@ def _spelling(option: TyperOption) -> str:
 
 
 def _cell(text: str | None, required: bool) -> str:
-    escaped = _sentences(text).replace("|", "\\|")
+    escaped = _in_table(_sentences(text))
     return f"{escaped} Required." if required else escaped
+
+
+def _in_table(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _sentences(text: str | None) -> str:
