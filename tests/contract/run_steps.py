@@ -16,6 +16,7 @@ from domain.ids import OrganizationId, RunId, ThreadId, WorkerId, message_id
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import MultitaskStrategy, Run, RunError, RunStatus
+from domain.runs.usage import ModelSpending
 from domain.threads.message import Content, Message, Role, TextContent
 from tests.builders import (
     ORG,
@@ -95,7 +96,7 @@ def reply_step(run: Run, *calls: ToolCall, text: str = "Let me see.", at: dateti
     return Step(
         run=replace(run, usage=run.usage.after_turn(some_usage())),
         events=(
-            message_completed(message),
+            message_completed(message, ModelSpending(model=run.model, usage=some_usage(), at=at)),
             *(tool_started(call) for call in calls if call.state is ToolCallState.RECORDED),
         ),
         messages=(message,),

@@ -70,7 +70,7 @@ def add_events(
                 "organization_id": organization_id,
                 "type": event.type.value,
                 "at": event.at,
-                "data": None if by_reference else event.data,
+                "data": _beside_message(event.data) if by_reference else event.data,
                 "message_id": message_id if by_reference else None,
             }
         )
@@ -84,15 +84,22 @@ def event_of(row: AnyRow) -> RunEvent:
         seq=row.seq,
         type=RunEventType(row.type),
         at=row.at,
-        data=cast(JsonObject, row.data) if row.message_id is None else {"message": _message_json(row)},
+        data=cast(JsonObject, row.data)
+        if row.message_id is None
+        else {"message": _message_json(row), **cast("JsonObject", row.data or {})},
     )
 
 
 def _message_told_of(event: NewEvent) -> MessageId | None:
-    if event.type is not RunEventType.MESSAGE_COMPLETED or event.data.keys() != {"message"}:
+    if event.type is not RunEventType.MESSAGE_COMPLETED:
         return None
-    told = event.data["message"]
+    told = event.data.get("message")
     return MessageId(cast(str, told["id"])) if isinstance(told, dict) and isinstance(told.get("id"), str) else None
+
+
+def _beside_message(data: JsonObject) -> JsonObject | None:
+    rest = {name: value for name, value in data.items() if name != "message"}
+    return rest or None
 
 
 def _message_json(row: AnyRow) -> JsonObject:

@@ -94,7 +94,7 @@ run_request = Table(
     Column("wired", JsonText),
 )
 
-# An event about a message stored in the same step names it by `message_id`; then `data` is NULL.
+# An event about a message stored in the same step names it by `message_id`; then `data` is what it says beside it, or NULL.
 run_event = Table(
     "run_event",
     metadata,
