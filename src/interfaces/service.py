@@ -23,7 +23,7 @@ from interfaces.console.sessions import ConsoleSessions
 from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
-from interfaces.joined_writes import JoiningHttpProtocol
+from interfaces.whole_requests import WholeRequestProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class HttpServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="none",
-                http=JoiningHttpProtocol,
+                http=WholeRequestProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

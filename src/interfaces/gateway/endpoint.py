@@ -51,11 +51,19 @@ from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.origins import refused_origin
 from interfaces.gateway.streams import LISTEN, GatewayStreams, Listener, takes_events
 from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_error, send_whole
+from interfaces.known_headers import KnownHeaders
 
 MAX_BATCH = 50
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 _ONCE = frozenset({"authorization", "content-type", "host", "mcp-session-id", "origin", VERSION_HEADER})
 """Of these, whoever stands between may have read the other one."""
+
+
+class _GoodHeaders(NamedTuple):
+    """Headers of a request that came from where it may, with one of each that matters; and the names of those that came twice."""
+
+    headers: dict[str, str]
+    duplicated: frozenset[str]
 
 
 class _Asked(NamedTuple):
@@ -91,13 +99,10 @@ class GatewayEndpoint:
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """One request."""
-        headers, duplicated = read_headers(scope)
-        if duplicated and (twice := duplicated & _ONCE):
-            await send_error(send, None, RpcError(INVALID_REQUEST, f"The header {min(twice)} came twice.", status=400))
-            return
-        refused = refused_origin(headers, self._address.url)
-        if refused is not None:
-            await send_error(send, None, RpcError(INVALID_REQUEST, refused, status=403))
+        try:
+            headers, duplicated = self._headers(scope)
+        except RpcError as refused:
+            await send_error(send, None, refused)
             return
         try:
             session = await self._opened(scope, headers)
@@ -143,6 +148,23 @@ class GatewayEndpoint:
             await send_error(send, request_id, error)
         except ServiceError as error:
             await send_error(send, request_id, _untaken(error))
+
+    def _headers(self, scope: HTTPScope) -> _GoodHeaders:
+        """What a request's headers say, looked at once for the same headers of one connection. Raises RpcError for those that
+        nothing is answered to."""
+        known = scope["headers"]
+        if isinstance(known, KnownHeaders) and isinstance(known.read, _GoodHeaders):
+            return known.read
+        headers, duplicated = read_headers(scope)
+        if twice := duplicated & _ONCE:
+            raise RpcError(INVALID_REQUEST, f"The header {min(twice)} came twice.", status=400)
+        refused = refused_origin(headers, self._address.url)
+        if refused is not None:
+            raise RpcError(INVALID_REQUEST, refused, status=403)
+        good = _GoodHeaders(headers, duplicated)
+        if isinstance(known, KnownHeaders):
+            known.read = good
+        return good
 
     def _listener(self, asked: _Asked, session: GatewaySession, client: GatewayClient | None = None) -> Listener:
         async def is_open() -> bool:
@@ -270,7 +292,8 @@ def _untaken(error: ServiceError) -> RpcError:
 
 
 def _check_media(headers: dict[str, str]) -> None:
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    media = headers.get("content-type", "")
+    if media != "application/json" and media.partition(";")[0].strip().lower() != "application/json":
         raise RpcError(INVALID_REQUEST, "The body must be application/json.", status=415)
     accept = headers.get("accept", "*/*")
     if not any(kind in accept for kind in ("application/json", "*/*", "application/*")):
