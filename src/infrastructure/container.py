@@ -123,7 +123,7 @@ from application.runs.decide_anew import DecideAnew
 from application.runs.execute_run import ExecuteRun
 from application.runs.ports import RunJournal, RunLeases, RunStore
 from application.runs.prepare_prompt import PreparePrompt
-from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.record_reply import RecordReply
 from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ResumeRun
@@ -779,7 +779,6 @@ class Container(containers.DeclarativeContainer):
     )
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=runs)
     list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=runs)
-    get_run_messages: providers.Provider[GetRunMessages] = providers.Singleton(GetRunMessages, runs=runs)
     get_run_events: providers.Provider[GetRunEvents] = providers.Singleton(GetRunEvents, runs=runs)
 
     # Threads.

@@ -57,13 +57,14 @@ class KeptTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The answer, its body as it comes. Raises ConnectError, ConnectTimeout, ReadTimeout and RemoteProtocolError."""
         url = request.url
+        body = b"".join(request.stream) if isinstance(request.stream, httpx.ByteStream) else await request.aread()
         is_tls = url.scheme == "https"
         origin = Origin(url.host, url.port or (443 if is_tls else 80), is_tls, url.netloc.decode("ascii"))
         head = head_of(origin, url.raw_path.decode("ascii"), request.headers)
         read_s = cast("float | None", request.extensions.get("timeout", {}).get("read"))
         try:
             async with asyncio.timeout(read_s):
-                answer = await self._connections.post(origin, head, request.content, limit=_MAX_WHOLE_BYTES)
+                answer = await self._connections.post(origin, head, body, limit=_MAX_WHOLE_BYTES)
         except NotConnectedError as exc:
             kind = httpx.ConnectTimeout if isinstance(exc.__cause__, TimeoutError) else httpx.ConnectError
             raise kind("no connection came about", request=request) from exc

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from application.runs.ports import RunFilter
+from application.runs.ports import RunFilter, RunOutcome
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
 from domain.ids import AgentId
@@ -119,6 +119,8 @@ async def test_a_runs_messages_are_its_own_only(run_stores: Stores) -> None:
         "What time is it?",
         "Let me see.",
     ]
+    outcome = await run_stores.runs.outcome(ORG, RUN)
+    assert outcome == RunOutcome(run=await stored(run_stores, RUN), messages=await run_stores.runs.messages(ORG, RUN))
     assert len(await all_of(partial(run_stores.threads.messages, ORG, THREAD))) == 4
 
 
@@ -147,6 +149,7 @@ async def test_another_organizations_run_does_not_exist(run_stores: Stores) -> N
 
     runs = run_stores.runs
     assert await runs.get(OTHER_ORG, RUN) is None
+    assert await runs.outcome(OTHER_ORG, RUN) is None
     assert await all_of(partial(runs.page, OTHER_ORG, RunFilter())) == ()
     assert await all_of(partial(runs.page, OTHER_ORG, RunFilter(thread_id=THREAD))) == ()
     assert await runs.messages(OTHER_ORG, RUN) == ()

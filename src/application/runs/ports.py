@@ -85,6 +85,14 @@ class CancelOutcome:
     promoted: RunId | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """A run and the messages it wrote, in order, as they stood at one moment."""
+
+    run: Run
+    messages: tuple[Message, ...]
+
+
 class RunStore(Protocol):
     """Runs as the API sees them. It never writes into a claimed run, except for asking it to stop.
 
@@ -123,6 +131,10 @@ class RunStore(Protocol):
 
     async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
         """The run's own messages, in order, superseded ones too."""
+        ...
+
+    async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
+        """The run with its messages, or None."""
         ...
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:

@@ -1,4 +1,4 @@
-"""Reading runs: one, many, their messages and events."""
+"""Reading runs: one, many, their events."""
 
 from application.runs.ports import RunFilter, RunStore
 from application.system.pages import Page, PageRequest
@@ -8,7 +8,6 @@ from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
-from domain.threads.message import Message
 
 
 class GetRun:
@@ -36,18 +35,6 @@ class ListRuns:
         """A page of matching runs."""
         principal.require(Role.VIEWER)
         return await self._runs.page(principal.organization_id, wanted, request)
-
-
-class GetRunMessages:
-    """The messages a run wrote, in order. Needs the role viewer."""
-
-    def __init__(self, *, runs: RunStore) -> None:
-        self._runs = runs
-
-    async def execute(self, principal: Principal, run_id: RunId) -> tuple[Message, ...]:
-        """Empty for a run that does not exist."""
-        principal.require(Role.VIEWER)
-        return await self._runs.messages(principal.organization_id, run_id)
 
 
 class GetRunEvents:

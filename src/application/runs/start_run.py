@@ -90,6 +90,10 @@ class StartRun:
         self._clock = clock
         self._ids = ids
 
+    def new_id(self) -> RunId:
+        """For a command's `run_id`, where somebody wants to know it before the run is there."""
+        return RunId(self._ids.new("run"))
+
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """The stored run, QUEUED. Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
         (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`)."""
@@ -121,7 +125,7 @@ class StartRun:
         if thread_id is None:
             thread_id = ThreadId(self._ids.new("thr"))
             new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
-        run_id = command.run_id or RunId(self._ids.new("run"))
+        run_id = command.run_id or self.new_id()
         run = Run(
             id=run_id,
             organization_id=organization_id,

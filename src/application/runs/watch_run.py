@@ -1,12 +1,13 @@
 """Watches a run: waiting for it and following its events are views of the stored run, woken by push."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TypeVar
 
 from application.identity.key_standing import KeyStanding
 from application.metrics.ports import EventMeter
-from application.runs.ports import RunStore, Subscription, Wakeups, events_topic, status_topic
+from application.runs.ports import RunOutcome, RunStore, Subscription, Wakeups, events_topic, status_topic
 from application.system.ports import Clock
 from domain.errors import ServiceError, is_storage_away, not_found
 from domain.identity.api_key import Principal
@@ -47,18 +48,33 @@ class WatchRun:
         self._clock = clock
         self._meter = meter
 
-    async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> Run:
-        """The run once it has ended or waits, or as it is after `timeout_s`. Raises NOT_FOUND, UNAUTHENTICATED."""
+    def listening(self, run_id: RunId) -> AbstractAsyncContextManager[Subscription]:
+        """Hear of a run's coming to rest from here on, before it is started, for `wait_for_new`."""
+        return self._wakeups.subscribe(status_topic(run_id))
+
+    async def wait_for_new(self, principal: Principal, run_id: RunId, bell: Subscription) -> RunOutcome:
+        """As `wait`, for a run that was started while `bell` was listening: there is nothing to look at before it rings."""
+        await bell.wait(REREAD_S)
+        return await self._outcome(principal, run_id, bell, timeout_s=None)
+
+    async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> RunOutcome:
+        """The run with its messages once it has ended or waits, or as it is after `timeout_s`. Raises NOT_FOUND,
+        UNAUTHENTICATED."""
+        async with self.listening(run_id) as bell:
+            return await self._outcome(principal, run_id, bell, timeout_s=timeout_s)
+
+    async def _outcome(
+        self, principal: Principal, run_id: RunId, bell: Subscription, *, timeout_s: float | None
+    ) -> RunOutcome:
         deadline = None if timeout_s is None else self._clock.monotonic() + timeout_s
-        async with self._wakeups.subscribe(status_topic(run_id)) as bell:
-            while True:
-                run = await self._read(bell, lambda: self._shown(principal, run_id))
-                if _at_rest(run):
-                    return run
-                left_s = REREAD_S if deadline is None else min(REREAD_S, deadline - self._clock.monotonic())
-                if left_s <= 0:
-                    return run
-                await bell.wait(left_s)
+        while True:
+            outcome = await self._read(bell, lambda: self._told(principal, run_id))
+            if _at_rest(outcome.run):
+                return outcome
+            left_s = REREAD_S if deadline is None else min(REREAD_S, deadline - self._clock.monotonic())
+            if left_s <= 0:
+                return outcome
+            await bell.wait(left_s)
 
     async def follow(
         self, principal: Principal, run_id: RunId, *, after_seq: int = 0, to_the_end: bool = False
@@ -111,6 +127,14 @@ class WatchRun:
         run = await self._get(principal, run_id)
         await self._keys.require(principal)
         return run
+
+    async def _told(self, principal: Principal, run_id: RunId) -> RunOutcome:
+        principal.require(Role.VIEWER)
+        outcome = await self._runs.outcome(principal.organization_id, run_id)
+        if outcome is None:
+            raise not_found("run", run_id)
+        await self._keys.require(principal)
+        return outcome
 
     async def _get(self, principal: Principal, run_id: RunId) -> Run:
         principal.require(Role.VIEWER)

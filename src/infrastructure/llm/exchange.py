@@ -98,7 +98,9 @@ class ModelExchange:
     def _request(self, body: bytes) -> httpx.Request:
         read_s = self.patience.stall_s if self.streaming else self.patience.reply_s
         extensions = {"timeout": {"read": read_s}}
-        return httpx.Request("POST", self.url, headers=self.headers, content=body, extensions=extensions)
+        # As a stream: for a content httpx would make headers, each time, that the transport makes itself.
+        stream = httpx.ByteStream(body)
+        return httpx.Request("POST", self.url, headers=self.headers, stream=stream, extensions=extensions)
 
     def _is_event_stream(self, response: httpx.Response) -> bool:
         """Some servers answer a request for a stream in one piece, and some forget to call a stream one."""

@@ -10,6 +10,7 @@ from application.runs.ports import (
     IdempotencyKey,
     NewRun,
     RunFilter,
+    RunOutcome,
     StartedRun,
     Step,
     Wakeups,
@@ -119,6 +120,11 @@ class InMemoryRunStore:
             return ()
         thread = self._state.threads[stored.run.thread_id]
         return tuple(message for message in thread.messages if message.run_id == run_id)
+
+    async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
+        """The run with its messages, or None."""
+        run = await self.get(organization_id, run_id)
+        return None if run is None else RunOutcome(run=run, messages=await self.messages(organization_id, run_id))
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
         """The run's ledger entries, in order."""

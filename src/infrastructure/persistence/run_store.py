@@ -11,6 +11,7 @@ from application.runs.ports import (
     IdempotencyKey,
     NewRun,
     RunFilter,
+    RunOutcome,
     StartedRun,
     Wakeups,
     control_topic,
@@ -106,11 +107,20 @@ class SqlRunStore:
 
     async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
         """The run's own messages, in order."""
-        wanted = {"organization_id": organization_id, "run_id": run_id}
         return await self._database.read(
-            lambda connection: tuple(message_of(row) for row in _messages.rows(connection, wanted)),
-            scope=organization_id,
+            lambda connection: _messages_of(connection, organization_id, run_id), scope=organization_id
         )
+
+    async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
+        """The run with its messages, or None."""
+
+        def unit(connection: Connection) -> RunOutcome | None:
+            stored = _run(connection, organization_id, run_id)
+            if stored is None:
+                return None
+            return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
+
+        return await self._database.read(unit, scope=organization_id)
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
         """The run's ledger entries, in order."""
@@ -194,3 +204,8 @@ class SqlRunStore:
 def _run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run | None:
     found = _get.rows(connection, {"organization_id": organization_id, "run_id": run_id})
     return run_of(found[0]) if found else None
+
+
+def _messages_of(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
+    wanted = {"organization_id": organization_id, "run_id": run_id}
+    return tuple(message_of(row) for row in _messages.rows(connection, wanted))

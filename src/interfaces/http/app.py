@@ -75,9 +75,7 @@ def create_app(
     of the gateway's streams; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream
     sends a comment.
     """
-    waits = RunWaits(
-        start_run=use_cases.start_run, watch_run=use_cases.watch_run, get_run_messages=use_cases.get_run_messages
-    )
+    waits = RunWaits(start_run=use_cases.start_run, watch_run=use_cases.watch_run)
     streams = RunStreams(
         start_run=use_cases.start_run,
         watch_run=use_cases.watch_run,

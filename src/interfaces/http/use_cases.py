@@ -64,7 +64,7 @@ from application.model_providers.update_model_provider import UpdateModelProvide
 from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
-from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.watch_run import WatchRun
@@ -187,7 +187,6 @@ class UseCases:
     watch_run: WatchRun
     get_run: GetRun
     list_runs: ListRuns
-    get_run_messages: GetRunMessages
     get_run_events: GetRunEvents
 
     get_organization: GetOrganization

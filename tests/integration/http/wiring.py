@@ -92,7 +92,7 @@ from application.runs.call_agent import CallAgent
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.ports import RunQueue
-from application.runs.queries import GetRun, GetRunEvents, GetRunMessages, ListRuns
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.stop_run import StopRun
@@ -582,7 +582,6 @@ def use_cases(
         ),
         get_run=GetRun(runs=runs),
         list_runs=ListRuns(runs=runs),
-        get_run_messages=GetRunMessages(runs=runs),
         get_run_events=GetRunEvents(runs=runs),
         get_organization=GetOrganization(organizations=stores.organizations),
         update_organization=UpdateOrganization(

@@ -6,13 +6,14 @@ of a small request.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
+from dataclasses import replace
 
 from litestar.types import Receive
 
-from application.runs.ports import StartedRun
-from application.runs.queries import GetRun, GetRunMessages
+from application.runs.ports import RunOutcome, StartedRun
+from application.runs.queries import GetRun
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
 from domain.errors import ServiceError
@@ -37,32 +38,55 @@ def run_headers(started: StartedRun) -> dict[str, str]:
 class RunWaits:
     """Answers once a run has ended or waits for an action. A client that leaves is not waited for."""
 
-    def __init__(self, *, start_run: StartRun, watch_run: WatchRun, get_run_messages: GetRunMessages) -> None:
+    def __init__(self, *, start_run: StartRun, watch_run: WatchRun) -> None:
         self._start_run = start_run
         self._watch_run = watch_run
-        self._get_run_messages = get_run_messages
 
     async def of_new(self, command: StartRunCommand, receive: Receive) -> tuple[StartedRun, RunWithMessagesView]:
         """Start a run and wait for it."""
-        started = await self._start_run.execute(command)
-        return started, await self.of_existing(command.principal, started.run.id, receive)
+        principal = command.principal
+        if command.idempotency_key is not None:  # the run may have ended long ago
+            started = await self._start_run.execute(command)
+            return started, await self.of_existing(principal, started.run.id, receive)
+        run_id = self._start_run.new_id()
+        async with self._watch_run.listening(run_id) as bell:
+            started = await self._start_run.execute(replace(command, run_id=run_id))
+            return started, await self._answer(
+                principal, run_id, receive, self._watch_run.wait_for_new(principal, run_id, bell)
+            )
 
     async def of_existing(
         self, principal: Principal, run_id: RunId, receive: Receive, *, timeout_s: float | None = None
     ) -> RunWithMessagesView:
         """Wait for a run, `timeout_s` at the longest. Raises NOT_FOUND."""
-        waiting = asyncio.create_task(self._watch_run.wait(principal, run_id, timeout_s=timeout_s))
+        waiting = self._watch_run.wait(principal, run_id, timeout_s=timeout_s)
+        return await self._answer(principal, run_id, receive, waiting)
+
+    async def _answer(
+        self, principal: Principal, run_id: RunId, receive: Receive, waiting: Awaitable[RunOutcome]
+    ) -> RunWithMessagesView:
+        scope = asyncio.timeout(None)
         leaving = asyncio.create_task(client_left(receive))
+
+        def give_up(left: "asyncio.Task[None]") -> None:
+            if waits and not left.cancelled():
+                scope.reschedule(asyncio.get_running_loop().time())
+
+        waits = True
+        leaving.add_done_callback(give_up)
         try:
-            await asyncio.wait({waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            async with scope:
+                outcome = await waiting
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            # Nobody reads the answer to a client that left: the run as it stands will do.
+            outcome = await self._watch_run.wait(principal, run_id, timeout_s=0)
         finally:
-            waiting.cancel()
+            waits = False
             leaving.cancel()
-            await asyncio.wait({waiting, leaving})
-        # Nobody reads the answer to a client that left: the run as it stands will do.
-        run = await self._watch_run.wait(principal, run_id, timeout_s=0) if waiting.cancelled() else waiting.result()
-        messages = await self._get_run_messages.execute(principal, run.id)
-        return {"run": run_view(run), "messages": [message_view(message) for message in messages]}
+            await asyncio.wait((leaving,))
+        return {"run": run_view(outcome.run), "messages": [message_view(message) for message in outcome.messages]}
 
 
 class RunStreams:

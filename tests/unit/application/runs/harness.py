@@ -309,20 +309,20 @@ class RunHarness(RunRecords):
         strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE,
         principal: Principal = ADMIN,
         agent: str | None = None,
+        run_id: RunId | None = None,
     ) -> RunId:
-        started = await self.start_run().execute(
-            StartRunCommand(
-                principal=principal,
-                agent=agent or self.agent.id,
-                input=(TextContent(text=text),) if isinstance(text, str) else text,
-                thread_id=thread_id,
-                limits=limits or LimitSettings(),
-                model=model,
-                tool_allowlist=tool_allowlist,
-                strategy=strategy,
-            )
+        command = StartRunCommand(
+            principal=principal,
+            agent=agent or self.agent.id,
+            input=(TextContent(text=text),) if isinstance(text, str) else text,
+            thread_id=thread_id,
+            limits=limits or LimitSettings(),
+            model=model,
+            tool_allowlist=tool_allowlist,
+            strategy=strategy,
+            run_id=run_id,
         )
-        return started.run.id
+        return (await self.start_run().execute(command)).run.id
 
     async def play(self, text: str | tuple[UserContent, ...] = "What time is it?") -> RunId:
         """Start a run and execute it as far as it goes."""

@@ -54,7 +54,7 @@ async def test_two_hundred_concurrent_runs_finish_with_gapless_events_and_every_
         threads.append(house.run(run_ids[-1]).thread_id)
     followed = [[event.seq async for event in house.watch.follow(ADMIN, run_id)] for run_id in run_ids[:3]]
     for run_id in run_ids:
-        assert (await house.watch.wait(ADMIN, run_id)).output == run_id
+        assert (await house.watch.wait(ADMIN, run_id)).run.output == run_id
 
     assert await queue.drain(30)
     await consuming

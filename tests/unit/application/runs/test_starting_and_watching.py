@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from application.runs.ports import events_topic, status_topic
+from application.runs.ports import RunOutcome, events_topic, status_topic
 from application.runs.watch_run import AWAY_PATIENCE_S, WatchRun
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -15,6 +15,7 @@ from domain.ids import ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.runs.events import RunEvent
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.threads.message import Role
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from infrastructure.memory.surroundings import FixedClock
@@ -123,8 +124,36 @@ async def test_waiting_ends_when_the_run_does() -> None:
     run_id = await house.start()
     waiting = asyncio.create_task(house.watch.wait(VIEWER, run_id))
     await house.worker.execute(run_id)
-    assert (await waiting).output == "Done."
-    assert (await house.watch.wait(VIEWER, run_id)).output == "Done."
+    assert (await waiting).run.output == "Done."
+    assert (await house.watch.wait(VIEWER, run_id)).run.output == "Done."
+
+
+class CountedRuns(InMemoryRunStore):
+    """Counts how often somebody looks at how a run stands."""
+
+    looks = 0
+
+    async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
+        self.looks += 1
+        return await super().outcome(organization_id, run_id)
+
+
+@pytest.mark.requirement("E1", "E6")
+async def test_a_run_that_is_waited_for_from_before_its_start_is_looked_at_once() -> None:
+    house = RunHarness([says("Done.")])
+    runs = CountedRuns(house.state, house.wakeups)
+    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=house.clock, meter=a_meter())
+    run_id = house.start_run().new_id()
+    async with watch.listening(run_id) as bell:
+        waiting = asyncio.create_task(watch.wait_for_new(VIEWER, run_id, bell))
+        assert await house.start(run_id=run_id) == run_id
+        await house.worker.execute(run_id)
+        outcome = await waiting
+    assert (outcome.run.output, [message.role for message in outcome.messages]) == (
+        "Done.",
+        [Role.USER, Role.ASSISTANT],
+    )
+    assert runs.looks == 1
 
 
 @pytest.mark.requirement("D5", "E1")
@@ -133,7 +162,7 @@ async def test_waiting_and_following_end_when_the_run_waits_for_its_client() -> 
     run_id = await house.start()
     following = asyncio.create_task(_followed(house, run_id))
     await house.worker.execute(run_id)
-    assert (await house.watch.wait(ADMIN, run_id)).status is RunStatus.REQUIRES_ACTION
+    assert (await house.watch.wait(ADMIN, run_id)).run.status is RunStatus.REQUIRES_ACTION
     assert (await following)[-1] == "run.requires_action"
 
 
@@ -196,7 +225,7 @@ async def test_watchers_go_on_while_the_database_is_away_and_miss_nothing() -> N
         followed = [event.type.value async for event in watch.follow(ADMIN, run_id)]
         assert followed == house.types(run_id)
         runs.asked = 1
-        assert (await watch.wait(ADMIN, run_id)).output == "Done."
+        assert (await watch.wait(ADMIN, run_id)).run.output == "Done."
 
 
 @pytest.mark.requirement("E6")
@@ -235,4 +264,4 @@ async def test_a_follower_that_leaves_harms_nothing_and_is_forgotten() -> None:
 async def test_waiting_gives_the_run_as_it_is_when_the_time_is_up() -> None:
     house = RunHarness()
     run_id = await house.start()
-    assert (await house.watch.wait(ADMIN, run_id, timeout_s=0)).status is RunStatus.QUEUED
+    assert (await house.watch.wait(ADMIN, run_id, timeout_s=0)).run.status is RunStatus.QUEUED

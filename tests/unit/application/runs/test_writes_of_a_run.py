@@ -133,7 +133,7 @@ async def test_a_write_that_has_begun_is_finished_though_its_worker_is_cancelled
     with pytest.raises(asyncio.CancelledError):
         await executing
     gate.open.set()
-    assert (await house.watch.wait(ADMIN, run_id)).output == "Kept."
+    assert (await house.watch.wait(ADMIN, run_id)).run.output == "Kept."
     assert_consistent(house, run_id)
 
 
