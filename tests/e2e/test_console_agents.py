@@ -1,4 +1,4 @@
-"""Agents, keys and usage in the console, in a real browser over a real service."""
+"""Agents, keys, usage and settings in the console, in a real browser over a real service."""
 
 import os
 import re
@@ -184,6 +184,40 @@ def test_usage_of_a_period_is_drawn_with_its_figures_beside(person: Person) -> N
     expect(page.get_by_text("Nothing was used.")).to_have_count(2)
 
 
+def test_settings_of_the_organization_show_in_the_form_of_an_agent(person: Person, service: Service) -> None:
+    page = person.page
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_label("Tool: name or glob").fill("send_*")
+    page.get_by_label("Decision").select_option("deny")
+    page.get_by_label("Days that runs are kept").fill("90")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved as version 2. It holds from now on.")).to_be_visible()
+    assert service.call("GET", "/organization")["retention_days"] == 90
+    person.go(f"/console/agents/{service.call('GET', '/agents/clerk')['id']}/edit")
+    expect(page.locator("#live")).to_contain_text("by the organization's rule send_*.")
+    service.call("PATCH", "/organization", {"tool_policies": {}})
+
+
+@pytest.mark.requirement("C7")
+def test_a_secret_and_a_provider_that_uses_it_are_kept(person: Person, service: Service) -> None:
+    page = person.page
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="Secrets and model providers").click()
+    page.get_by_label("Name", exact=True).fill("ACME")
+    page.get_by_label("Value").fill("a value nobody sees")
+    page.get_by_role("button", name="Store the secret").click()
+    expect(page.get_by_role("status")).to_have_text("ACME is stored.")
+    page.get_by_label("Name of the provider").fill("acme")
+    page.get_by_label("Or the secret that holds it").select_option("ACME")
+    page.get_by_role("button", name="Add the provider").click()
+    expect(page.get_by_role("region", name="Model providers").get_by_role("row").nth(1)).to_contain_text("secret ACME")
+    assert "a value nobody sees" not in page.content()
+    page.on("dialog", agree)
+    page.get_by_role("button", name="Delete the provider acme").click()
+    expect(page.get_by_role("status")).to_have_text("acme is deleted.")
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
 @pytest.mark.parametrize(
     ("name", "width", "dark"), [("desktop", 1280, False), ("dark", 1280, True), ("phone", 390, False)]
@@ -201,6 +235,8 @@ def test_these_pages_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
         ("agent-edit", f"/console/agents/{guide}/edit"),
         ("keys", "/console/keys"),
         ("usage", "/console/usage"),
+        ("settings", "/console/settings"),
+        ("secrets", "/console/secrets"),
     ):
         somebody.go(path)
         if page == "agent-edit":

@@ -17,6 +17,7 @@ from interfaces.console.routes.pending import answer_question, settle_call
 from interfaces.console.routes.playground import show_playground, start
 from interfaces.console.routes.run_events import read_events, stream_run
 from interfaces.console.routes.runs import RunPages, cancel_run, show_run, show_run_state, show_runs
+from interfaces.console.routes.secrets import SecretPages, secret_routes
 from interfaces.console.routes.server_actions import server_action_routes
 from interfaces.console.routes.server_forms import server_form_routes
 from interfaces.console.routes.server_import import server_import_routes
@@ -29,6 +30,7 @@ from interfaces.console.routes.servers import (
     show_servers,
     test_server,
 )
+from interfaces.console.routes.settings import settings_routes
 from interfaces.console.routes.sign_in import sign_in, sign_in_page, sign_out
 from interfaces.console.routes.static import read_asset
 from interfaces.console.routes.usage import usage_page_routes
@@ -95,6 +97,9 @@ def console_router(
         "server_pages": server_pages,
         "agent_pages": agent_pages,
         "key_pages": KeyPages(list_api_keys=use_cases.list_api_keys, clock=clock),
+        "secret_pages": SecretPages(
+            list_secrets=use_cases.list_secrets, list_model_providers=use_cases.list_model_providers
+        ),
         "usage_pages": UsagePages(get_usage=use_cases.get_usage, list_agents=use_cases.list_agents, clock=clock),
         "workflow_pages": workflow_pages,
         "workflow_run_pages": workflow_run_pages,
@@ -137,6 +142,8 @@ def console_router(
         *agent_editing_routes(),
         *key_routes(),
         *usage_page_routes(),
+        *settings_routes(),
+        *secret_routes(),
     ]
     return OwnRouter(
         PATH,

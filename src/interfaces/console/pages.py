@@ -33,7 +33,7 @@ NAVIGATION = (
     ("Usage", f"{PATH}/usage"),
     ("Audit", f"{PATH}/audit"),
 )
-FOR_ADMINS = (("API keys", f"{PATH}/keys"),)
+FOR_ADMINS = (("API keys", f"{PATH}/keys"), ("Settings", f"{PATH}/settings"))
 """Pages that nobody else may see."""
 
 

@@ -29,9 +29,9 @@ async def guide_of(service: Service, **settings: object) -> str:
     return agent_id
 
 
-def fields_of(page: httpx.Response) -> dict[str, str]:
-    """What a browser would send of the agent's form as it stands."""
-    form = re.sub(r"<template.*?</template>", "", page.text.partition('id="agent-form"')[2], flags=re.DOTALL)
+def fields_of(page: httpx.Response, after: str = 'id="agent-form"') -> dict[str, str]:
+    """What a browser would send of the form as it stands; it begins behind some text of the page."""
+    form = re.sub(r"<template.*?</template>", "", page.text.partition(after)[2], flags=re.DOTALL)
     values: dict[str, str] = {}
     for tag in re.findall(r"<input [^>]*>", form):
         name = re.search(r'name="([^"]*)"', tag)

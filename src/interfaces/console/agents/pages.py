@@ -21,11 +21,11 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.runs.run import Run
 from domain.tools.capabilities import NATIVE_TYPES
-from interfaces.console.agents.changes import Change, changes
 from interfaces.console.agents.form import CANARIES, SERVERS, TOOLS
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.policy_rows import PREFIX
+from interfaces.console.version_changes import Change, changes
 from interfaces.http.agents.views import agent_view
 
 PAGE = 50

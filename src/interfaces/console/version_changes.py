@@ -1,12 +1,9 @@
-"""What differs between two versions of an agent, for people: field by field, lists and texts line by line."""
+"""What differs between two versions of something, for people: field by field, lists and texts line by line."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import cast
-
-from interfaces.http.agents.views import AgentView
 
 CONTEXT_LINES = 2
 _NO_SETTINGS = frozenset({"id", "version", "created_at", "updated_at"})
@@ -20,7 +17,7 @@ class Change:
     lines: tuple[str, ...]
 
 
-def changes(before: AgentView, after: AgentView) -> tuple[Change, ...]:
+def changes(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Change, ...]:
     """In the order of the fields; each tool policy and each limit is a field."""
     old, new = _fields(before), _fields(after)
     return tuple(
@@ -30,9 +27,9 @@ def changes(before: AgentView, after: AgentView) -> tuple[Change, ...]:
     )
 
 
-def _fields(view: AgentView) -> dict[str, tuple[str, ...]]:
+def _fields(view: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     fields: dict[str, tuple[str, ...]] = {}
-    for name, value in cast("Mapping[str, object]", view).items():
+    for name, value in view.items():
         if name in _NO_SETTINGS:
             continue
         if isinstance(value, dict):

@@ -1,0 +1,58 @@
+"""The form of an organization's settings: its fields from the settings, the API's body from its fields."""
+
+from domain.errors import invalid
+from domain.json_value import JsonObject
+from interfaces.console import policy_rows
+from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, joined, limit_values, text
+from interfaces.http.organization.views import OrganizationView
+
+_FIELDS = {
+    "name": "name",
+    "mcp_enabled": "mcp_enabled",
+    "models": "models",
+    "daily_budget_usd": "daily_budget_usd",
+    "retention_days": "retention_days",
+    "tool_allowlist": "allowlist_entries",
+}
+
+
+def organization_values(view: OrganizationView) -> dict[str, str]:
+    """The fields of an organization as it is."""
+    values = {
+        "version": str(view["version"]),
+        "name": view["name"],
+        "models": joined(view["models"]),
+        "daily_budget_usd": text(view["daily_budget_usd"]),
+        "retention_days": text(view["retention_days"]),
+    }
+    if view["mcp_enabled"]:
+        values["mcp_enabled"] = "on"
+    values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
+    return values | policy_rows.policy_values(view["tool_policies"])
+
+
+def organization_body(form: FormValues) -> JsonObject:
+    """All settings as the API takes them. Raises INVALID with what cannot be read, by field."""
+    body: JsonObject = {
+        "name": form["name"].strip(),
+        "mcp_enabled": form.has("mcp_enabled"),
+        "tool_allowlist": form.allowlist(),
+        "tool_policies": policy_rows.policies_body(form),
+        "models": form.lines("models"),
+        "limits": form.limits(),
+        "daily_budget_usd": form.number("daily_budget_usd"),
+        "retention_days": form.whole("retention_days"),
+    }
+    if form.wrong:
+        raise invalid("form_invalid", "Something that was entered is not valid.", *form.wrong)
+    return body
+
+
+def organization_field(form: FormValues, path: str) -> str | None:
+    """The field that a path in the body means; None if it means none."""
+    first, _, rest = path.partition(".")
+    if first == "limits" and rest in LIMITS:
+        return path
+    if first == policy_rows.PREFIX and path.count(".") > 1:
+        return path  # as reading the form said it
+    return _FIELDS.get(first) or policy_rows.rule_field(form, path)

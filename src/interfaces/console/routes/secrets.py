@@ -1,0 +1,184 @@
+"""Secrets and model providers: what an organization keeps to be used by name, and never shows again."""
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+
+from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
+from application.model_providers.delete_model_provider import DeleteModelProvider, DeleteModelProviderCommand
+from application.model_providers.list_model_providers import ListModelProviders, ListModelProvidersCommand
+from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
+from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
+from application.secrets.set_secret import SetSecret, SetSecretCommand
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonObject
+from domain.model_providers.provider import ProviderKind
+from interfaces.console.field_faults import NO_FAULTS, FieldFaults
+from interfaces.console.form_values import FormValues
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.http.bodies import decoded_body
+from interfaces.http.model_providers.schemas import ModelProviderBody
+from interfaces.http.model_providers.views import model_provider_view
+from interfaces.http.secrets.references import secret_value
+from interfaces.http.secrets.schemas import SetSecretBody
+
+_PARTS = "parts/secrets.html"
+
+
+class SecretPages:
+    """What there is, up to five hundred of each."""
+
+    def __init__(self, *, list_secrets: ListSecrets, list_model_providers: ListModelProviders) -> None:
+        self._list_secrets = list_secrets
+        self._list_providers = list_model_providers
+
+    async def of(
+        self, principal: Principal, form: FormValues | None = None, faults: FieldFaults = NO_FAULTS, said: str = ""
+    ) -> dict[str, object]:
+        """Names, never values. Raises FORBIDDEN."""
+        request = PageRequest(limit=MAX_PAGE_SIZE)
+        secrets = await self._list_secrets.execute(ListSecretsCommand(principal=principal, page=request))
+        providers = await self._list_providers.execute(ListModelProvidersCommand(principal=principal, page=request))
+        return {
+            "secrets": secrets.items,
+            "providers": [model_provider_view(provider) for provider in providers.items],
+            "kinds": list(ProviderKind),
+            "form": form or FormValues({}),
+            "faults": faults,
+            "said": said,
+        }
+
+
+@get("/secrets")
+async def show_secrets(
+    request: ConsoleRequest, pages: NamedDependency[Pages], secret_pages: NamedDependency[SecretPages]
+) -> Response[str]:
+    """All of them, by name."""
+    return pages.show(request, "secrets.html", await secret_pages.of(request.principal))
+
+
+@post("/secrets", status_code=200)
+async def set_secret_page(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    secret_pages: NamedDependency[SecretPages],
+    set_secret: NamedDependency[SetSecret],
+) -> Response[str]:
+    """Store it, or give one that is there another value."""
+    principal = request.principal
+    # The value is taken as it is, so not as fields of forms are otherwise.
+    wanted: JsonObject = {"name": data.get("secret_name", "").strip(), "value": data.get("secret_value", "")}
+    try:
+        body = decoded_body(SetSecretBody, wanted)
+        result = await set_secret.execute(SetSecretCommand(principal=principal, name=body.name, value=body.value))
+    except ServiceError as error:
+        form = FormValues({"secret_name": str(wanted["name"])})
+        return await _refused(
+            request=request, pages=pages, secret_pages=secret_pages, error=error, form=form, prefix="secret"
+        )
+    said = f"{result.secret.name} is stored." if result.created else f"{result.secret.name} has another value now."
+    return pages.show(request, _PARTS, await secret_pages.of(principal, said=said))
+
+
+@post("/secrets/{name:str}/delete", status_code=200)
+async def delete_secret_page(
+    *,
+    request: ConsoleRequest,
+    name: FromPath[str],
+    pages: NamedDependency[Pages],
+    secret_pages: NamedDependency[SecretPages],
+    delete_secret: NamedDependency[DeleteSecret],
+) -> Response[str]:
+    """One that is referred to stays."""
+    await delete_secret.execute(DeleteSecretCommand(principal=request.principal, name=name))
+    return pages.show(request, _PARTS, await secret_pages.of(request.principal, said=f"{name} is deleted."))
+
+
+@post("/model-providers", status_code=200)
+async def create_provider_page(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    secret_pages: NamedDependency[SecretPages],
+    create_model_provider: NamedDependency[CreateModelProvider],
+) -> Response[str]:
+    """Add it; its key is given itself, or by the name of a secret."""
+    principal, form = request.principal, FormValues(data)
+    key, secret = form["provider_api_key"], form["provider_secret"]
+    wanted: JsonObject = {
+        "name": form["provider_name"].strip(),
+        "kind": form["provider_kind"],
+        "base_url": form["provider_base_url"].strip() or None,
+        "api_key": {"secret": secret} if secret else key or None,
+    }
+    try:
+        body = decoded_body(ModelProviderBody, wanted)
+        provider = await create_model_provider.execute(
+            CreateModelProviderCommand(
+                principal=principal,
+                name=body.name,
+                kind=body.kind,
+                base_url=body.base_url,
+                api_key=None if body.api_key is None else secret_value(body.api_key),
+            )
+        )
+    except ServiceError as error:
+        kept = {name: value for name, value in form.beginning("provider_").items() if name != "provider_api_key"}
+        return await _refused(
+            request=request,
+            pages=pages,
+            secret_pages=secret_pages,
+            error=error,
+            form=FormValues(kept),
+            prefix="provider",
+        )
+    said = f"Models of it are called {provider.name}:MODEL."
+    return pages.show(request, _PARTS, await secret_pages.of(principal, said=said))
+
+
+@post("/model-providers/{name:str}/delete", status_code=200)
+async def delete_provider_page(
+    *,
+    request: ConsoleRequest,
+    name: FromPath[str],
+    pages: NamedDependency[Pages],
+    secret_pages: NamedDependency[SecretPages],
+    delete_model_provider: NamedDependency[DeleteModelProvider],
+) -> Response[str]:
+    """At once, also if agents name it."""
+    await delete_model_provider.execute(DeleteModelProviderCommand(principal=request.principal, name=name))
+    return pages.show(request, _PARTS, await secret_pages.of(request.principal, said=f"{name} is deleted."))
+
+
+async def _refused(
+    *,
+    request: ConsoleRequest,
+    pages: Pages,
+    secret_pages: SecretPages,
+    error: ServiceError,
+    form: FormValues,
+    prefix: str,
+) -> Response[str]:
+    """The form with what is wrong; values that are secret have to be entered again."""
+    if error.kind is ErrorKind.INVALID:
+        faults = FieldFaults.of(error.violations, lambda path: f"{prefix}_{path.partition('.')[0]}")
+    elif error.code == "model_provider_exists":
+        faults = FieldFaults(by_field={"provider_name": [error.detail]})
+    else:
+        raise error
+    request.principal.require(Role.ADMIN)
+    return pages.show(request, _PARTS, await secret_pages.of(request.principal, form, faults), status=422)
+
+
+def secret_routes() -> list[HTTPRouteHandler]:
+    """The page of secrets and model providers."""
+    return [show_secrets, set_secret_page, delete_secret_page, create_provider_page, delete_provider_page]

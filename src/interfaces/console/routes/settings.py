@@ -1,0 +1,108 @@
+"""The settings of the organization: what holds for all of its agents."""
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from application.identity.get_organization import GetOrganization, GetOrganizationCommand
+from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
+from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.organization import Organization
+from domain.identity.role import Role
+from interfaces.console.field_faults import NO_FAULTS, FieldFaults
+from interfaces.console.form_values import FormValues
+from interfaces.console.organization_form import organization_body, organization_field, organization_values
+from interfaces.console.pages import Pages
+from interfaces.console.policy_rows import PREFIX
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.version_changes import Change, changes
+from interfaces.http.bodies import decoded_body
+from interfaces.http.organization.schemas import UpdateOrganizationBody
+from interfaces.http.organization.views import organization_view
+from interfaces.http.problems import STATUS_OF_KIND
+
+_FORM = "parts/settings_form.html"
+
+
+def _context(
+    form: FormValues,
+    organization: Organization,
+    *,
+    faults: FieldFaults = NO_FAULTS,
+    replaced: tuple[Change, ...] | None = None,
+    warnings: tuple[str, ...] | None = None,
+) -> dict[str, object]:
+    """`replaced` is what saving again would change of what somebody else has saved; `warnings` are of what was saved now."""
+    return {
+        "form": form,
+        "organization": organization,
+        "faults": faults,
+        "replaced": replaced,
+        "warnings": warnings,
+        "rules": form.rows(PREFIX),
+    }
+
+
+def _as_it_is(organization: Organization) -> FormValues:
+    return FormValues(organization_values(organization_view(organization)))
+
+
+@get("/settings")
+async def show_settings(
+    request: ConsoleRequest, pages: NamedDependency[Pages], get_organization: NamedDependency[GetOrganization]
+) -> Response[str]:
+    """As they are."""
+    request.principal.require(Role.ADMIN)
+    organization = await get_organization.execute(GetOrganizationCommand(principal=request.principal))
+    return pages.show(request, "settings.html", _context(_as_it_is(organization), organization))
+
+
+@post("/settings", status_code=200)
+async def save_settings(
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    get_organization: NamedDependency[GetOrganization],
+    update_organization: NamedDependency[UpdateOrganization],
+    review_tool_policies: NamedDependency[ReviewToolPolicies],
+) -> Response[str]:
+    """They hold at once. If somebody else has saved meanwhile, what saving again would change of it is shown first."""
+    principal, form = request.principal, FormValues(data)
+    try:
+        saved = await update_organization.execute(_change(principal, form))
+    except ServiceError as error:
+        if error.kind not in (ErrorKind.INVALID, ErrorKind.PRECONDITION):
+            raise
+        organization = await get_organization.execute(GetOrganizationCommand(principal=principal))
+        if error.kind is ErrorKind.PRECONDITION:
+            now = organization_view(organization)
+            mine = {**now, **organization_body(form.again())}
+            form = FormValues({**form.beginning(""), "version": str(organization.version)})
+            context = _context(form, organization, replaced=changes(dict(now), mine))
+        else:
+            faults = FieldFaults.of(error.violations, lambda path: organization_field(form, path))
+            context = _context(form, organization, faults=faults or FieldFaults(others=[error.detail]))
+        return pages.show(request, _FORM, context, status=STATUS_OF_KIND[error.kind])
+    warnings = await review_tool_policies.execute(ReviewToolPoliciesCommand(principal=principal, saved=saved))
+    return pages.show(request, _FORM, _context(_as_it_is(saved), saved, warnings=warnings))
+
+
+def _change(principal: Principal, form: FormValues) -> UpdateOrganizationCommand:
+    """Raises INVALID."""
+    principal.require(Role.ADMIN)
+    body = decoded_body(UpdateOrganizationBody, organization_body(form))
+    return UpdateOrganizationCommand(
+        principal=principal,
+        changes=body.to_changes(),
+        limits=body.to_limit_changes(),
+        expected_version=form.again().whole("version") or 0,
+    )
+
+
+def settings_routes() -> list[HTTPRouteHandler]:
+    """The page of the organization's settings."""
+    return [show_settings, save_settings]
