@@ -57,6 +57,26 @@ async def test_the_openapi_document_is_served_without_a_key(service: Service) ->
     assert (await service.call("GET", "/schema/openapi.json", token=None)).json() == document
 
 
+async def test_bodies_are_described_as_generators_of_clients_read_them(service: Service) -> None:
+    document = (await service.call("GET", "/schema", token=None)).json()
+    shapes = document["components"]["schemas"]
+    agent, imported = shapes["CreateAgentBody"]["properties"], shapes["ImportBody"]["properties"]
+    rules = agent["tool_policies"]
+    assert (rules["type"], rules["additionalProperties"]) == ("object", {"$ref": "#/components/schemas/ToolRuleBody"})
+    assert imported["mcpServers"]["type"] == "object"
+    assert agent["tools"]["items"] == {"type": "string"}
+    titles = [shape["title"] for shape in shapes.values() if "title" in shape]
+    assert len(set(titles)) == len(titles)
+    in_paths = [
+        parameter["schema"]
+        for item in document["paths"].values()
+        for operation in item.values()
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "path"
+    ]
+    assert {schema.get("type") for schema in in_paths} == {"string"}
+
+
 async def test_the_front_door_leads_to_the_openapi_document(service: Service) -> None:
     answer = await service.client.get("/", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/schema")
