@@ -7,7 +7,7 @@ A mark is an HTML comment right above the fence, which readers do not see:
     <!-- serves -->            its command is a service, which the rest of the page talks to
     <!-- exits N -->           its last command ends with N
     <!-- file: PATH -->        not run but written to a file of that name, which later commands use
-    <!-- shape: NAME -->       what a YAML or JSON block is (tests/documents/shapes.py)
+    <!-- shape: NAME -->       what a YAML, JSON or TOML block is (tests/documents/shapes.py)
 
 An id such as `apr_0123`, which stands for one of the reader's own, is taken from the shell variable of that name, where `given` sets it.
 """
@@ -23,7 +23,7 @@ from tests.architecture.published_files import tracked_files
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = {"console", "sh", "python"}
-SHAPED = {"yaml", "json"}
+SHAPED = {"yaml", "json", "toml"}
 SHOWN = {"text"}
 LARGE_SECTIONS = ("MCP servers", "Control")
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)\s*$")

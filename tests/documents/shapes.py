@@ -1,6 +1,7 @@
-"""What YAML and JSON blocks are: each is read, and held against the schema that Dragoman reads its like with."""
+"""What YAML, JSON and TOML blocks are: each is read, and held against the schema that Dragoman reads its like with."""
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,5 +45,5 @@ SHAPES: Mapping[str, Callable[[Any], object]] = {
 def check(block: Block) -> None:
     """Raises what the reader of such a file raises."""
     name = block.marks["shape"]
-    value = json.loads(block.text) if block.language == "json" else yaml.safe_load(block.text)
-    SHAPES[name](value)
+    read: Mapping[str, Callable[[str], Any]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+    SHAPES[name](read[block.language](block.text))

@@ -34,7 +34,7 @@ own() {
     done
     if [ -f "$READY" ]; then
         local url
-        url=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["url"])' "$READY")
+        url=$(grep -o '"url": *"[^"]*"' "$READY" | cut -d'"' -f4)
         text=${text//127.0.0.1:8321/"${url#http://}"}
         text=${text//localhost:8321/"${url#http://}"}
     fi
