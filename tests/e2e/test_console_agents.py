@@ -71,9 +71,15 @@ def test_the_effect_of_rules_is_shown_while_they_are_written_and_a_new_agent_is_
     page.get_by_role("button", name="Remove this rule").click()
     expect(page.get_by_role("button", name="Add a rule")).to_be_focused()
     expect(live).not_to_contain_text("Without effect")
+    page.get_by_role("button", name="Add a token").click()
+    page.get_by_label("Id", exact=True).fill("trap")
+    page.get_by_label("Token", exact=True).fill("a-very-secret-canary")
     page.get_by_role("button", name="Create the agent").click()
     page.get_by_role("heading", name="Agent writer").wait_for()
-    assert service.call("GET", "/agents/writer")["tools"] == ["code_execution"]
+    assert "a-very-secret-canary" not in page.content()
+    saved = service.call("GET", "/agents/writer")
+    assert (saved["tools"], saved["tool_policies"]) == (["code_execution"], {})
+    assert saved["canary_tokens"] == [{"id": "trap", "per_run": False}]
 
 
 def test_what_is_wrong_is_said_at_its_field_and_saved_once_it_is_right(browser: Browser, service: Service) -> None:

@@ -241,6 +241,26 @@ async def test_a_draft_is_explained_with_the_rule_that_decides_and_nothing_is_sa
     assert (await saved(service, agent_id))["version"] == 1
 
 
+@pytest.mark.requirement("C2")
+async def test_tools_of_servers_are_explained_once_they_are_known_and_others_named_as_unknown(
+    service: Service,
+) -> None:
+    for slug in ("files", "later"):
+        body = {"slug": slug, "kind": "custom", "command": f"{slug}-server"}
+        await service.call("POST", "/v1/mcp-servers", json=body)
+    await service.call("POST", "/v1/mcp-servers/files/refresh")
+    settings = {"mcp_servers": ["later", "files"], "tools": []}
+    agent_id = await guide_of(service, **settings, tool_policies={"mcp__*": RULE, "mcp__later__*": RULE})
+    browser = await signed_in(service)
+    fields = await form_of(service, browser, agent_id)
+    assert [name for name in fields if name.startswith("servers.")] == ["servers.later", "servers.files"]
+    said = html.unescape((await browse(service, "POST", "/console/agents/explain", headers=browser, data=fields)).text)
+    assert "mcp__files__echo" in said
+    assert "by the agent's rule mcp__*." in said
+    assert re.search(r"The tools of <span class=\"mono\">later</span> are not known: .+\.", said)
+    assert "Without effect" not in said, "a rule for tools that may come is not idle"
+
+
 async def test_an_agent_is_stopped_let_go_on_and_deleted(service: Service) -> None:
     agent_id = await guide_of(service)
     browser = await signed_in(service)
