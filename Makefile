@@ -178,8 +178,8 @@ serve: setup ## run the service on its defaults
 	@$(BIN)/dragoman serve
 
 .PHONY: bench
-bench: setup ## measure the cost of a tool-call iteration and of runs over HTTP
-	@$(BIN)/python -m benchmarks
+bench: setup ## measure what everything costs that has a budget; BENCH_ARGS="--only runs --write" measures a part
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 .PHONY: gate
 gate: setup ## whether the hot paths execute more than benchmarks/gate.json says; GATE_ARGS=--write keeps what they do

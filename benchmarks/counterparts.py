@@ -1,6 +1,6 @@
 """The other ends of a measured run, as cheap as possible: a model that asks for tools, and an MCP server that answers.
 
-Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS [DELAY_S]|mcp|mcp-session|mcp-modern` prints
+Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS [DELAY_S]|mcp|mcp-session|mcp-modern [TOOLS]` prints
 its port; `mcp-stdio` speaks on stdio.
 """
 
@@ -14,7 +14,7 @@ from benchmarks.raw_http import Answer, response, serve
 
 TOOL = "mcp__bench__echo"
 _CALL = json.dumps({"text": "hello"})
-_NAMED_CALLS = re.compile(rb'"model": ?"calls-([0-9]+)-([a-z]+)"')
+_NAMED_CALLS = re.compile(rb'"model": ?"(calls|whole)-([0-9]+)-([a-z]+)"')
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
@@ -41,22 +41,37 @@ def model_answers(tool: str = TOOL) -> tuple[bytes, bytes]:
     )
 
 
+def whole_answers(tool: str) -> tuple[bytes, bytes]:
+    """The same answers in one piece."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+
+    def whole(message: dict[str, object], reason: str) -> bytes:
+        choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
+        answer = {"id": "c", "object": "chat.completion", "model": "bench", "choices": [choice], "usage": usage}
+        return response(json.dumps(answer).encode())
+
+    call = {"id": "c1", "type": "function", "function": {"name": tool, "arguments": _CALL}}
+    return whole({"content": None, "tool_calls": [call]}, "tool_calls"), whole({"content": "done"}, "stop")
+
+
 async def run_model(tool_calls: int, delay_s: float = 0.0) -> None:
     """Asks for the tool until the conversation holds `tool_calls` results, each time after a while. The model
-    `calls-N-SERVER` asks for that server's until it holds N."""
-    answers = functools.cache(model_answers)
+    `calls-N-SERVER` asks for that server's until it holds N; `whole-N-SERVER` does so without streaming."""
+    answers = {b"calls": functools.cache(model_answers), b"whole": functools.cache(whole_answers)}
 
     def answer(_: bytes, body: bytes) -> bytes:
         named = _NAMED_CALLS.search(body, 0, 200)
-        wanted = tool_calls if named is None else int(named[1])
-        calling, done = answers(TOOL if named is None else f"mcp__{named[2].decode()}__echo")
+        kind, wanted, tool = b"calls", tool_calls, TOOL
+        if named is not None:
+            kind, wanted, tool = named[1], int(named[2]), f"mcp__{named[3].decode()}__echo"
+        calling, done = answers[kind](tool)
         return done if body.count(b'"role":"tool"') >= wanted else calling
 
     await _announce(answer, delay_s=delay_s)
 
 
-def mcp_reply(body: bytes) -> bytes | None:
-    """The JSON-RPC answer to one message; None for a notification."""
+def mcp_reply(body: bytes, tools: int = 1) -> bytes | None:
+    """The JSON-RPC answer to one message; None for a notification. `tools` are listed, of which the first says a text again."""
     request = json.loads(body)
     if "id" not in request:
         return None
@@ -83,7 +98,8 @@ def mcp_reply(body: bytes) -> bytes | None:
         }
     elif method == "tools/list":
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-        result = {"tools": [{"name": "echo", "description": "Says it again.", "inputSchema": schema}]}
+        echo = {"name": "echo", "description": "Says it again.", "inputSchema": schema}
+        result = {"tools": [echo, *({**echo, "name": f"echo_{number}"} for number in range(1, tools))]}
         if _VERSION in request.get("params", {}).get("_meta", {}):
             result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     elif method == "ping":
@@ -94,7 +110,7 @@ def mcp_reply(body: bytes) -> bytes | None:
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode()
 
 
-async def run_mcp(*, session_id: str | None = None, is_modern: bool = False) -> None:
+async def run_mcp(*, session_id: str | None = None, is_modern: bool = False, tools: int = 1) -> None:
     """Streamable HTTP with plain JSON answers: the handshake generation, with or without a session, or the newer one alone."""
     session = "" if session_id is None else f"\r\nMcp-Session-Id: {session_id}"
     discovering = b'"server/discover"'
@@ -104,7 +120,7 @@ async def run_mcp(*, session_id: str | None = None, is_modern: bool = False) -> 
             return response(b"", status="405 Method Not Allowed")
         if not is_modern and discovering in body:
             return response(b"", status="400 Bad Request")
-        reply = mcp_reply(body)
+        reply = mcp_reply(body, tools)
         return response(b"", status="202 Accepted") if reply is None else response(reply, f"application/json{session}")
 
     await _announce(answer)
@@ -134,7 +150,7 @@ if __name__ == "__main__":
         case "mcp-session":
             asyncio.run(run_mcp(session_id="bench"))
         case "mcp-modern":
-            asyncio.run(run_mcp(is_modern=True))
+            asyncio.run(run_mcp(is_modern=True, tools=int(sys.argv[2]) if len(sys.argv) > 2 else 1))
         case "mcp-stdio":
             run_mcp_stdio()
         case other:

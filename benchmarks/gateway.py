@@ -69,7 +69,7 @@ def relayed(port: int) -> Iterator[Service]:
     try:
         assert process.stdout is not None
         url = f"http://127.0.0.1:{int(process.stdout.readline())}"
-        yield Service(pid=process.pid, url=url, key="", ready_s=0.0)
+        yield Service(pid=process.pid, home=ROOT, url=url, key="", ready_s=0.0)
     finally:
         process.kill()
         process.wait()

@@ -3,12 +3,13 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -23,6 +24,7 @@ class Service:
     """A running service."""
 
     pid: int
+    home: Path
     url: str
     key: str
     ready_s: float
@@ -36,6 +38,18 @@ class Service:
         """User and system time of the process so far, its children not counted."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def exact_cpu_s(self) -> float:
+        """The same without the kernel's rounding to ticks; of the threads that there are."""
+        threads = Path(f"/proc/{self.pid}/task").iterdir()
+        return sum(int((thread / "schedstat").read_text(encoding="ascii").split()[0]) for thread in threads) / 1e9
+
+    def database_bytes(self) -> int:
+        """Size of the SQLite database, with what is still in its log."""
+        with closing(sqlite3.connect(f"file:{self.home / 'dragoman.db'}?mode=ro", uri=True)) as connection:
+            [(pages,)] = connection.execute("PRAGMA page_count")
+            [(size,)] = connection.execute("PRAGMA page_size")
+        return int(pages) * int(size)
 
     def resident_mb(self) -> float:
         """Resident memory."""
@@ -55,14 +69,18 @@ class Service:
 
 @contextmanager
 def running_service(
-    extra: Mapping[str, str], command: Sequence[str] = ("interfaces.cli", "serve")
+    extra: Mapping[str, str],
+    command: Sequence[str] = ("interfaces.cli", "serve"),
+    *,
+    home: Path | None = None,
 ) -> Iterator[Service]:
-    """Start the service, by a module and its arguments, and stop it at the end."""
-    with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
-        home = Path(folder)
+    """Start the service, by a module and its arguments, on a new HOME or the given one, and stop it at the end."""
+    with ExitStack() as stack:
+        if home is None:
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-bench-")))
         environment = {
             **os.environ,
-            "DRAGOMAN_HOME": folder,
+            "DRAGOMAN_HOME": str(home),
             "DRAGOMAN_PORT": "0",
             "DRAGOMAN_LOG_LEVEL": "error",
             "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8",  # the servers it calls are on this machine
@@ -76,6 +94,7 @@ def running_service(
             url = _announced(home, process)
             yield Service(
                 pid=process.pid,
+                home=home,
                 url=url,
                 key=(home / "admin.key").read_text(encoding="utf-8").strip(),
                 ready_s=time.perf_counter() - began,
