@@ -292,7 +292,6 @@ from infrastructure.persistence.workflow_store import SqlWorkflowStore
 from infrastructure.persistence.workflow_tool_store import SqlWorkflowToolStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
-from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 from infrastructure.system import RandomIds, SystemClock
@@ -326,7 +325,7 @@ class Container(containers.DeclarativeContainer):
     public_address: providers.Provider[ListeningAddress] = providers.Singleton(
         ListeningAddress, settings.provided.public_url
     )
-    schemas: providers.Provider[SchemaValidator] = providers.Singleton(JsonSchemaValidator)
+    schemas: providers.Provider[SchemaValidator] = providers.Singleton(native_tools_assembly.schemas)
     row_feed: providers.Provider[RowFeed] = providers.Singleton(storage_assembly.row_feed, settings)
     wakeups: providers.Provider[OpenWakeups] = providers.Singleton(storage_assembly.wakeups, settings, ids, row_feed)
     instruments: providers.Provider[Instruments] = providers.Singleton(Instruments, version=app_version)
