@@ -88,6 +88,8 @@ def test_what_is_wrong_is_said_at_its_field_and_saved_once_it_is_right(browser: 
     page = somebody.page
     somebody.go(f"/console/agents/{service.call('GET', '/agents/clerk')['id']}/edit")
     page.get_by_label("Turns").fill("many")
+    with page.expect_request("**/console/agents/explain"):
+        page.get_by_label("code_execution").uncheck()
     page.get_by_label("Description").fill("Writes.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert").filter(has_text="Not saved.")).to_be_focused()
@@ -95,6 +97,8 @@ def test_what_is_wrong_is_said_at_its_field_and_saved_once_it_is_right(browser: 
     expect(turns).to_have_attribute("aria-invalid", "true")
     expect(turns).to_have_accessible_description("must be a whole number")
     expect(page.get_by_label("Description")).to_have_value("Writes.")
+    page.get_by_label("code_execution").check()
+    expect(page.locator("#live")).to_contain_text("by the agent's rule code_*.")
     turns.fill("6")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("heading", name="Versions").wait_for()

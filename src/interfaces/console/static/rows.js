@@ -1,4 +1,4 @@
-// Lists of rows in forms: adding one and taking one away. And copying what is shown once.
+// Lists of rows in forms: adding one and taking one away. What is shown live beside them. And copying what is shown once.
 "use strict";
 (() => {
   let made = 0;
@@ -42,6 +42,22 @@
       source.select();
     }
   }
+
+  // What is shown while one writes is not asked for any more once the form is sent: the page may be on its way to another.
+  document.addEventListener("submit", (event) => {
+    const live = event.target.querySelector("[data-live]");
+    if (!live) return;
+    event.target.dataset.sending = "";
+    live.dispatchEvent(new CustomEvent("htmx:abort"));
+  });
+
+  document.addEventListener("htmx:before:request", (event) => {
+    if (event.target.matches?.("[data-live]") && event.target.closest("[data-sending]")) event.preventDefault();
+  });
+
+  document.addEventListener("htmx:after:swap", () => {
+    for (const form of document.querySelectorAll("[data-sending]")) delete form.dataset.sending;
+  });
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
