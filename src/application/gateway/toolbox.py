@@ -51,6 +51,14 @@ class Toolbox:
 
     def timeout_s(self, name: str) -> float:
         """How long a call of the tool, by its model-facing name, may take."""
+        found = self._timeouts_s.get(name)
+        if found is None:
+            found = self._timeout_s(name)
+            if self.toolset.find(name) is not None:  # models and clients call others by any name
+                self._timeouts_s[name] = found
+        return found
+
+    def _timeout_s(self, name: str) -> float:
         policy, tool = self.toolset.policy_of(name), self.toolset.find(name)
         # An agent has limits of its own, and what they allow takes longer than a tool may.
         allowed_s = self.tool_timeout_s if tool is None or tool.agent is None else tool.agent.timeout_s
@@ -78,6 +86,10 @@ class Toolbox:
         """The name under which policy and ledger know the tool that the client calls `name`, be it allowed or denied; None
         if there is none."""
         return self._model_facing.get(name)
+
+    @cached_property
+    def _timeouts_s(self) -> dict[str, float]:
+        return {}
 
     @cached_property
     def _header_params(self) -> dict[str, tuple[HeaderParam, ...]]:

@@ -20,7 +20,7 @@ class KeyLimits:
         self._every = every
         self._clock = clock
         self._capacity = capacity
-        self._schedules: OrderedDict[tuple[ApiKeyId, RateLimit], CallSchedule] = OrderedDict()
+        self._schedules: OrderedDict[tuple[ApiKeyId, int, float], CallSchedule] = OrderedDict()
 
     def take(self, key_id: ApiKeyId, own: RateLimit | None) -> None:
         """Count a request. Raises LIMIT `rate_limited` (extra `retry_after_s`, whole seconds)."""
@@ -39,7 +39,10 @@ class KeyLimits:
 
     def _take(self, held_to: list[tuple[ApiKeyId, RateLimit]]) -> None:
         now = self._clock.monotonic()
-        schedules = [self._schedules.get(counted) or CallSchedule(limit=counted[1]) for counted in held_to]
+        keys = [(counted, limit.calls, limit.per_s) for counted, limit in held_to]
+        schedules = [
+            self._schedules.get(key) or CallSchedule(limit=limit) for key, (_, limit) in zip(keys, held_to, strict=True)
+        ]
         wait_s = max([schedule.wait_s(now) for schedule in schedules])
         if wait_s > 0:
             seconds = math.ceil(wait_s)
@@ -49,8 +52,8 @@ class KeyLimits:
                 f"This key has sent too many requests. Try again in {seconds} s.",
                 extra={"retry_after_s": str(seconds)},
             )
-        for counted, schedule in zip(held_to, schedules, strict=True):
-            self._schedules[counted] = schedule.taken(now)
-            self._schedules.move_to_end(counted)
+        for key, schedule in zip(keys, schedules, strict=True):
+            self._schedules[key] = schedule.taken(now)
+            self._schedules.move_to_end(key)
         while len(self._schedules) > 2 * self._capacity:
             self._schedules.popitem(last=False)

@@ -108,7 +108,8 @@ class ExecuteTool:
         if result.is_error:
             return result
         limit_bytes = TEXT_LIMIT_BYTES if command.max_result_bytes is None else command.max_result_bytes
-        return ToolResult.succeeded(cut(cleaned(result.text), limit_bytes), result.images)
+        text = cut(cleaned(result.text), limit_bytes)
+        return result if text is result.text else ToolResult.succeeded(text, result.images)
 
     async def _call_agent(self, command: ExecuteToolCommand) -> ToolResult:
         if self._agents is None or command.tool.agent is None or command.caller is None:

@@ -8,6 +8,7 @@ from domain.threads.message import ImageContent
 
 TEXT_LIMIT_BYTES = 64 * 1024
 FAILURE_LIMIT_BYTES = 2 * 1024
+_UTF8_BYTES = 4
 _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127))
 
 
@@ -19,6 +20,8 @@ def value_text(value: JsonValue) -> str:
 def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
     """Text and images of an MCP answer. Texts are joined by line breaks, other kinds (and images that could not be read)
     described; `structuredContent` is used when there is no text."""
+    if len(reply.content) == 1 and (only := reply.content[0]).kind is ContentKind.TEXT and only.text:
+        return only.text, () if only.image is None else (only.image,)
     texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]
     if not texts and reply.structured is not None:
         texts = [value_text(reply.structured)]
@@ -33,11 +36,15 @@ def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
 
 def cleaned(text: str) -> str:
     """Without control characters (line breaks, tabs and carriage returns stay) and with lone surrogates replaced."""
+    if text.isascii() and text.isprintable():  # decided in C, and true of most
+        return text
     return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
 
 
 def cut(text: str, limit_bytes: int) -> str:
     """At most `limit_bytes` of UTF-8, with a notice that says how much is missing."""
+    if len(text) * _UTF8_BYTES <= limit_bytes:
+        return text
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= limit_bytes:
         return text

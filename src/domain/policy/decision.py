@@ -60,9 +60,9 @@ class Decision:
     def as_json(self) -> JsonObject:
         """For audit entries."""
         return {
-            "verdict": self.verdict.value,
-            "reason": self.reason.value,
-            "layer": self.source.layer.value,
+            "verdict": str(self.verdict),
+            "reason": str(self.reason),
+            "layer": str(self.source.layer),
             "pattern": self.source.pattern,
         }
 

@@ -48,7 +48,7 @@ def _row(event: AuditEvent) -> dict[str, object]:
     return {
         "id": event.id,
         "organization_id": event.organization_id,
-        "action": event.action.value,
+        "action": str(event.action),
         "actor": event.actor,
         "resource": event.resource,
         "at": event.at,

@@ -106,7 +106,8 @@ class CachedOrganizationStore:
 
     async def get(self, organization_id: OrganizationId) -> Organization | None:
         """The organization."""
-        return await self._kept.get((organization_id,), lambda: self._organizations.get(organization_id))
+        key = (organization_id,)
+        return self._kept.known(key) or await self._kept.get(key, lambda: self._organizations.get(organization_id))
 
     async def first(self) -> Organization | None:
         """The one of the first start, from the database."""
@@ -262,8 +263,9 @@ class CachedMcpServerStore:
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id or slug."""
-        return await self._kept.get(
-            (organization_id, id_or_slug), lambda: self._servers.get(organization_id, id_or_slug)
+        key = (organization_id, id_or_slug)
+        return self._kept.known(key) or await self._kept.get(
+            key, lambda: self._servers.get(organization_id, id_or_slug)
         )
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
@@ -304,13 +306,14 @@ class CachedMcpCatalogStore:
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
         """The snapshot."""
-        return await self._kept.get(
-            (organization_id, server_id), lambda: self._catalogs.load(organization_id, server_id)
+        key = (organization_id, server_id)
+        return self._kept.known(key) or await self._kept.get(
+            key, lambda: self._catalogs.load(organization_id, server_id)
         )
 
     async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
         """One listed tool, from the snapshot."""
-        catalog = await self.load(organization_id, server_id)
+        catalog = self._kept.known((organization_id, server_id)) or await self.load(organization_id, server_id)
         return None if catalog is None else pinned_tool(catalog, name)
 
     async def save(

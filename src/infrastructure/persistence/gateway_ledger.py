@@ -17,7 +17,9 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.ids import GatewaySessionId, OrganizationId, ToolCallId
+from domain.json_value import JsonObject
 from domain.threads.thread import Quarantine
+from domain.tools.result import ToolResult
 from infrastructure.persistence.approval_rows import cancel_approvals
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
@@ -28,6 +30,7 @@ from infrastructure.persistence.tables import gateway_call, gateway_session, thr
 logger = logging.getLogger(__name__)
 
 MAX_BATCH = 500
+_SETTLED = GatewayCallState.SETTLED.value
 
 _settle = Prepared(
     update(gateway_call)
@@ -158,11 +161,11 @@ class SqlGatewayLedger:
             scope=organization_id,
         )
 
-    async def _stored(self, entry: _Entry) -> bool:
+    def _stored(self, entry: _Entry) -> asyncio.Future[bool]:
         self._waiting.append(entry)
         if self._storing is None:
             self._storing = asyncio.create_task(self._store(), name="gateway-ledger")
-        return await entry.done
+        return entry.done
 
     async def _store(self) -> None:
         """Store what waits, and what comes meanwhile, a transaction at a time."""
@@ -233,16 +236,27 @@ def _unit_of(batch: Sequence[_Entry]) -> Callable[[Connection], list[bool]]:
 def _outcome(settlement: GatewaySettlement) -> dict[str, object]:
     result = settlement.result
     return {
-        "state": GatewayCallState.SETTLED.value,
-        "outcome": result.outcome.value,
+        "state": _SETTLED,
+        "outcome": str(result.outcome),
         "error_code": result.error_code,
-        "result": {"text": result.text} if result.is_error else None,
+        "result": _kept_of(result),
         "duration_ms": settlement.duration_ms,
         "settled_at": settlement.at,
     }
 
 
 def _settlement_row(settlement: GatewaySettlement) -> dict[str, object]:
-    named = {"of_session": settlement.call.session_id, "call_id": settlement.call.id}
-    outcome = {f"new_{name}": value for name, value in _outcome(settlement).items() if name != "state"}
-    return {**named, **outcome}
+    result = settlement.result
+    return {
+        "of_session": settlement.call.session_id,
+        "call_id": settlement.call.id,
+        "new_outcome": str(result.outcome),
+        "new_error_code": result.error_code,
+        "new_result": _kept_of(result),
+        "new_duration_ms": settlement.duration_ms,
+        "new_settled_at": settlement.at,
+    }
+
+
+def _kept_of(result: ToolResult) -> JsonObject | None:
+    return {"text": result.text} if result.is_error else None

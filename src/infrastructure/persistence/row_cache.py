@@ -16,6 +16,10 @@ Value = TypeVar("Value")
 class Kept(Protocol[Key_contra, Value]):
     """Where a store looks before it reads, and what it tells of its writes."""
 
+    def known(self, key: Key_contra) -> Value | None:
+        """What is kept, without a read."""
+        ...
+
     async def get(self, key: Key_contra, load: Callable[[], Awaitable[Value | None]]) -> Value | None:
         """What is kept, or what `load` finds."""
         ...
@@ -42,11 +46,18 @@ class RowCache(Generic[Key, Value]):
         self._generation = 0
         feed.listen(self._forget, *tables)
 
+    def known(self, key: Key) -> Value | None:
+        """The kept value; None if there is none that may be used."""
+        kept = self._values.get(key)
+        if kept is None or not self._feed.fresh():
+            return None
+        self._values.move_to_end(key)
+        return kept
+
     async def get(self, key: Key, load: Callable[[], Awaitable[Value | None]]) -> Value | None:
         """The kept value, or what `load` finds; nothing found is not kept."""
-        kept = self._values.get(key)
-        if kept is not None and self._feed.fresh():
-            self._values.move_to_end(key)
+        kept = self.known(key)
+        if kept is not None:
             return kept
         generation = self._generation
         value = await load()
@@ -89,6 +100,10 @@ class ReadAnew(Generic[Key, Value]):
 
     def __init__(self, kept: Kept[Key, Value]) -> None:
         self._kept = kept
+
+    def known(self, key: Key) -> Value | None:
+        """Nothing."""
+        return None
 
     async def get(self, key: Key, load: Callable[[], Awaitable[Value | None]]) -> Value | None:
         """What `load` finds."""

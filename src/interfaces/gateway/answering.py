@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 QUIET_S = 10.0
 """How long a request may go unanswered before its answer becomes a stream, which comments keep alive."""
-WATCH_AFTER_S = 0.05
+WATCH_AFTER_S = 0.2
 """How long a request may take before it is looked whether its client is still there: most are answered by then."""
 ELSEWHERE_AFTER_S = 1.0
 """And how much longer before it is looked whether it was taken back at another process."""

@@ -4,6 +4,7 @@ A plain ASGI application, so that a call costs no routing and no parsing that it
 """
 
 import asyncio
+from dataclasses import dataclass
 from itertools import starmap
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -29,6 +30,7 @@ from interfaces.gateway.generations import (
     VERSION_HEADER,
     Envelope,
     modern_envelope,
+    said_of_itself,
     speaks_modern,
     unsupported_version,
 )
@@ -59,11 +61,16 @@ _ONCE = frozenset({"authorization", "content-type", "host", "mcp-session-id", "o
 """Of these, whoever stands between may have read the other one."""
 
 
-class _GoodHeaders(NamedTuple):
-    """Headers of a request that came from where it may, with one of each that matters; and the names of those that came twice."""
+@dataclass(slots=True)
+class _GoodHeaders:
+    """Headers of a request that came from where it may, with one of each that matters; and the names of those that came twice.
+    `says_json`: they have been found to be of a body that is read here. `envelope` is what a request of the newer generation with
+    them said of itself, by all that they were held against."""
 
-    headers: dict[str, str]
+    values: dict[str, str]
     duplicated: frozenset[str]
+    says_json: bool = False
+    envelope: tuple[tuple[object, ...], Envelope] | None = None
 
 
 class _Asked(NamedTuple):
@@ -100,11 +107,12 @@ class GatewayEndpoint:
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """One request."""
         try:
-            headers, duplicated = self._headers(scope)
+            good = self._headers(scope)
         except RpcError as refused:
             await send_error(send, None, refused)
             return
         try:
+            headers = good.values
             session = await self._opened(scope, headers)
         except ServiceError as error:
             await self._send_refusal(send, error)
@@ -116,7 +124,7 @@ class GatewayEndpoint:
             if scope["method"] != "POST":
                 await self._without_body(asked, session)
                 return
-            _check_media(headers)
+            _check_media(good)
             value = decoded(await read_body(receive, headers))
             if isinstance(value, list):
                 await self._batch(asked, session, value)
@@ -131,7 +139,7 @@ class GatewayEndpoint:
             if message.id is None:
                 await self._notified(session, headers, message, send)
                 return
-            envelope, answered_with = await self._envelope(session, headers, message, duplicated)
+            envelope, answered_with = await self._envelope(session, good, message)
             if envelope.is_modern and message.method == LISTEN:
                 takes_events(headers)
                 await self._streams.listen(self._listener(asked, session), message)
@@ -268,10 +276,14 @@ class GatewayEndpoint:
         await send_whole(send, 202, b"", [])
 
     async def _envelope(
-        self, session: GatewaySession, headers: dict[str, str], message: RpcMessage, duplicated: frozenset[str]
+        self, session: GatewaySession, good: _GoodHeaders, message: RpcMessage
     ) -> tuple[Envelope, Headers]:
+        headers = good.values
         if speaks_modern(headers, message):
-            return modern_envelope(headers, message, duplicated), []
+            said = said_of_itself(message)
+            if good.envelope is None or good.envelope[0] != said:
+                good.envelope = said, modern_envelope(headers, message, good.duplicated)
+            return good.envelope[1], []
         if message.method == "initialize":
             return self._clients.shaken(session, message)
         return await self._clients.envelope(session, headers), []
@@ -291,10 +303,13 @@ def _untaken(error: ServiceError) -> RpcError:
     return RpcError(INTERNAL_ERROR, error.detail, data={"code": error.code}, status=status)
 
 
-def _check_media(headers: dict[str, str]) -> None:
-    media = headers.get("content-type", "")
-    if media != "application/json" and media.partition(";")[0].strip().lower() != "application/json":
+def _check_media(good: _GoodHeaders) -> None:
+    if good.says_json:
+        return
+    headers = good.values
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RpcError(INVALID_REQUEST, "The body must be application/json.", status=415)
     accept = headers.get("accept", "*/*")
     if not any(kind in accept for kind in ("application/json", "*/*", "application/*")):
         raise RpcError(INVALID_REQUEST, "Answers are application/json or text/event-stream: accept both.", status=406)
+    good.says_json = True
