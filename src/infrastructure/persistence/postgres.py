@@ -80,6 +80,7 @@ class PostgresDatabase:
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
+        is_small: bool = False,
     ) -> T:
         """Run a unit in a transaction."""
         waiting = _Waiting(patience_s())

@@ -6,6 +6,7 @@ import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -25,6 +26,11 @@ _BUSY_TIMEOUT_MS = 5_000
 _PAGE_CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 4_000
 """How much is written before it is folded into the file: most pages change many times meanwhile, and are folded once."""
+
+_FOLD_AFTER = 256
+"""Commits on the event loop after which the thread folds the log: each writes some ten pages."""
+_SLOW_S, _LEFT_ALONE_S = 0.02, 1.0
+"""A commit that takes so long waits for a disk that cannot keep up; for so long, the thread is the one to wait."""
 
 _Jobs = queue.SimpleQueue["Job[object] | None"]
 _Serve = Callable[[Connection, sqlite3.Connection, "list[Job[object]]"], None]
@@ -48,6 +54,7 @@ class SqliteDatabase:
         self._reads: _Jobs = queue.SimpleQueue()
         self._threads: list[_ServingThread] = []
         self._open = False
+        self._here: CommitsHere | None = None
         self.commits = 0
         """Transactions committed by the writer so far."""
 
@@ -69,6 +76,8 @@ class SqliteDatabase:
         )
         # The writer comes first: it makes the write-ahead log that the readers need.
         await self._started(writer)
+        if self._synchronous == "normal":  # with FULL each commit waits for the disk
+            self._here = CommitsHere(writer, fold=lambda: self._writes.put(Job(_nothing)))
         for number in range(self._readers):
             await self._started(
                 _ServingThread(
@@ -85,6 +94,7 @@ class SqliteDatabase:
     async def stop(self) -> None:
         """Commit what waits, then close the file."""
         self._open = False
+        self._here = None
         # The writer goes last: only a connection that may write can fold the write-ahead log into the file.
         for jobs, threads in ((self._reads, self._threads[1:]), (self._writes, self._threads[:1])):
             for _ in threads:
@@ -100,9 +110,14 @@ class SqliteDatabase:
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
+        is_small: bool = False,
     ) -> T:
-        """Run a unit in the next batch."""
-        return await self._submitted(self._writes, Job(unit, after_commit))
+        """Run a unit in the next batch, or, if it is small and nobody writes, here and now."""
+        job = Job(unit, after_commit)
+        if is_small and self._here is not None and self._here.committed(job):
+            self.commits += 1
+            return await job.wait()
+        return await self._submitted(self._writes, job)
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed."""
@@ -139,6 +154,8 @@ class SqliteDatabase:
                     job.fail(_wrapped(error))
         else:
             self.commits += 1
+            if self._here is not None:
+                self._here.fold_if_due(raw)
 
 
 class _ServingThread(threading.Thread):
@@ -157,6 +174,8 @@ class _ServingThread(threading.Thread):
         self._pragmas = (*pragmas, f"cache_size = -{_PAGE_CACHE_KIB}", "temp_store = MEMORY")
         self._max_batch = max_batch
         self._connection: Connection | None = None
+        self.at_work = threading.Lock()
+        """Held by whoever uses the connection."""
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
 
@@ -181,16 +200,22 @@ class _ServingThread(threading.Thread):
         self._disconnect()
         self._engine.dispose()
 
+    @property
+    def open_connection(self) -> Connection | None:
+        """For whoever holds `at_work`; None while it is yet to be opened again."""
+        return self._connection
+
     def _answer(self, batch: "list[Job[object]]") -> None:
-        try:
-            connection = self._connected()
-            self._serve(connection, _raw(connection), batch)
-        except Exception as error:  # noqa: BLE001  # it goes to the units' callers
-            # Nothing of the batch was committed, and closing the connection undoes what it began.
-            self._disconnect()
-            for job in batch:
-                if not job.failed:
-                    job.fail(_wrapped(error))
+        with self.at_work:
+            try:
+                connection = self._connected()
+                self._serve(connection, _raw(connection), batch)
+            except Exception as error:  # noqa: BLE001  # it goes to the units' callers
+                # Nothing of the batch was committed, and closing the connection undoes what it began.
+                self._disconnect()
+                for job in batch:
+                    if not job.failed:
+                        job.fail(_wrapped(error))
         resolve_all(self._loop, batch)
 
     def _connected(self) -> Connection:
@@ -223,6 +248,75 @@ class _ServingThread(threading.Thread):
             except queue.Empty:
                 return batch, True
         return batch, False
+
+
+class CommitsHere:
+    """Small units of work, run and committed on the event loop over the writer's own connection, while the writer has nothing to
+    do: two threads that hand a row to each other cost several times what storing it does. ADR 0027.
+
+    Nothing here waits for the disk: the log is folded into the file by the thread, which `fold` wakes; after a commit that was
+    slow all the same, it is left to the thread for a while.
+    """
+
+    def __init__(self, writer: "_ServingThread", *, fold: Callable[[], None]) -> None:
+        self._writer = writer
+        self._fold = fold
+        self._commits = 0
+        self._folds_by_itself = True
+        self._not_before = 0.0
+
+    def committed(self, job: "Job[T]") -> bool:
+        """Whether the unit was run and its caller told; False if that is for the thread."""
+        began = time.monotonic()
+        if began < self._not_before or not self._writer.at_work.acquire(blocking=False):
+            return False
+        try:
+            connection = self._writer.open_connection
+            if connection is None:
+                return False
+            self._store(job, connection, _raw(connection))
+            self._commits += 1
+            is_due = self._commits == _FOLD_AFTER
+        finally:
+            self._writer.at_work.release()
+        ended = time.monotonic()
+        if ended - began > _SLOW_S:
+            self._not_before = ended + _LEFT_ALONE_S
+        if is_due:
+            self._fold()
+        job.resolve()
+        return True
+
+    def fold_if_due(self, raw: sqlite3.Connection) -> None:
+        """In the thread, outside a transaction: fold what was committed here; what the thread commits is folded as it does so."""
+        if self._commits >= _FOLD_AFTER:
+            self._commits = 0
+            raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
+        if not self._folds_by_itself:
+            self._folds_by_itself = True
+            raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}").close()
+
+    def _store(self, job: "Job[T]", connection: Connection, raw: sqlite3.Connection) -> None:
+        try:
+            if self._folds_by_itself:
+                self._folds_by_itself = False
+                raw.execute("PRAGMA wal_autocheckpoint = 0").close()
+            raw.execute("BEGIN IMMEDIATE")
+            try:
+                job.execute(connection)
+            except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
+                job.fail(error)
+                raw.execute("ROLLBACK")
+            else:
+                raw.execute("COMMIT")
+        except sqlite3.Error as error:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+            job.fail(_wrapped(error))
+
+
+def _nothing(connection: Connection) -> None:
+    """Wakes the thread."""
 
 
 def _execute_in_savepoint(job: Job[object], connection: Connection, raw: sqlite3.Connection) -> None:
@@ -265,7 +359,8 @@ def _engine(path: Path, *, mode: str) -> Engine:
         poolclass=NullPool,
         isolation_level="AUTOCOMMIT",
         hide_parameters=True,
-        connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000},
+        # One thread at a time: whoever holds the serving thread's lock.
+        connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
     )
 
 

@@ -1,0 +1,117 @@
+"""Small units of work on SQLite: committed on the event loop while the writer rests, and as safe as its own. ADR 0027."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
+
+from infrastructure.persistence.database import SYSTEM
+from infrastructure.persistence.sqlite import SqliteDatabase
+from tests.builders import ORG
+from tests.databases import SqliteFiles
+from tests.integration.persistence.conftest import add_first_organization
+from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
+
+
+def thread_of_mine(connection: Connection) -> int:
+    """Which thread runs the unit."""
+    return threading.get_ident()
+
+
+def leaving_a_dangling_reference(connection: Connection) -> None:
+    """Names a run that is not there, which the database checks when it commits."""
+    connection.execute(
+        text("INSERT INTO idempotency_key VALUES (:org, 'key', 'digest', 'run_of_nobody', 0)"), {"org": ORG}
+    )
+
+
+@pytest.fixture
+async def at(sqlite_files: SqliteFiles) -> AsyncIterator[tuple[Path, SqliteDatabase]]:
+    """A migrated file and the database on it."""
+    path = sqlite_files.fresh()
+    database = SqliteDatabase(path)
+    await database.start()
+    await database.write(add_first_organization, scope=SYSTEM)
+    yield path, database
+    await database.stop()
+
+
+async def test_a_small_unit_is_committed_here_and_any_other_in_the_thread(sqlite: SqliteDatabase) -> None:
+    here = threading.get_ident()
+    before = sqlite.commits
+
+    assert await sqlite.write(thread_of_mine, scope=SYSTEM, is_small=True) == here
+    assert await sqlite.write(thread_of_mine, scope=SYSTEM) != here
+    assert sqlite.commits - before == 2
+
+
+async def test_with_full_durability_the_thread_waits_for_the_disk(sqlite_files: SqliteFiles) -> None:
+    database = SqliteDatabase(sqlite_files.fresh(), synchronous="full")
+    await database.start()
+    try:
+        assert await database.write(thread_of_mine, scope=SYSTEM, is_small=True) != threading.get_ident()
+    finally:
+        await database.stop()
+
+
+async def test_a_small_unit_waits_its_turn_while_the_writer_is_at_work(sqlite: SqliteDatabase) -> None:
+    gate = Gate()
+    holder = asyncio.create_task(sqlite.write(gate.unit, scope=SYSTEM))
+    await asyncio.to_thread(gate.wait_begun)
+    small = asyncio.create_task(sqlite.write(thread_of_mine, scope=SYSTEM, is_small=True))
+    await asyncio.sleep(0)
+    assert not small.done()
+    gate.open()
+
+    assert await small != threading.get_ident()
+    assert await holder == "passed"
+
+
+async def test_what_is_committed_here_is_read_by_others_at_once(sqlite: SqliteDatabase) -> None:
+    woken: list[int] = []
+    for number in (1, 2):
+        assert await sqlite.write(adding(number), scope=SYSTEM, is_small=True, after_commit=woken.append) == number
+
+    assert await thread_numbers(sqlite) == [1, 2]
+    assert woken == [1, 2]
+
+
+async def test_a_small_unit_that_fails_is_undone_and_harms_no_other(sqlite: SqliteDatabase) -> None:
+    with pytest.raises(ValueError, match="1"):
+        await sqlite.write(failing_after_adding(1), scope=SYSTEM, is_small=True)
+    with pytest.raises(IntegrityError):
+        await sqlite.write(leaving_a_dangling_reference, scope=SYSTEM, is_small=True)
+
+    assert await sqlite.write(adding(2), scope=SYSTEM, is_small=True) == 2
+    assert await sqlite.write(adding(3), scope=SYSTEM) == 3
+    assert await thread_numbers(sqlite) == [2, 3]
+
+
+async def test_the_log_is_folded_by_the_thread(at: tuple[Path, SqliteDatabase]) -> None:
+    path, database = at
+    filled = text("INSERT INTO secret_filler VALUES (zeroblob(100000))")
+    await database.write(lambda connection: connection.execute(text("CREATE TABLE secret_filler (x)")), scope=SYSTEM)
+
+    def adding_much(connection: Connection) -> None:
+        connection.execute(filled)
+        connection.execute(text("DELETE FROM secret_filler"))
+
+    for _ in range(1_500):
+        await database.write(adding_much, scope=SYSTEM, is_small=True)
+        await asyncio.sleep(0)
+
+    # 1,500 commits write 150 MB; folded each 256, the log is begun again and again.
+    assert path.with_name(f"{path.name}-wal").stat().st_size < 100_000_000
+
+
+async def test_nothing_is_committed_here_once_the_database_has_stopped(sqlite_files: SqliteFiles) -> None:
+    database = SqliteDatabase(sqlite_files.fresh())
+    await database.start()
+    await database.stop()
+
+    with pytest.raises(Exception, match="not open"):
+        await database.write(thread_of_mine, scope=SYSTEM, is_small=True)
