@@ -104,6 +104,10 @@ class PostgresDatabases:
         """The URL of a database as who owns it, whoever's URL of it this is."""
         return self._url(str(make_url(url).database))
 
+    def user_url(self, url: str) -> str:
+        """The ordinary user's URL of a database."""
+        return self._user.of(url)
+
     def end_sessions(self) -> None:
         """End all that the ordinary user has open."""
         ended = sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = {}")

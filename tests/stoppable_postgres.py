@@ -26,6 +26,10 @@ class StoppablePostgres:
         self._server = server
         self.url: str = server.get_uri()
 
+    def tool(self, name: str) -> str:
+        """The path of one of the server's own programs, such as `pg_dump`."""
+        return str(self._server.bin_path / name)
+
     def stop(self, mode: StopMode) -> None:
         """Stop it; nobody can connect when this returns."""
         self._control("-m", mode, "stop")

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 
 from application.runs.execute_run import ExecuteRunCommand
 from application.workflows.workflow_drivers import ID_PREFIX
@@ -16,6 +17,7 @@ from domain.ids import RunId, WorkflowRunId
 from infrastructure.container import Container
 from infrastructure.logs import configure_logging
 from infrastructure.persistence.patience import RUN_PATIENCE_S, patient
+from infrastructure.persistence.sqlite_backup import back_up
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +104,17 @@ def upgrade_database(container: Container) -> bool:
         return container.upgrade_schema()
     with container.home().owned():
         return container.upgrade_schema()
+
+
+def back_up_database(container: Container, target: Path) -> int:
+    """Copy the SQLite database to a file, whether or not a service runs on it; its size in bytes. Raises ServiceError, `backup_needs_sqlite`
+    for PostgreSQL, whose own tools do that."""
+    if container.settings().postgres_url is not None:
+        raise invalid(
+            "backup_needs_sqlite",
+            "`dragoman db backup` copies an SQLite database. Back PostgreSQL up with pg_dump (docs/guides/backup.md).",
+        )
+    return back_up(container.home().database_path, target)
 
 
 async def _open_storage(container: Container, stack: AsyncExitStack) -> None:

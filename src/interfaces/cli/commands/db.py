@@ -1,4 +1,7 @@
-"""`dragoman db`: the schema of the database."""
+"""`dragoman db`: the schema of the database, and copies of it."""
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -27,3 +30,25 @@ def upgrade(context: typer.Context, as_json: JsonFlag = False) -> None:
         session.terminal.json({"upgraded": changed})
     else:
         session.terminal.line("The database was upgraded." if changed else "The database is up to date.")
+
+
+@db_app.command("backup", epilog="Example: dragoman db backup /var/backups/dragoman-2026-11-22.db")
+def backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Where to, a file that is not there yet.", show_default=False)],
+    as_json: JsonFlag = False,
+) -> None:
+    """Copy the SQLite database as it is at this moment; a running service goes on meanwhile. What is encrypted in it needs
+    the secret key, which is not copied."""
+    from infrastructure.container import Container
+    from infrastructure.lifecycle import back_up_database, configure_logs
+    from interfaces.cli.checked_settings import checked_settings
+
+    session = session_of(context)
+    container = Container(settings=checked_settings())
+    configure_logs(container, only_trouble=True)
+    size = back_up_database(container, file)
+    if as_json:
+        session.terminal.json({"file": str(file.absolute()), "bytes": size})
+    else:
+        session.terminal.line(f"{file.absolute()}: {size} bytes. Keep the secret key as well, elsewhere.")
