@@ -1,4 +1,5 @@
-"""docs/guides/attacks.md: every row names its tests, every test it names is there, and every attack that is tried is a row."""
+"""docs/guides/attacks.md and security.md: every row names its tests, and every test they name is there; every attack that is tried is a row
+of the former."""
 
 import ast
 import re
@@ -7,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "guides" / "attacks.md"
+THREATS = ROOT / "docs" / "guides" / "security.md"
 _TEST = re.compile(r"`(tests/[^`:]+\.py)::(test_\w+)`")
 _HEADER = re.compile(r"\| *attack *\||\|[-|]+\|")
 
@@ -49,6 +51,19 @@ def test_every_attack_has_its_tests_and_every_test_its_row() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
     assert len(rows(document)) > 50
     assert faults(document, ROOT) == []
+
+
+def test_every_threat_has_what_stops_it_and_the_tests_that_show_it() -> None:
+    text = THREATS.read_text(encoding="utf-8").partition("## People and keys")[2]
+    threats = [
+        line for line in text.splitlines() if line.startswith("|") and not line.startswith(("| threat |", "|---"))
+    ]
+    assert len(threats) >= 30
+    for row in threats:
+        threat, stops, shown = (cell.strip() for cell in row.strip("|").split("|"))
+        listed = _TEST.findall(shown)
+        assert all((threat, stops, listed)), row[:80]
+        assert [name for path, name in listed if name not in named_tests(ROOT / path)] == [], row[:80]
 
 
 def test_what_is_missing_in_the_table_or_from_the_tests_is_found(tmp_path: Path) -> None:

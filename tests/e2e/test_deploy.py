@@ -91,7 +91,7 @@ def context(tmp_path: Path) -> Path:
 
 def built(context: Path, place: Path) -> Path:
     """Execute the first stage with `place` for the root of its file system; where its environment is."""
-    work, environment = place / "build", place / "opt" / "dragoman"
+    work, environment = place / "build", place / "srv" / "dragoman"
     work.mkdir(parents=True)
     for step in stages()[0][1:]:
         if step.name == "COPY":
@@ -106,7 +106,7 @@ def built(context: Path, place: Path) -> Path:
                     shutil.copy2(context / source, to)
         elif step.name == "RUN":
             # Python is the interpreter of the tests, the image's own where there is an image.
-            command = step.text.replace("/opt/dragoman", str(environment)).replace(
+            command = step.text.replace("/srv/dragoman", str(environment)).replace(
                 "python3 -m venv", f"{sys.executable} -m venv"
             )
             done = subprocess.run(
