@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks import control, gateway, growth, queue, run_start, runs, starting, workers
+from benchmarks import browser, control, gateway, growth, listeners, queue, run_start, runs, starting, workers
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 _MEASURED = "_Measured"
@@ -88,6 +88,12 @@ PARTS = (
     ),
     Part(name="workers", title="Workers", about="Several processes on PostgreSQL.", measure=workers.report),
     Part(name="queue", title="Queue", about="From submitting to starting.", measure=queue.measure),
+    Part(
+        name="console",
+        title="The console",
+        about="Listeners are connections as browsers open them on the page of a run; the page is opened in Chromium.",
+        measure=lambda: [*asyncio.run(listeners.measure()), "", *browser.measure()],
+    ),
 )
 
 

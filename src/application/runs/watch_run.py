@@ -8,6 +8,7 @@ from typing import TypeVar
 from application.identity.key_standing import KeyStanding
 from application.metrics.ports import EventMeter
 from application.runs.ports import RunOutcome, RunStore, Subscription, Wakeups, events_topic, status_topic
+from application.runs.shared_events import SharedEvents
 from application.system.ports import Clock
 from domain.errors import ServiceError, is_storage_away, not_found
 from domain.identity.api_key import Principal
@@ -43,6 +44,7 @@ class WatchRun:
 
     def __init__(self, *, runs: RunStore, keys: KeyStanding, wakeups: Wakeups, clock: Clock, meter: EventMeter) -> None:
         self._runs = runs
+        self._events = SharedEvents(runs=runs)
         self._keys = keys
         self._wakeups = wakeups
         self._clock = clock
@@ -78,15 +80,15 @@ class WatchRun:
 
     async def follow(
         self, principal: Principal, run_id: RunId, *, after_seq: int = 0, to_the_end: bool = False
-    ) -> AsyncGenerator[RunEvent, None]:
-        """Events after `after_seq`, stored ones first, then as they come; with `to_the_end` beyond the points where the run
-        waits for somebody. Raises NOT_FOUND, UNAUTHENTICATED."""
+    ) -> AsyncGenerator[tuple[RunEvent, ...], None]:
+        """Events after `after_seq`, stored ones first, then as they come, those together that are there together; with
+        `to_the_end` beyond the points where the run waits for somebody. Raises NOT_FOUND, UNAUTHENTICATED."""
         rests, last_events = (_is_over, _ENDS) if to_the_end else (_at_rest, _LAST_EVENTS)
         run = await self._get(principal, run_id)
         seq, live = after_seq, False
 
         async def events_after(last: int) -> tuple[RunEvent, ...]:
-            found = await self._runs.events(principal.organization_id, run_id, after_seq=last, limit=_PAGE)
+            found = await self._events.after(principal.organization_id, run_id, after_seq=last, limit=_PAGE)
             if found:
                 await self._keys.require(principal)
             return found
@@ -94,11 +96,12 @@ class WatchRun:
         async with self._wakeups.subscribe(events_topic(run_id)) as bell:
             while True:
                 events = await self._read(bell, partial(events_after, seq))
-                for event in events:
+                if events:
                     if live:
-                        self._meter.event_sent(at=event.at)
-                    yield event
-                    seq = event.seq
+                        for event in events:
+                            self._meter.event_sent(at=event.at)
+                    yield events
+                    seq = events[-1].seq
                 if len(events) == _PAGE:
                     continue
                 if events and events[-1].type in last_events:

@@ -39,6 +39,7 @@ from interfaces.console.routes.workflows import WorkflowPages, workflow_routes
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
 from interfaces.console.usage_pages import UsagePages
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
+from interfaces.http.sse import EventFrames
 from interfaces.http.use_cases import UseCases
 
 
@@ -48,6 +49,7 @@ def console_router(
     sessions: ConsoleSessions,
     clock: Clock,
     pages: Pages,
+    frames: EventFrames,
     heartbeat_s: float,
     provided: dict[str, Provide],
 ) -> OwnRouter:
@@ -152,6 +154,7 @@ def console_router(
         dependencies={
             **asked_for(routes, provided),
             **{name: instance_of(instance) for name, instance in own.items()},
+            "event_frames": instance_of(frames),
             "heartbeat_s": instance_of(heartbeat_s),
         },
         request_class=ConsoleRequest,

@@ -44,6 +44,7 @@ from interfaces.http.runs.routes import runs_routes
 from interfaces.http.schedules.routes import schedules_routes
 from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.sources.routes import sources_routes
+from interfaces.http.sse import EventFrames
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.usage.routes import usage_routes
@@ -76,10 +77,12 @@ def create_app(
     sends a comment.
     """
     waits = RunWaits(start_run=use_cases.start_run, watch_run=use_cases.watch_run)
+    frames = EventFrames()
     streams = RunStreams(
         start_run=use_cases.start_run,
         watch_run=use_cases.watch_run,
         get_run=use_cases.get_run,
+        frames=frames,
         heartbeat_s=heartbeat_s,
     )
     workflow_streams = WorkflowRunStreams(
@@ -122,7 +125,13 @@ def create_app(
     )
     pages = Pages(version=version)
     console = console_router(
-        use_cases, sessions=sessions, clock=clock, pages=pages, heartbeat_s=heartbeat_s, provided=provided
+        use_cases,
+        sessions=sessions,
+        clock=clock,
+        pages=pages,
+        frames=frames,
+        heartbeat_s=heartbeat_s,
+        provided=provided,
     )
     app = Litestar(
         route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router(), console],

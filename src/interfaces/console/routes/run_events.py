@@ -19,7 +19,7 @@ from domain.runs.events import RunEvent, RunEventType
 from interfaces.console.pages import HEADERS
 from interfaces.console.requests import ConsoleRequest
 from interfaces.http.runs.views import event_json
-from interfaces.http.sse import EventStream, end_frame, event_frame, sequence_after
+from interfaces.http.sse import EventFrames, EventStream, end_frame, sequence_after
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ async def stream_run(
     run_id: FromPath[str],
     get_run: NamedDependency[GetRun],
     watch_run: NamedDependency[WatchRun],
+    event_frames: NamedDependency[EventFrames],
     heartbeat_s: NamedDependency[float],
     after: FromQuery[int] = 0,
 ) -> EventStream:
@@ -66,9 +67,9 @@ async def stream_run(
 
     async def frames() -> AsyncGenerator[bytes, None]:
         try:
-            async with aclosing(watch_run.follow(principal, run.id, after_seq=seq, to_the_end=True)) as events:
-                async for event in events:
-                    yield event_frame(event)
+            async with aclosing(watch_run.follow(principal, run.id, after_seq=seq, to_the_end=True)) as followed:
+                async for events in followed:
+                    yield event_frames.of(events)
             yield end_frame((await get_run.execute(principal, run.id)).status)
         except ServiceError as error:
             logger.info("a stream of the console was ended", extra={"run_id": run.id, "code": error.code})

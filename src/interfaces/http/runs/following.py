@@ -21,7 +21,7 @@ from domain.identity.api_key import Principal
 from domain.ids import RunId
 from interfaces.http.requests import client_left
 from interfaces.http.runs.views import RunWithMessagesView, run_view
-from interfaces.http.sse import EventStream, end_frame, event_frame
+from interfaces.http.sse import EventFrames, EventStream, end_frame
 from interfaces.http.threads.views import message_view
 
 logger = logging.getLogger(__name__)
@@ -92,10 +92,13 @@ class RunWaits:
 class RunStreams:
     """Streams the events of a run after a point, and `end` once the run has ended or waits for an action."""
 
-    def __init__(self, *, start_run: StartRun, watch_run: WatchRun, get_run: GetRun, heartbeat_s: float) -> None:
+    def __init__(
+        self, *, start_run: StartRun, watch_run: WatchRun, get_run: GetRun, frames: EventFrames, heartbeat_s: float
+    ) -> None:
         self._start_run = start_run
         self._watch_run = watch_run
         self._get_run = get_run
+        self._event_frames = frames
         self._heartbeat_s = heartbeat_s
 
     async def of_new(self, command: StartRunCommand, *, after_seq: int) -> EventStream:
@@ -113,9 +116,9 @@ class RunStreams:
         """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing. So does a key
         that was revoked or has expired meanwhile; with it the client is refused."""
         try:
-            async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as events:
-                async for event in events:
-                    yield event_frame(event)
+            async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as followed:
+                async for events in followed:
+                    yield self._event_frames.of(events)
             run = await self._get_run.execute(principal, run_id)
             yield end_frame(run.status)
         except ServiceError as error:

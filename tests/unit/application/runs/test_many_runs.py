@@ -52,7 +52,9 @@ async def test_two_hundred_concurrent_runs_finish_with_gapless_events_and_every_
         reused = threads[number - THREADS] if number >= THREADS else None
         run_ids.append(await house.start(f"number {number}", thread_id=reused))
         threads.append(house.run(run_ids[-1]).thread_id)
-    followed = [[event.seq async for event in house.watch.follow(ADMIN, run_id)] for run_id in run_ids[:3]]
+    followed = [
+        [event.seq async for events in house.watch.follow(ADMIN, run_id) for event in events] for run_id in run_ids[:3]
+    ]
     for run_id in run_ids:
         assert (await house.watch.wait(ADMIN, run_id)).run.output == run_id
 

@@ -177,7 +177,9 @@ async def test_following_a_run_that_waits_for_the_rest_of_its_results_ends_at_on
 
 
 async def _followed(house: RunHarness, run_id: RunId, after_seq: int = 0) -> list[str]:
-    return [event.type.value async for event in house.watch.follow(ADMIN, run_id, after_seq=after_seq)]
+    return [
+        event.type.value async for events in house.watch.follow(ADMIN, run_id, after_seq=after_seq) for event in events
+    ]
 
 
 @pytest.mark.requirement("E2")
@@ -222,7 +224,7 @@ async def test_watchers_go_on_while_the_database_is_away_and_miss_nothing() -> N
     runs = RunsNowAndThen(house)
     watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=house.clock, meter=a_meter())
     async with asyncio.timeout(5):
-        followed = [event.type.value async for event in watch.follow(ADMIN, run_id)]
+        followed = [event.type.value async for events in watch.follow(ADMIN, run_id) for event in events]
         assert followed == house.types(run_id)
         runs.asked = 1
         assert (await watch.wait(ADMIN, run_id)).run.output == "Done."
@@ -251,13 +253,48 @@ async def test_a_follower_that_leaves_harms_nothing_and_is_forgotten() -> None:
     house = RunHarness([ModelTurn(text="Well", gate=gate)])
     run_id = await house.start()
     async with aclosing(house.watch.follow(ADMIN, run_id)) as events:
-        assert (await anext(events)).type.value == "run.queued"
+        assert [event.type.value for event in await anext(events)] == ["run.queued"]
     executing = house.worker.begin(run_id)
     await gate.reached.wait()
     gate.open.set()
     await executing
     assert house.run(run_id).status is RunStatus.COMPLETED
     assert house.wakeups.topic_count == 0
+
+
+class CountedLooks(InMemoryRunStore):
+    """A store that counts how often events are looked for."""
+
+    looked = 0
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
+    ) -> tuple[RunEvent, ...]:
+        self.looked += 1
+        return await super().events(organization_id, run_id, after_seq=after_seq, limit=limit)
+
+
+@pytest.mark.requirement("E1", "E2", "E6")
+async def test_many_followers_that_are_woken_together_look_together_and_miss_nothing() -> None:
+    gate = Gate()
+    house = RunHarness([ModelTurn(text="Well", gate=gate)])
+    run_id = await house.start()
+    runs = CountedLooks(house.state, house.wakeups)
+    watch = WatchRun(runs=runs, keys=house.standing, wakeups=house.wakeups, clock=house.clock, meter=a_meter())
+
+    async def followed() -> list[str]:
+        return [event.type.value async for events in watch.follow(ADMIN, run_id) for event in events]
+
+    following = [asyncio.create_task(followed()) for _ in range(50)]
+    executing = house.worker.begin(run_id)
+    await gate.reached.wait()
+    following[0].cancel()  # takes nothing from the others
+    gate.open.set()
+    await executing
+    async with asyncio.timeout(5):
+        told = await asyncio.gather(*following[1:])
+    assert told == [house.types(run_id)] * 49
+    assert runs.looked < 50, "each wake-up is one look at the events for all, not one each"
 
 
 @pytest.mark.requirement("E1")
