@@ -28,7 +28,7 @@ def assemble(root: Path, target: Path) -> None:
     for page in target.rglob("*.md"):
         page.write_text(as_published(page.read_text(encoding="utf-8")), encoding="utf-8")
     (target / "examples.md").write_text(examples(root / "examples"), encoding="utf-8")
-    (target / "adr" / "index.md").write_text(decisions(root / "docs" / "adr"), encoding="utf-8")
+    (target / "decisions.md").write_text(decisions(root / "docs" / "adr"), encoding="utf-8")
     reference = target / "reference"
     document = openapi_document()
     (reference / "api.md").write_text(api_page(document), encoding="utf-8")
@@ -50,7 +50,7 @@ def moved_into_docs(text: str, root: Path) -> str:
         if inside != path and (root / path).is_file():
             return f"{picture}[{label}]({inside}{anchor or ''})"
         if path == "docs/adr":
-            return f"[{label}](adr/index.md)"
+            return f"[{label}](decisions.md)"
         return label
 
     return _LINK.sub(moved, text)
@@ -85,5 +85,5 @@ def decisions(folder: Path) -> str:
         title = _DECISION.search(path.read_text(encoding="utf-8"))
         if title is None:
             raise ValueError(f"{path.name} does not begin with `# NNNN. Title`.")
-        lines.append(f"- [{title[1]}]({path.name}) {title[2]}")
+        lines.append(f"- [{title[1]}](adr/{path.name}) {title[2]}")
     return "\n".join(lines) + "\n"

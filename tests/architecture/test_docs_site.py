@@ -73,7 +73,7 @@ def test_stored_events_have_no_field_that_the_reference_lacks() -> None:
     ("link", "inside"),
     [
         ("[a guide](docs/guides/policy.md#rules)", "[a guide](guides/policy.md#rules)"),
-        ("[decisions](docs/adr)", "[decisions](adr/index.md)"),
+        ("[decisions](docs/adr)", "[decisions](decisions.md)"),
         ("[elsewhere](https://example.com/docs/x)", "[elsewhere](https://example.com/docs/x)"),
         ("[the code](src/domain)", "the code"),
         ("[how](CONTRIBUTING.md)", "[how](CONTRIBUTING.md)"),
