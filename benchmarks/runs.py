@@ -141,7 +141,7 @@ def report(*, postgres: bool = False) -> list[str]:
             rows.append(_row(case, ours, floors[case.concurrency]))
             done += runs
         loaded_mb = service.resident_mb()
-    return [*rows, "", f"Resident memory {idle_mb:.0f} MB idle (budget: 120), {loaded_mb:.0f} MB after {done} runs."]
+    return [*rows, "", f"Resident memory {idle_mb:.0f} MB before and {loaded_mb:.0f} MB after {done} runs."]
 
 
 def _row(case: Case, ours: Measured, base: Measured) -> str:

@@ -23,7 +23,6 @@ from interfaces.console.sessions import ConsoleSessions
 from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
-from interfaces.left_out import left_out
 from interfaces.whole_requests import WholeRequestProtocol
 
 logger = logging.getLogger(__name__)
@@ -48,21 +47,20 @@ class EmbeddedService:
 def build_app(container: Container) -> Litestar:
     """The application over the container's use cases; each field of the bundle is a provider of that name."""
     use_cases = UseCases(**{field.name: getattr(container, field.name)() for field in fields(UseCases)})
-    with left_out("attr", "attrs"):  # which Litestar loads to see whether models are made with it
-        return create_app(
-            use_cases,
-            readiness=container.readiness(),
-            meter=container.meters(),
-            monitoring=monitoring(container),
-            sessions=ConsoleSessions(
-                authenticate=use_cases.authenticate,
-                box=container.secret_box(),
-                clock=container.clock(),
-                address=container.public_address(),
-            ),
+    return create_app(
+        use_cases,
+        readiness=container.readiness(),
+        meter=container.meters(),
+        monitoring=monitoring(container),
+        sessions=ConsoleSessions(
+            authenticate=use_cases.authenticate,
+            box=container.secret_box(),
             clock=container.clock(),
-            version=container.app_version(),
-        )
+            address=container.public_address(),
+        ),
+        clock=container.clock(),
+        version=container.app_version(),
+    )
 
 
 def monitoring(container: Container) -> Monitoring:
