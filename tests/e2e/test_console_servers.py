@@ -6,13 +6,16 @@ import os
 import sys
 import tarfile
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
 from tests.e2e.service import Service, serving
+from tests.e2e.test_secrets_and_authorization import oauth_outside
 from tests.integration.mcp.install.packages import wheel
 from tests.integration.mcp.install.uv import path_with_uv
 from tests.integration.mcp.parts import SERVERS
@@ -192,6 +195,37 @@ def test_a_file_is_chosen_looked_at_and_imported(person: Person, service: Servic
     page.get_by_role("link", name="plain-two").click()
     page.get_by_role("heading", name="MCP server plain-two").wait_for()
     assert service.call("GET", "/mcp-servers/plain-two")["env"] == {"KEY": "[hidden]"}
+
+
+@pytest.mark.requirement("B12")
+def test_a_person_authorizes_dragoman_in_a_window_of_their_own_and_the_page_goes_on(
+    person: Person, service: Service
+) -> None:
+    page = person.page
+    with oauth_outside() as world:
+
+        def asks(route: Route) -> None:
+            back = urlencode(world.authorization.authorize(route.request.url))
+            link = f'<a href="{service.url}/oauth/callback?{escape(back)}">Agree</a>'
+            route.fulfill(body=f"<!doctype html><title>Agree?</title>{link}", content_type="text/html")
+
+        page.context.route(f"{world.authorization.url}/authorize**", asks)
+        person.go("/console/servers-new?kind=http")
+        page.locator("#slug").fill("outside")
+        page.locator("#url").fill(world.protected.url)
+        page.get_by_label("Kind", exact=True).select_option("oauth_authorization_code")
+        page.get_by_label("Client id").wait_for()
+        page.get_by_role("button", name="Add the server").click()
+        page.get_by_role("button", name="Connect and list the tools").click()
+        expect(page.locator(".status.needs_auth")).to_be_visible()
+        page.get_by_role("button", name="Authorize").click()
+        with page.context.expect_page() as opened:
+            page.get_by_role("link", name="Agree at the authorization server").click()
+        opened.value.get_by_role("link", name="Agree").click()
+        expect(opened.value.get_by_role("heading", name="Authorized")).to_be_visible()
+        expect(page.locator(".status.needs_auth")).to_have_count(0)
+        page.get_by_role("button", name="Connect and list the tools").click()
+        expect(page.get_by_role("cell", name="whoami", exact=True)).to_be_visible()
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")

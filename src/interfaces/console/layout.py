@@ -14,7 +14,7 @@ from domain.workflows.graph import Edge, NodeMode, WorkflowDefinition
 
 NODE_WIDTH = 190
 NODE_HEIGHT = 72
-COLUMN_GAP = 96
+COLUMN_GAP = 72
 ROW_GAP = 26
 MARGIN = 16
 _BEND_HEIGHT = 18

@@ -259,6 +259,9 @@ async def test_a_server_is_connected_disconnected_switched_off_and_deleted(servi
     await browse(service, "POST", "/console/servers/files/switch", headers=admin, data={"enabled": "true"})
     standing = await browse(service, "GET", "/console/servers/files/standing?was=disabled", headers=operator)
     assert (standing.status_code, standing.headers.get("hx-trigger")) == (204, "server-changed")
+    await browse(service, "POST", NEW, headers=admin, data=LOCAL | {"slug": "nowhere"})
+    lost = await browse(service, "POST", "/console/servers/nowhere/refresh", headers=operator)
+    assert (lost.status_code, 'class="problem" role="alert"' in lost.text) == (200, True)
     deleted = await browse(service, "POST", "/console/servers/files/delete", headers=admin)
     assert deleted.headers["hx-redirect"] == "/console/servers"
     assert (await browse(service, "GET", "/console/servers/files", headers=admin)).status_code == 404

@@ -1,18 +1,25 @@
 """The console's pages for workflows: what they save, start, answer and refuse."""
 
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
+from application.identity.key_standing import KeyStanding
+from application.identity.token_cache import TokenCache
+from application.workflows.run_queries import WatchWorkflowRun
 from domain.identity.role import Role
 from domain.ids import WorkerId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun
+from domain.workflows.run import WorkflowEventType
+from infrastructure.memory.surroundings import StepClock
 from tests.builders import START
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_servers import faults
 from tests.integration.http.test_workflow_runs import ASKING, waiting_for_agent
+from tests.unit.application.actors import a_principal
 
 TEXT = """name: answers
 nodes:
@@ -41,7 +48,7 @@ async def saved(service: Service, text: str = TEXT) -> str:
     return answer.headers["hx-redirect"]
 
 
-@pytest.mark.requirement("F1", "G2")
+@pytest.mark.requirement("F1")
 async def test_a_workflow_is_written_checked_drawn_and_saved_as_versions(stocked: Service) -> None:
     admin = await signed_in(stocked)
     checked = await browse(stocked, "POST", "/console/workflows/check", headers=admin, data={"definition": TEXT})
@@ -178,6 +185,25 @@ async def test_a_person_answers_a_node_by_what_it_asks_for(
     run = (await stocked.call("GET", f"/v1/workflow-runs/{page.rpartition('/')[2]}")).json()
     (stored,) = (each for each in run["nodes"] if each["node_id"] == "answer")
     assert (stored["status"], stored["output"]) == ("succeeded", answer)
+
+
+@pytest.mark.requirement("F4")
+async def test_a_page_follows_a_run_beyond_where_it_waits_for_somebody(stocked: Service) -> None:
+    page = await asking_run(stocked, None)
+    run_id = WorkflowRunId(page.rpartition("/")[2])
+    stores = stocked.stores
+    keys = KeyStanding(identities=stores.identity, cache=TokenCache(capacity=1), clock=StepClock())
+    watch = WatchWorkflowRun(runs=stores.workflow_runs, keys=keys, wakeups=stores.wakeups)
+    principal = a_principal(Role.VIEWER)
+    async with aclosing(watch.follow(principal, run_id, to_the_end=True)) as events:
+        async for event in events:
+            if event.type is WorkflowEventType.REQUIRES_ACTION:
+                break
+        operator = await signed_in(stocked, token_of(Role.OPERATOR))
+        await browse(stocked, "POST", f"{page}/cancel", headers=operator)
+        assert [event.type async for event in events][-1] is WorkflowEventType.CANCELLED
+    async with aclosing(watch.follow(principal, run_id)) as events:
+        assert [event.type async for event in events][-1] is WorkflowEventType.CANCELLED
 
 
 @pytest.mark.requirement("C3", "F4")

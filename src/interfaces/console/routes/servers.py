@@ -11,6 +11,7 @@ from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServer
 from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.auth import AuthorizationCodeAuth
@@ -50,6 +51,7 @@ class ServerPages:
             "may_change": principal.role.includes(Role.ADMIN),
             "may_operate": principal.role.includes(Role.OPERATOR),
             "authorized_by_person": isinstance(found.server.config.auth, AuthorizationCodeAuth),
+            "problem": "",
             "install_log": await self._install_log(principal, slug, status),
         }
 
@@ -115,9 +117,16 @@ async def refresh_server(
     refresh_mcp_server: NamedDependency[RefreshMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Lists its tools again."""
-    await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=slug))
-    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+    """Connects, and lists its tools again. A server that cannot be listed stands otherwise afterwards, too."""
+    problem = ""
+    try:
+        await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=slug))
+    except ServiceError as error:
+        if error.kind is not ErrorKind.UNAVAILABLE:
+            raise
+        problem = error.detail
+    context = await server_pages.of(request.principal, slug)
+    return pages.show(request, "parts/server.html", {**context, "problem": problem})
 
 
 @post("/servers/{slug:str}/approve", status_code=200)

@@ -38,7 +38,6 @@ def columns(definition: WorkflowDefinition) -> str:
     return "|".join(placed[x] for x in sorted(placed))
 
 
-@pytest.mark.requirement("G2")
 @pytest.mark.parametrize(
     ("definition", "expected"),
     [
@@ -100,7 +99,6 @@ def states(drawn: Drawing) -> dict[str, tuple[NodeStatus | None, str]]:
     return {node.id: (node.status, node.symbol) for node in drawn.nodes}
 
 
-@pytest.mark.requirement("G2")
 def test_each_state_has_a_sign_of_its_own_beside_its_colour() -> None:
     assert set(SYMBOLS) == set(NodeStatus)
     assert len(set(SYMBOLS.values())) == len(NodeStatus)
