@@ -1,6 +1,6 @@
 """Tool calls to rows and back. A result stands in the ledger until a message carries it, then in the message only."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import cast
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -105,18 +105,14 @@ def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, .
 
 def settle_calls(
     connection: Connection, run_id: RunId, settlements: tuple[Settlement, ...], messages: tuple[Message, ...]
-) -> None:
-    """Store outcomes, and which of `messages` (stored in the same step) carry results.
-
-    Raises ValueError for a call that is not recorded or settled already.
+) -> Callable[[], None]:
+    """Store outcomes, and which of `messages` (stored in the same step) carry results. What it returns is to be called when
+    all that is stored with them was executed: it raises ValueError for a call that is not recorded or settled already.
     """
     answered = {result.tool_id: entry.id for entry in messages for result in entry.tool_results}
     if settlements:
         rows = [_settlement_row(run_id, settlement, answered) for settlement in settlements]
-        if _settle.run_many(connection, rows) != len(rows):
-            raise ValueError(
-                f"run {run_id} has not all of these calls to be settled: {[row['call_id'] for row in rows]}"
-            )
+        settled = _settle.later(connection, rows)
         for settlement in settlements:
             answered.pop(settlement.tool_call_id, None)
     if answered:
@@ -124,6 +120,13 @@ def settle_calls(
             connection,
             [{"call_id": call_id, "of_run": run_id, "new_message_id": id_} for call_id, id_ in answered.items()],
         )
+
+    def check() -> None:
+        if settlements and settled() != len(settlements):
+            ids = [settlement.tool_call_id for settlement in settlements]
+            raise ValueError(f"run {run_id} has not all of these calls to be settled: {ids}")
+
+    return check
 
 
 def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:

@@ -5,7 +5,8 @@ keeps one description for both databases and leaves that out. Everything else go
 """
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import itemgetter
 from typing import Any
 
@@ -37,7 +38,7 @@ class Prepared:
             cursor.execute(compiled.sql, compiled.values(parameters))
             return int(cursor.rowcount)
         except compiled.driver_error as error:
-            raise compiled.wrapped(error, connection) from error
+            raise _wrapped(error, connection, compiled.sql) from error
         finally:
             cursor.close()
 
@@ -51,9 +52,19 @@ class Prepared:
             cursor.executemany(compiled.sql, [compiled.values(row) for row in rows])
             return int(cursor.rowcount)
         except compiled.driver_error as error:
-            raise compiled.wrapped(error, connection) from error
+            raise _wrapped(error, connection, compiled.sql) from error
         finally:
             cursor.close()
+
+    def later(self, connection: Connection, rows: "list[dict[str, object]]") -> Callable[[], int]:
+        """As `run_many`, also within `pipelined`: how many rows that touched is to be asked once that is over."""
+        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        cursor = _cursor(connection)
+        try:
+            cursor.executemany(compiled.sql, [compiled.values(row) for row in rows])
+        except compiled.driver_error as error:
+            raise _wrapped(error, connection, compiled.sql) from error
+        return lambda: int(cursor.rowcount)
 
     def first(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Execute, and give the first row as the driver does, without result types."""
@@ -64,7 +75,7 @@ class Prepared:
             row = cursor.fetchone()
             return None if row is None else tuple(row)
         except compiled.driver_error as error:
-            raise compiled.wrapped(error, connection) from error
+            raise _wrapped(error, connection, compiled.sql) from error
         finally:
             cursor.close()
 
@@ -76,7 +87,7 @@ class Prepared:
             cursor.execute(compiled.sql, compiled.values(parameters))
             return compiled.typed(cursor)
         except compiled.driver_error as error:
-            raise compiled.wrapped(error, connection) from error
+            raise _wrapped(error, connection, compiled.sql) from error
         finally:
             cursor.close()
 
@@ -88,7 +99,7 @@ class Prepared:
             cursor.execute(compiled.sql, compiled.values(parameters))
             return cursor.fetchall()  # type: ignore[no-any-return]  # of a driver
         except compiled.driver_error as error:
-            raise compiled.wrapped(error, connection) from error
+            raise _wrapped(error, connection, compiled.sql) from error
         finally:
             cursor.close()
 
@@ -180,18 +191,36 @@ class _Compiled:
             made.append(self._row._make(values))
         return made
 
-    def wrapped(self, error: Any, connection: Connection) -> BaseException:
-        """The driver's error as SQLAlchemy raises it elsewhere."""
-        wrapped: BaseException = DBAPIError.instance(
-            self.sql,
-            None,
-            error,
-            self.driver_error,
-            hide_parameters=True,
-            connection_invalidated=connection.dialect.is_disconnect(error, connection.connection, None),
-            dialect=connection.dialect,
-        )
-        return wrapped
+
+def pipelined(connection: Connection) -> AbstractContextManager[None]:
+    """Statements of `Prepared` that are executed within do not wait for each other's answers, where the driver can do
+    without (PostgreSQL, 32.5 Pipeline Mode). Nothing may be asked of them but by `later`. What one of them raises may be raised
+    by the next one, or at the end."""
+    pipeline = getattr(connection.connection.driver_connection, "pipeline", None)
+    return nullcontext() if pipeline is None else _pipelined(connection, pipeline())
+
+
+@contextmanager
+def _pipelined(connection: Connection, pipeline: AbstractContextManager[object]) -> Iterator[None]:
+    try:
+        with pipeline:
+            yield
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _wrapped(error, connection, None) from error
+
+
+def _wrapped(error: Any, connection: Connection, statement: str | None) -> BaseException:
+    """The driver's error as SQLAlchemy raises it elsewhere."""
+    wrapped: BaseException = DBAPIError.instance(
+        statement,
+        None,
+        error,
+        connection.dialect.loaded_dbapi.Error,
+        hide_parameters=True,
+        connection_invalidated=connection.dialect.is_disconnect(error, connection.connection, None),
+        dialect=connection.dialect,
+    )
+    return wrapped
 
 
 def _required(compiled: Any) -> list[str]:

@@ -15,7 +15,7 @@ from domain.ids import OrganizationId, RunId
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import open_calls
-from infrastructure.persistence.prepared import Prepared, prepared_insert
+from infrastructure.persistence.prepared import Prepared, pipelined, prepared_insert
 from infrastructure.persistence.run_rows import NEW_RUN_COLUMNS, new_run_row, run_of, run_request_row, select_run
 from infrastructure.persistence.run_steps import change_run
 from infrastructure.persistence.run_stopping import stop_run
@@ -58,17 +58,18 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
         begin_run(connection, new.firing, new.run)
     started = new.run
     touched: list[Run] = []
-    if new.new_thread is not None:
-        add_thread(connection, new.new_thread)
-    elif lock_thread(connection, started.organization_id, started.thread_id):
+    if new.new_thread is None:
+        if not lock_thread(connection, started.organization_id, started.thread_id):
+            raise not_found("thread", started.thread_id)
         refuse_if_quarantined(connection, started.thread_id)
         touched = _make_room(connection, new)
-    else:
-        raise not_found("thread", started.thread_id)
     queued = run_queued(started, at=started.created_at)
-    _insert_run.run(connection, new_run_row(started, last_seq=1))
-    _insert_request.run(connection, run_request_row(started))
-    add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
+    with pipelined(connection):
+        if new.new_thread is not None:
+            add_thread(connection, new.new_thread)
+        _insert_run.run(connection, new_run_row(started, last_seq=1))
+        _insert_request.run(connection, run_request_row(started))
+        add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
     started = replace(started, last_seq=1)
     went_on = (RunStatus.COMPLETED, RunStatus.QUEUED)
     interrupted = tuple(changed.id for changed in touched if changed.status not in went_on)

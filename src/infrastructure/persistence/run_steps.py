@@ -19,7 +19,7 @@ from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import add_calls, change_calls, open_calls, settle_calls
 from infrastructure.persistence.message_rows import add_messages
-from infrastructure.persistence.prepared import Prepared
+from infrastructure.persistence.prepared import Prepared, pipelined
 from infrastructure.persistence.run_rows import state_row
 from infrastructure.persistence.tables import message, run, run_request, thread
 from infrastructure.persistence.thread_queue import lock_thread, next_run, unfinished_runs
@@ -219,18 +219,20 @@ def _parameters(step: Step) -> dict[str, Any]:
 def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutcome:
     after = step.run
     organization_id, run_id = after.organization_id, after.id
-    add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
-    add_messages(connection, organization_id, step.messages)
-    add_calls(connection, organization_id, step.recorded)
     change_calls(connection, run_id, step.changed)
-    settle_calls(connection, run_id, step.settled, step.messages)
+    with pipelined(connection):
+        add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
+        add_messages(connection, organization_id, step.messages)
+        add_calls(connection, organization_id, step.recorded)
+        check_settled = settle_calls(connection, run_id, step.settled, step.messages)
+        record(connection, *step.audit)
+        add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
+        if after.overview is not None and row.without_overview:
+            _set_overview.run(connection, {"of_run": run_id, "new_overview": after.overview})
+    check_settled()
     add_approvals(connection, step.approvals)
     end_approvals(connection, step.outcomes)
-    record(connection, *step.audit)
-    add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
     add_announcements(connection, after, step.events, last_seq=row.last_seq)
-    if after.overview is not None and row.without_overview:
-        _set_overview.run(connection, {"of_run": run_id, "new_overview": after.overview})
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
     promoted = None

@@ -21,7 +21,7 @@ _add = Prepared(
     ),
     columns=[column.name for column in usage.columns],
 )
-_settle = (
+_settle = Prepared(
     update(budget_reservation)
     .where(budget_reservation.c.run_id == bindparam("of_run"))
     .values(amount_nano_usd=bindparam("left"))
@@ -52,4 +52,4 @@ def add_spending(
         }
         _add.run(connection, row)
         if spending.still_reserved_usd is not None:
-            connection.execute(_settle, {"of_run": run_id, "left": spending.still_reserved_usd})
+            _settle.run(connection, {"of_run": run_id, "left": spending.still_reserved_usd})
