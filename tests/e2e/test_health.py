@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
+from infrastructure.persistence.revision import HEAD
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import cluster
 from tests.e2e.processes import until
@@ -41,6 +43,12 @@ asyncio.run(main())
 """
 
 
+def stands_at(url: str, revision: str) -> None:
+    """As if another version had upgraded the database."""
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = %s", (revision,))
+
+
 def is_ready(address: str) -> bool:
     return httpx.get(f"{address}/health/ready", timeout=60).is_success
 
@@ -69,7 +77,7 @@ def test_a_loop_of_the_worker_that_ends_makes_its_process_unready_and_so_does_st
 
 @pytest.mark.requirement("G2", "E6")
 @pytest.mark.timeout(300)
-def test_services_and_workers_say_that_the_database_is_away_and_live_on(tmp_path: Path) -> None:
+def test_services_and_workers_say_that_the_database_was_upgraded_or_is_away_and_live_on(tmp_path: Path) -> None:
     port = free_port()
     with (
         stoppable_postgres() as server,
@@ -83,6 +91,11 @@ def test_services_and_workers_say_that_the_database_is_away_and_live_on(tmp_path
         addresses = (service.url, f"http://127.0.0.1:{port}")
         for address in addresses:
             assert httpx.get(f"{address}/health/ready").json() == {"status": "ready"}
+        stands_at(databases.owner_url(url), "9999")
+        for address in addresses:
+            assert parts_of(httpx.get(f"{address}/health/ready", timeout=60)) == ["migrations"]
+            assert httpx.get(f"{address}/health/live").status_code == 200
+        stands_at(databases.owner_url(url), HEAD)
         server.stop("fast")
         try:
             for address in addresses:

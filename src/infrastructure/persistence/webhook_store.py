@@ -1,7 +1,8 @@
 """Webhook deliveries in SQL: who takes one is decided by a change of its row, and nothing stays locked after that."""
 
+import logging
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import cast
 
 from sqlalchemy import Connection, Text, bindparam, func, select, update
@@ -10,6 +11,7 @@ from application.runs.ports import Wakeups
 from application.system.pages import Page, PageRequest
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
+from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
 from domain.webhooks.delivery import DeliveryState, WebhookDelivery
@@ -19,6 +21,12 @@ from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.tables import run_request, webhook_delivery
 from infrastructure.persistence.webhook_rows import delivery_of, is_open, select_deliveries, state_row
+
+logger = logging.getLogger(__name__)
+
+UNREADABLE_FOR = timedelta(hours=1)
+"""How long what cannot be read is set aside: a row that something else than this version wrote, or a damaged one."""
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, ServiceError)
 
 _table = webhook_delivery.c
 _lane = (_table.organization_id + " " + _table.receiver).cast(Text)
@@ -55,6 +63,11 @@ _release = (
     .where(is_open, _table.state == DeliveryState.DELIVERING.value)
     .values(next_attempt_at=bindparam("moment"))
 )
+_set_aside = (
+    update(webhook_delivery)
+    .where(_table.id.in_(bindparam("unreadable", expanding=True)))
+    .values(next_attempt_at=bindparam("moment"))
+)
 _contents = (
     select(_table.id, _table.body, run_request.c.webhook)
     .join(run_request, run_request.c.run_id == _table.run_id)
@@ -85,7 +98,7 @@ class SqlWebhookDeliveryStore:
     async def claim(
         self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
     ) -> tuple[ClaimedDelivery, ...]:
-        """Take deliveries that are due."""
+        """Take deliveries that are due. What cannot be read is looked at again after an hour, and holds up no other."""
         room = {_lane_key(lane): per_lane - count for lane, count in busy.items()}
         wanted = {
             "moment": at,
@@ -96,13 +109,23 @@ class SqlWebhookDeliveryStore:
         def unit(connection: Connection) -> tuple[ClaimedDelivery, ...]:
             left = dict(room)
             taken: list[WebhookDelivery] = []
-            for found in map(delivery_of, connection.execute(_due, wanted).all()):
+            unreadable: list[str] = []
+            for row in connection.execute(_due, wanted).all():
+                try:
+                    found = delivery_of(row)
+                except _UNREADABLE:
+                    unreadable.append(row.id)
+                    continue
                 key = _lane_key(Lane(organization_id=found.organization_id, receiver=found.receiver))
                 left[key] = left.get(key, per_lane) - 1
                 after = found.taken(until=until)
                 if left[key] >= 0 and _changed(connection, found, after):
                     taken.append(after)
-            return _with_contents(connection, taken)
+            claimed = _with_contents(connection, taken, unreadable)
+            if unreadable:
+                logger.error("webhook deliveries cannot be read", extra={"webhook_deliveries": unreadable})
+                connection.execute(_set_aside, {"unreadable": unreadable, "moment": at + UNREADABLE_FOR})
+            return claimed
 
         return await self._database.write(unit, scope=SYSTEM)
 
@@ -167,15 +190,19 @@ def _changed(connection: Connection, seen: WebhookDelivery, after: WebhookDelive
     return connection.execute(_change_seen, {**state, **as_seen}).rowcount == 1
 
 
-def _with_contents(connection: Connection, taken: list[WebhookDelivery]) -> tuple[ClaimedDelivery, ...]:
+def _with_contents(
+    connection: Connection, taken: list[WebhookDelivery], unreadable: list[str]
+) -> tuple[ClaimedDelivery, ...]:
+    """The deliveries with what is to be sent; the ids of those of which that cannot be read are added to `unreadable`."""
     if not taken:
         return ()
     rows = {row.id: row for row in connection.execute(_contents, {"taken": [each.id for each in taken]})}
-    return tuple(
-        ClaimedDelivery(
-            delivery=each,
-            webhook=Webhook.from_json(cast(JsonObject, rows[each.id].webhook)),
-            body=rows[each.id].body,
-        )
-        for each in taken
-    )
+    found: list[ClaimedDelivery] = []
+    for each in taken:
+        try:
+            webhook = Webhook.from_json(cast(JsonObject, rows[each.id].webhook))
+        except _UNREADABLE:
+            unreadable.append(each.id)
+        else:
+            found.append(ClaimedDelivery(delivery=each, webhook=webhook, body=rows[each.id].body))
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""A webhook delivery whose row cannot be read holds up no other."""
+
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from sqlalchemy import text
+
+from infrastructure.persistence.database import SYSTEM
+from infrastructure.persistence.sqlite import SqliteDatabase
+from tests.builders import START, a_run, a_run_id, a_thread, a_thread_id, after, an_agent, an_audit_event
+from tests.contract.run_steps import finish_step, start_and_claim
+from tests.contract.sql_legs import sql_stores
+from tests.contract.stores import Stores
+from tests.databases import SqliteFiles
+from tests.integration.persistence.conftest import add_first_organization
+from tests.webhook_builders import a_webhook, announcing
+
+LATER = after(60)
+
+
+@pytest.fixture
+async def database(sqlite_files: SqliteFiles) -> AsyncIterator[SqliteDatabase]:
+    database = SqliteDatabase(sqlite_files.fresh())
+    await database.start()
+    await database.write(add_first_organization, scope=SYSTEM)
+    yield database
+    await database.stop()
+
+
+async def announced(stores: Stores, number: int) -> None:
+    await stores.threads.add(a_thread(a_thread_id(number)))
+    run = a_run(a_run_id(number), thread_id=a_thread_id(number))
+    claimed = await start_and_claim(stores, announcing(run, a_webhook()))
+    await stores.journal.commit(claimed.lease, finish_step(claimed.run, at=claimed.run.created_at))
+
+
+@pytest.mark.requirement("E7")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE webhook_delivery SET event = 'run.of_another_version' WHERE run_id = :run_id",
+        "UPDATE run_request SET webhook = '{\"what\": 1}' WHERE run_id = :run_id",
+    ],
+    ids=["the delivery", "the webhook"],
+)
+async def test_a_delivery_that_cannot_be_read_holds_up_no_other_and_is_looked_at_again(
+    damage: str, database: SqliteDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    stores = sql_stores(database)
+    await stores.agents.add(an_agent(), an_audit_event())
+    await announced(stores, 1)
+    await announced(stores, 2)
+    damaged = {"run_id": a_run_id(1)}
+    await database.write(lambda connection: connection.execute(text(damage), damaged).close(), scope=SYSTEM)
+    with caplog.at_level(logging.ERROR):
+        claimed = await stores.webhooks.claim(at=START, until=LATER, limit=10, per_lane=10, busy={})
+    assert [each.delivery.run_id for each in claimed] == [a_run_id(2)]
+    assert "webhook deliveries cannot be read" in caplog.text
+    again_at = await stores.webhooks.next_due(but=frozenset())
+    assert again_at == LATER, "the one that was taken; the other is not due for a while"
+    assert await stores.webhooks.claim(at=START, until=LATER, limit=10, per_lane=10, busy={}) == ()
