@@ -126,7 +126,7 @@ def section(part: Part) -> str:
 
 
 def document(measured: dict[str, str], former: str) -> str:
-    """The page: what was measured now, and of other parts what it said before."""
+    """The page: what was measured now, and of other parts what it said before; then what was written by hand."""
     before: dict[str, str] = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", former))
     head = [
         "# Performance",
@@ -139,7 +139,9 @@ def document(measured: dict[str, str], former: str) -> str:
         measured.get(part.name) or (f"## {part.title}\n{before[part.title].rstrip()}\n" if part.title in before else "")
         for part in PARTS
     ]
-    return "\n".join([*head, *(text for text in sections if text)])
+    measurable = {part.title for part in PARTS}
+    by_hand = [f"## {title}\n{text.rstrip()}\n" for title, text in before.items() if title not in measurable]
+    return "\n".join([*head, *(text for text in sections if text), *by_hand])
 
 
 def main(arguments: Sequence[str]) -> int:
