@@ -22,6 +22,8 @@ from tests.integration.mcp.parts import SERVERS
 
 pytestmark = [pytest.mark.timeout(300), needs_browser()]
 
+INSTALL_MS = 120_000
+"""Making an environment is most of an installation."""
 PLAIN = str(SERVERS / "plain_server.py")
 HELD = """
 import pathlib, shutil, time
@@ -94,7 +96,7 @@ def test_a_package_is_added_installed_under_a_progress_bar_connected_and_removed
     expect(page.locator("#install-step")).to_contain_text("%")
     assert page.get_by_role("progressbar").get_attribute("value") is not None
     gate.touch()
-    expect(page.get_by_text("Installed: 1.2.3")).to_be_visible()
+    expect(page.get_by_text("Installed: 1.2.3")).to_be_visible(timeout=INSTALL_MS)
     expect(page.get_by_role("progressbar")).to_have_count(0)
 
     page.get_by_role("button", name="Connect and list the tools").click()
@@ -117,7 +119,7 @@ def test_an_installation_that_fails_says_why_with_what_was_printed(
     service.call("POST", "/mcp-servers", {"slug": "broken", "kind": "python", "package": str(broken)})
     person.go("/console/servers/broken")
     person.page.get_by_role("button", name="Install", exact=True).click()
-    expect(person.page.locator(".problem")).to_be_visible()
+    expect(person.page.locator(".problem")).to_be_visible(timeout=INSTALL_MS)
     expect(person.page.get_by_label("Output of the installation")).not_to_be_empty()
     expect(person.page.get_by_role("button", name="Install", exact=True)).to_be_visible()
 

@@ -12,7 +12,7 @@ from tests.integration.http.test_console import browse, signed_in
 
 NEW = "/console/servers-new"
 LOCAL = {"kind": "custom", "slug": "files", "command": "files-server", "enabled": "on"}
-PACKAGE = {"kind": "npm", "slug": "tiny", "package": "tiny@1.0.0", "enabled": "on"}
+PACKAGE = {"kind": "npm", "slug": "tiny", "package": "tiny", "version": "1.0.0", "enabled": "on"}
 REMOTE = {"kind": "http", "slug": "tickets", "url": "https://mcp.example.com/mcp", "enabled": "on"}
 
 
@@ -241,6 +241,11 @@ async def test_an_installation_is_started_followed_and_taken_back(service: Servi
         await browse(service, "POST", "/console/servers/tiny/reinstall", headers=admin, data=wrong)
     ).status_code == 422
     assert (await service.call("GET", "/v1/mcp-servers/tiny/status")).json()["installed_version"] == "1.0.0"
+    newer = {"version": "2.0.0"}
+    await browse(service, "POST", "/console/servers/tiny/reinstall", headers=admin, data=newer)
+    while "hx-trigger" not in (await browse(service, "GET", "/console/servers/tiny/install", headers=admin)).headers:
+        pass
+    assert (await service.call("GET", "/v1/mcp-servers/tiny/status")).json()["installed_version"] == "2.0.0"
     gone = await browse(service, "POST", "/console/servers/tiny/uninstall", headers=admin)
     assert ">Install<" in gone.text
 
