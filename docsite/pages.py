@@ -14,6 +14,9 @@ from docsite.event_reference import event_page
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _MARK = re.compile(r"^<!-- .*? ?-->\n", re.MULTILINE | re.DOTALL)
+_FIGURES = "<!-- figures -->"
+"""Where home has what was measured last: by hand it would be what was measured once."""
+_RUNS_TABLE = re.compile(r"^\|.*runs/s.*\n(?:\|.*\n)+", re.MULTILINE)
 _EXAMPLES_LINK = re.compile(r"\]\(((?:\.\./)*)\.\./examples/README\.md")
 _LANGUAGES = {".py": "python", ".yaml": "yaml"}
 _DECISION = re.compile(r"^# (\d{4})\. (.+)$", re.MULTILINE)
@@ -25,6 +28,9 @@ def assemble(root: Path, target: Path) -> None:
     shutil.copytree(root / "docs", target)
     for name in AT_THE_ROOT:
         (target / name).write_text(moved_into_docs((root / name).read_text(encoding="utf-8"), root), encoding="utf-8")
+    home = target / "index.md"
+    measured = figures((root / "docs" / "performance.md").read_text(encoding="utf-8"))
+    home.write_text(home.read_text(encoding="utf-8").replace(_FIGURES, measured), encoding="utf-8")
     for page in target.rglob("*.md"):
         page.write_text(as_published(page.read_text(encoding="utf-8")), encoding="utf-8")
     (target / "examples.md").write_text(examples(root / "examples"), encoding="utf-8")
@@ -54,6 +60,14 @@ def moved_into_docs(text: str, root: Path) -> str:
         return label
 
     return _LINK.sub(moved, text)
+
+
+def figures(performance: str) -> str:
+    """The table of runs a second on the page about performance."""
+    table = _RUNS_TABLE.search(performance)
+    if table is None:
+        raise ValueError("docs/performance.md has no table of runs/s, which home shows.")
+    return table[0]
 
 
 def as_published(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from docsite.event_reference import RUN_EVENTS, WORKFLOW_EVENTS, event_page
-from docsite.pages import decisions, moved_into_docs
+from docsite.pages import as_published, decisions, figures, moved_into_docs
 from docsite.settings_reference import SETTINGS_PAGE, settings_page
 from domain.runs.events import RunEventType
 from tests.architecture.published_files import tracked_files
@@ -81,6 +81,19 @@ def test_stored_events_have_no_field_that_the_reference_lacks() -> None:
 )
 def test_links_of_pages_at_the_root_lead_to_the_same_within_the_site(link: str, inside: str) -> None:
     assert moved_into_docs(link, ROOT) == inside
+
+
+def test_home_shows_the_runs_that_were_measured_last() -> None:
+    table = figures((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))
+    header, *rows = table.splitlines()
+    assert "runs/s" in header
+    assert len(rows) > 2
+    assert "<!-- figures -->" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+
+def test_a_page_is_published_without_marks_and_beside_the_examples() -> None:
+    written = "<!-- given: one\ntwo -->\n<!-- file: a -->\n```sh\n[e](../../examples/README.md#x)\n"
+    assert as_published(written) == "```sh\n[e](../examples.md#x)\n"
 
 
 def test_every_decision_is_listed() -> None:
