@@ -177,6 +177,10 @@ fmt: setup ## format the code and fix what lint can fix
 serve: setup ## run the service on its defaults
 	@$(BIN)/dragoman serve
 
+.PHONY: screenshots
+screenshots: setup browser ## the pictures of the console in docs/images/console
+	@DRAGOMAN_TEST_SCREENSHOTS=$(CURDIR)/docs/images/console $(BIN)/python -m pytest -q -n0 tests/e2e/test_console_pictures.py
+
 .PHONY: bench
 bench: setup ## measure what everything costs that has a budget; BENCH_ARGS="--only runs --write" measures a part
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)

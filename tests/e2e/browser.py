@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, FloatRect, Page, expect, sync_playwright
 
 from tests.e2e.service import ROOT
 
 CHROMIUM = shutil.which("chromium")
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 WAIT_MS = 30_000
+MAX_HEIGHT = 1_000
+"""Of pictures, in pixels."""
 _ARGUMENTS = (
     "--disable-gpu",
     "--disable-quic",
@@ -22,6 +24,7 @@ _ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-lcd-text",
 )
 
 
@@ -98,8 +101,11 @@ class Person:
         ]
 
     def keep(self, name: str, folder: Path) -> None:
-        """A picture of the whole page."""
-        self.page.screenshot(path=folder / f"{name}.png", full_page=True)
+        """A picture of the page, from its top."""
+        height = min(self.page.evaluate("document.documentElement.scrollHeight"), MAX_HEIGHT)
+        size = self.page.viewport_size or {"width": 1280, "height": 800}
+        clip: FloatRect = {"x": 0, "y": 0, "width": size["width"], "height": height}
+        self.page.screenshot(path=folder / f"{name}.png", full_page=True, clip=clip, animations="disabled")
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
