@@ -60,13 +60,13 @@ PARTS = (
         about="With a session token, policy, argument schema, ledger, audit and limits, to a server that says a text again; beside "
         "them the same calls sent to the server itself, and through a bare relay (Litestar and aiohttp, without any control). "
         "`python -m benchmarks.gateway --help` says what more can be measured.",
-        measure=partial(gateway.report, calls=3_000, memory_calls=20_000),
+        measure=partial(gateway.report, calls=1_500, memory_calls=10_000),
     ),
     Part(
         name="gateway-on-postgresql",
         title="Calls through the gateway on PostgreSQL",
         about="The same to one server over HTTP.",
-        measure=partial(gateway.report, calls=2_000, memory_calls=0, only="modern", postgres=True),
+        measure=partial(gateway.report, calls=1_000, memory_calls=0, only="modern", postgres=True),
     ),
     Part(
         name="growth",
