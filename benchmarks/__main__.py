@@ -131,7 +131,8 @@ def document(measured: dict[str, str], former: str) -> str:
     head = [
         "# Performance",
         "",
-        f"Written by `make bench` on: {machine()}. Service, model, MCP server and load share the cores. One part alone: "
+        f"Written by `make bench` on: {machine()}. Service, model, MCP server and load share the cores. Where the load "
+        "was much above their number other work shared them too: times are longer then, ratios hold. One part alone: "
         "`make bench BENCH_ARGS='--only PART --write'`; parts: " + ", ".join(f"`{part.name}`" for part in PARTS) + ".",
         "",
     ]
