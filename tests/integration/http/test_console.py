@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from litestar.routes import HTTPRoute
 
 from domain.identity.role import Role
 from interfaces.console.sessions import COOKIE
@@ -14,6 +15,7 @@ from tests.builders import an_audit_event
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_audit import seal
 
+OPEN_PATHS = frozenset({"/console/sign-in", "/console/static/{name:str}"})
 PAGES = (
     "/console",
     "/console/runs",
@@ -21,6 +23,16 @@ PAGES = (
     "/console/playground",
     "/console/servers",
     "/console/audit",
+    "/console/agents",
+    "/console/agents/new",
+    "/console/servers-new",
+    "/console/servers-import",
+    "/console/workflows",
+    "/console/workflows/new",
+    "/console/usage",
+    "/console/keys",
+    "/console/settings",
+    "/console/secrets",
 )
 
 
@@ -69,6 +81,8 @@ async def test_every_page_sends_away_whoever_is_not_signed_in_and_lets_him_back_
         ("/console/runs", "/console/runs"),
         ("//evil.example", "/console"),
         ("https://e", "/console"),
+        ("/console/\r\nset-cookie: a=b", "/console"),
+        ("/console/グ", "/console"),
     ):
         form = {"key": token_of(Role.ADMIN), "next": target}
         answer = await browse(service, "POST", "/console/sign-in", data=form)
@@ -97,6 +111,25 @@ async def test_a_page_allows_a_browser_nothing_but_our_own_files(service: Servic
         assert "frame-ancestors 'none'" in policy
         assert "<script>" not in answer.text
         assert not re.search(r'\sstyle="|\son\w+="', answer.text)
+
+
+@pytest.mark.requirement("C6")
+async def test_no_route_answers_who_is_not_signed_in_and_none_acts_for_another_site(service: Service) -> None:
+    browser = await signed_in(service)
+    routes = [
+        (method, re.sub(r"\{[^}]+\}", "x", route.path))
+        for route in service.app.routes
+        if isinstance(route, HTTPRoute) and route.path.startswith("/console") and route.path not in OPEN_PATHS
+        for method in sorted(route.methods & {"GET", "POST"})
+    ]
+    assert len(routes) > 70
+    for method, path in routes:
+        answer = await browse(service, method, path)
+        assert answer.status_code == 303, path
+        assert answer.headers["location"].startswith("/console/sign-in"), path
+        if method == "POST":
+            without_token = await browse(service, method, path, headers={"cookie": browser["cookie"]})
+            assert without_token.status_code == 403, path
 
 
 @pytest.mark.requirement("C6")

@@ -269,6 +269,9 @@ async def test_an_agent_is_stopped_let_go_on_and_deleted(service: Service) -> No
     assert (await saved(service, agent_id))["enabled"] is False
     await browse(service, "POST", f"{path}/enabled", headers=browser, data={"enabled": "yes"})
     assert (await saved(service, agent_id))["enabled"] is True
+    await service.call("POST", "/v1/agents", json={"name": "グ", "model": MODEL})
+    by_name = await browse(service, "POST", "/console/agents/グ/enabled", headers=browser, data={"enabled": "no"})
+    assert by_name.headers["hx-redirect"].startswith("/console/agents/agt_")
     stopped = await browse(service, "POST", f"{path}/cancel-runs", headers=browser)
     assert "0 cancelled, 0 stopping" in stopped.text
     deleted = await browse(service, "POST", f"{path}/delete", headers=browser)

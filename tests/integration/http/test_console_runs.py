@@ -87,6 +87,9 @@ async def test_the_events_of_a_run_come_at_once_in_order_and_from_any_point(serv
     assert rest["data"] == stored[2:]
     stranger = await browse(service, "GET", "/console/runs/run_0/events", headers=browser)
     assert stranger.status_code == 404
+    for nowhere in ("-1", f"{2**64}", "x"):
+        wrong = await browse(service, "GET", f"/console/runs/{run_id}/events?after={nowhere}", headers=browser)
+        assert wrong.status_code == 422
 
 
 @pytest.mark.requirement("C3")

@@ -64,10 +64,10 @@ async def switch_agent(
 ) -> Response[str]:
     """The stop button: no run of it starts any more, and those under way end at their next turn. Or lets it start again."""
     enabled = data.get("enabled") == "yes"
-    await update_agent.execute(
+    agent = await update_agent.execute(
         UpdateAgentCommand(principal=request.principal, agent=agent_id, changes=AgentChanges(enabled=enabled))
     )
-    return to_page(f"{AGENTS_PATH}/{agent_id}")
+    return to_page(f"{AGENTS_PATH}/{agent.id}")
 
 
 @post("/agents/{agent_id:str}/cancel-runs", status_code=200)

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
-from typing import cast
+from typing import Annotated, cast
 
 import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, QueryParameter
 
 from application.runs.queries import GetRun, GetRunEvents
 from application.runs.watch_run import WatchRun
@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 PAGE = 2_000
 
+AfterSeq = Annotated[int, QueryParameter(name="after", ge=0, le=2**53)]
+"""The seq of the last event that a page has."""
+
 
 @get("/runs/{run_id:str}/events")
 async def read_events(
@@ -32,7 +35,7 @@ async def read_events(
     run_id: FromPath[str],
     get_run: NamedDependency[GetRun],
     get_run_events: NamedDependency[GetRunEvents],
-    after: FromQuery[int] = 0,
+    after: AfterSeq = 0,
 ) -> Response[bytes]:
     """`{data, last_seq, more, status}`: events in order, but for those that later ones make superfluous; `last_seq` is where
     to go on. A run that has ended, with no more events, has nothing to follow."""
@@ -58,7 +61,7 @@ async def stream_run(
     watch_run: NamedDependency[WatchRun],
     event_frames: NamedDependency[EventFrames],
     heartbeat_s: NamedDependency[float],
-    after: FromQuery[int] = 0,
+    after: AfterSeq = 0,
 ) -> EventStream:
     """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
     principal = request.principal

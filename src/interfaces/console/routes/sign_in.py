@@ -49,5 +49,6 @@ async def sign_out(sessions: NamedDependency[ConsoleSessions]) -> Response[str]:
 
 
 def _local(target: str) -> str:
-    """A page of the console, and nothing else: no other site, no other scheme."""
-    return target if target == PATH or (target.startswith(f"{PATH}/") and "\\" not in target) else PATH
+    """A page of the console, and nothing else: no other site, no other scheme, nothing that no header can hold."""
+    is_page = target == PATH or target.startswith(f"{PATH}/")
+    return target if is_page and target.isascii() and target.isprintable() and "\\" not in target else PATH

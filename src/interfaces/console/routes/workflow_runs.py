@@ -7,7 +7,7 @@ from contextlib import aclosing
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath
 from litestar.plugins.htmx import HTMXHeaders
 
 from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
@@ -27,6 +27,7 @@ from interfaces.console.faults import FormCheck
 from interfaces.console.human_answers import answer_to, question_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.run_events import AfterSeq
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.routes.workflows import nodes_of
 from interfaces.http.sse import EventStream, sequence_after
@@ -109,7 +110,7 @@ async def stream_workflow_run(
     get_workflow_run: NamedDependency[GetWorkflowRun],
     watch_workflow_run: NamedDependency[WatchWorkflowRun],
     heartbeat_s: NamedDependency[float],
-    after: FromQuery[int] = 0,
+    after: AfterSeq = 0,
 ) -> EventStream:
     """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
     principal = request.principal
