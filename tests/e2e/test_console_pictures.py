@@ -73,8 +73,8 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     with serving(folder / "home") as service:
         _agents(service)
         _servers(service, folder)
-        for text in ("How many tickets are open?", "And last week?", "Which week was the worst?"):
-            finished = service.run("analyst", text)["run"]["id"]
+        asked = ("How many tickets are open?", "And last week?", "Which week was the worst?")
+        *_, finished = (service.run("analyst", text)["run"]["id"] for text in asked)
         service.run("writer", "Write the notes of version 2.4.")
         service.run("unlucky", "Look at the archive.")
         asking = service.start_run("refunds", "Customer 4711 was charged twice. Pay it back.")
