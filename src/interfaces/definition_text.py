@@ -28,7 +28,7 @@ def read_definition(text: str, *, is_json: bool, texts: Collection[str] = (), al
         # JSON is YAML, but a parser of its own gives better messages.
         document = json.loads(text) if is_json else yaml.load(text, _loader(texts, aliases=aliases))  # noqa: S506
         # YAML also has dates and sets.
-        return json.loads(json.dumps(document, allow_nan=False))
+        return json.loads(json.dumps(document, allow_nan=False, ensure_ascii=False).encode())
     except json.JSONDecodeError as exc:
         raise DefinitionTextError(f"is not valid JSON: line {exc.lineno}, column {exc.colno}: {exc.msg}.") from exc
     except yaml.MarkedYAMLError as exc:

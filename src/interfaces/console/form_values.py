@@ -1,13 +1,12 @@
 """What stands in the fields of a form, as text; read as JSON values, with what is wrong by field."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import cast
 
 from domain.errors import Violation
 from domain.json_value import JsonObject, JsonValue
+from interfaces.console.json_text import JsonTextError, json_of
 
 _INTEGER = re.compile(r"-?\d{1,18}")
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
@@ -107,14 +106,14 @@ class FormValues:
         if not text:
             return None
         try:
-            value = json.loads(text, parse_constant=_refuse)
-        except (ValueError, RecursionError):
-            self.note(name, "is not JSON")
+            value = json_of(text)
+        except JsonTextError as error:
+            self.note(name, str(error))
             return None
         if not isinstance(value, dict):
             self.note(name, "must be a JSON object")
             return None
-        return cast(JsonObject, value)
+        return value
 
     def limits(self) -> JsonObject:
         """All limits; null where nothing stands."""
@@ -155,7 +154,3 @@ def text(value: object) -> str:
     if value is None:
         return ""
     return format(Decimal(str(value)).normalize(), "f") if isinstance(value, float) else str(value)
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(constant)

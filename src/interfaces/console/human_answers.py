@@ -8,6 +8,7 @@ from typing import Literal
 from domain.errors import Violation, invalid
 from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun
+from interfaces.console.json_text import JsonTextError, json_of
 
 Kind = Literal["choice", "text", "json", "any"]
 
@@ -40,11 +41,10 @@ def answer_to(question: Question, form: Mapping[str, str]) -> JsonValue:
     if question.kind == "text" or (question.kind == "any" and form.get("format") != "json"):
         return text
     try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError):
-        field = Violation(path=f"answer-{question.node_id}", message="is not JSON")
+        return json_of(text)
+    except JsonTextError as error:
+        field = Violation(path=f"answer-{question.node_id}", message=str(error))
         raise invalid("answer_invalid", "The answer is not JSON.", field) from None
-    return value
 
 
 def _field(schema: JsonValue) -> tuple[Kind, tuple[tuple[str, str], ...]]:

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import cast
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
+from interfaces.console.json_text import JsonTextError, json_of
 
 _INPUT_TYPES = {"email": "email", "uri": "url", "date": "date"}
 _YES = "yes"
@@ -149,13 +149,8 @@ def _value(field: Field, form: Mapping[str, str]) -> JsonValue:
 def _parsed(field: Field, text: str) -> JsonValue:
     wanted = "a number" if field.kind is FieldKind.NUMBER else "JSON"
     try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        return json_of(text)
+    except JsonTextError:
         raise invalid(
             "answer_invalid", "The answer cannot be read.", Violation(path=field.key, message=f"must be {wanted}")
         ) from None
-    return cast(JsonValue, value)
-
-
-def _no_constant(word: str) -> JsonValue:
-    raise ValueError(word)

@@ -26,7 +26,7 @@ async def definition_of(text: str) -> WorkflowDefinition:
 
 
 def text_of(definition: WorkflowDefinition) -> str:
-    """As YAML, without what goes without saying."""
+    """As YAML, without what goes without saying. Of a large one that takes a second."""
     nodes: list[JsonValue] = [_node(node) for node in definition.nodes]
     edges: list[JsonValue] = [_edge(edge) for edge in definition.edges]
     return written({"name": definition.name, "nodes": nodes, "edges": edges})

@@ -130,6 +130,7 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
         ({"rule.n1.pattern": "x", "rule.n1.max_calls": "0"}, "rule-n1-max_calls"),
         ({"rule.n1.pattern": "x", "rule.n1.max_calls": "1.5"}, "rule-n1-max_calls"),
         ({"rule.n1.pattern": "x", "rule.n1.arguments_schema": "[1"}, "rule-n1-arguments_schema"),
+        ({"rule.n1.pattern": "x", "rule.n1.arguments_schema": '{"const": 1e999}'}, "rule-n1-arguments_schema"),
         ({"rule.n1.pattern": "x", "rule.n1.arguments_schema": '{"type": "objekt"}'}, "rule-n1-arguments_schema"),
         (
             {

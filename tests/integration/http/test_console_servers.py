@@ -211,6 +211,7 @@ async def test_a_file_that_is_none_is_refused_with_the_place(service: Service) -
         ('{"servers": {}}', "must be a JSON object with"),
         ('{"mcpServers": []}', "valid"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"mcpServers": {"a": {"command": "\\ud800"}}}', "is not JSON"),
     ):
         answer = await browse(service, "POST", "/console/servers-import/preview", headers=admin, data={"file": text})
         assert answer.status_code == 422

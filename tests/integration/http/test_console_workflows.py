@@ -104,6 +104,7 @@ async def test_a_text_that_is_no_definition_is_refused_with_the_place(stocked: S
         ("name: x\nnodes: []\nmore: 1", "is not a known field"),
         ("name: &a x\nnodes: *a", "aliases are not taken"),
         ("# " + "x" * 300_000, "longer than 256 KiB"),
+        ('{"name": "\\ud800", "nodes": []}', "not plain data"),
         ("", "must be a JSON object"),
     ):
         answer = await browse(stocked, "POST", "/console/workflows/check", headers=admin, data={"definition": text})
@@ -159,6 +160,7 @@ async def asking_run(service: Service, schema: JsonValue) -> str:
         ({"type": "object"}, {"answer": "{"}, {"answer": '{"a": 1}'}, {"a": 1}),
         (None, {"answer": "{", "format": "json"}, {"answer": "{"}, "{"),
         (None, {"answer": "x", "format": "json"}, {"answer": "[1]", "format": "json"}, [1]),
+        (None, {"answer": "NaN", "format": "json"}, {"answer": "0.5", "format": "json"}, 0.5),
     ],
 )
 async def test_a_person_answers_a_node_by_what_it_asks_for(

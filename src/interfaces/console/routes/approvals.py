@@ -1,8 +1,5 @@
 """Approvals: what waits for a person, and the person's word on it."""
 
-import json
-from typing import cast
-
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
@@ -18,6 +15,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApprovalId
 from domain.json_value import JsonObject
+from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -85,9 +83,9 @@ async def decide(
 def _arguments(text: str) -> JsonObject:
     fault = Violation(path="arguments", message="must be a JSON object")
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_of(text)
+    except JsonTextError:
         raise invalid("arguments_invalid", "The arguments are not JSON.", fault) from None
     if not isinstance(value, dict):
         raise invalid("arguments_invalid", "The arguments are not a JSON object.", fault)
-    return cast(JsonObject, value)
+    return value

@@ -1,7 +1,6 @@
 """MCP servers: taking over the file of a desktop client, after a look at what that would make."""
 
 import hashlib
-import json
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -12,6 +11,7 @@ from application.mcp.preview_mcp_import import PreviewMcpImport
 from domain.errors import Violation, invalid
 from domain.identity.role import Role
 from interfaces.console.faults import FormCheck
+from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -73,12 +73,9 @@ def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:
     """What the text says. Raises INVALID."""
     request.principal.require(Role.ADMIN)
     try:
-        document = json.loads(data.get("file", ""))
-    except ValueError as error:
-        place = f": line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise _wrong(f"is not JSON{place}") from None
-    except RecursionError:
-        raise _wrong("is nested too deeply") from None
+        document = json_of(data.get("file", ""))
+    except JsonTextError as error:
+        raise _wrong(str(error)) from None
     if not isinstance(document, dict) or "mcpServers" not in document:
         raise _wrong('must be a JSON object with "mcpServers"')
     # Such files hold other settings of their clients, too.

@@ -1,8 +1,8 @@
 """Workflows: the list, the page of one with its graph, its definition to check and save, and starting it."""
 
-import json
+import asyncio
 from collections.abc import Mapping
-from typing import Annotated, cast
+from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -35,6 +35,7 @@ from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
 from interfaces.console.drawing import drawing
 from interfaces.console.faults import FormCheck, entered_version
+from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -95,7 +96,7 @@ class WorkflowPages:
             "drawn": drawing(shown.definition),
             "plan": compilation.plan,
             "nodes": nodes_of(shown.definition),
-            "definition": text_of(shown.definition),
+            "definition": await asyncio.to_thread(text_of, shown.definition),
             "schema": schema,
             "may_run": principal.role.includes(Role.RUNNER),
             "may_change": principal.role.includes(Role.ADMIN),
@@ -212,7 +213,7 @@ async def show_workflow_form(
     """Its definition, to change."""
     request.principal.require(Role.ADMIN)
     found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
-    context = {"workflow": found, "definition": text_of(found.definition)}
+    context = {"workflow": found, "definition": await asyncio.to_thread(text_of, found.definition)}
     return pages.show(request, "workflow_form.html", context)
 
 
@@ -270,24 +271,21 @@ async def start_workflow(
     """Starts a run of its newest version, and shows it."""
     with FormCheck() as check:
         command = StartWorkflowRunCommand(
-            principal=request.principal, workflow=workflow, input=json_of(data.get("input", ""), field="input")
+            principal=request.principal, workflow=workflow, input=_entered(data.get("input", ""), field="input")
         )
         started = await start_workflow_run.execute(command)
         return _to(f"/workflows/runs/{started.run.id}")
     return check.shown(pages, request)
 
 
-def json_of(text: str, *, field: str) -> JsonValue:
+def _entered(text: str, *, field: str) -> JsonValue:
     """The value that was entered; nothing is null. Raises INVALID at the field."""
     if not text.strip():
         return None
     try:
-        return cast(JsonValue, json.loads(text, parse_constant=_no_number))
-    except json.JSONDecodeError as error:
-        message = f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
-    except (ValueError, RecursionError):
-        message = "is not JSON"
-    raise invalid("json_invalid", "This is not JSON.", Violation(path=field, message=message))
+        return json_of(text)
+    except JsonTextError as error:
+        raise invalid("json_invalid", "This is not JSON.", Violation(path=field, message=str(error))) from None
 
 
 def workflow_routes() -> list[HTTPRouteHandler]:
@@ -315,10 +313,6 @@ def _checked(
     context: Mapping[str, object] = {"errors": errors, "warnings": warnings, "drawn": drawing(definition)}
     headers = {HTMXHeaders.RE_TARGET.value: "#checked", HTMXHeaders.RE_SWAP.value: "innerHTML"}
     return pages.show(request, "parts/workflow_checked.html", context, headers=headers)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(name)
 
 
 def _no_version() -> Workflow:

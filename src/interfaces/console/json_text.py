@@ -1,0 +1,36 @@
+"""JSON as people enter it in fields, read as strictly as the HTTP API reads bodies."""
+
+import json
+from math import isfinite
+
+from domain.json_value import JsonValue
+
+
+class JsonTextError(Exception):
+    """The text cannot be read; the message is a sentence without its subject: `is not JSON: line 1, column 2: …`."""
+
+
+def json_of(text: str) -> JsonValue:
+    """The value that the text is. Raises JsonTextError, also for numbers without end (`NaN`, `1e999`) and halves of
+    characters (`"\\ud800"`), which nothing else takes."""
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise JsonTextError(f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise JsonTextError("is nested too deeply") from None
+    except ValueError:
+        raise JsonTextError("is not JSON") from None
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(constant)
