@@ -94,7 +94,6 @@ class SqliteDatabase:
     async def stop(self) -> None:
         """Commit what waits, then close the file."""
         self._open = False
-        self._here = None
         # The writer goes last: only a connection that may write can fold the write-ahead log into the file.
         for jobs, threads in ((self._reads, self._threads[1:]), (self._writes, self._threads[:1])):
             for _ in threads:
@@ -102,6 +101,7 @@ class SqliteDatabase:
             for thread in threads:
                 await asyncio.to_thread(thread.join)
         self._threads.clear()
+        self._here = None
 
     async def write(
         self,
@@ -114,7 +114,7 @@ class SqliteDatabase:
     ) -> T:
         """Run a unit in the next batch, or, if it is small and nobody writes, here and now."""
         job = Job(unit, after_commit)
-        if is_small and self._here is not None and self._here.committed(job):
+        if is_small and self._open and self._here is not None and self._here.committed(job):
             self.commits += 1
             return await job.wait()
         return await self._submitted(self._writes, job)
@@ -140,6 +140,8 @@ class SqliteDatabase:
 
     def _commit(self, connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
         """One transaction for the whole batch, a savepoint for each unit: a unit fails alone, a commit for all."""
+        if self._here is not None:
+            self._here.hand_over(raw)
         raw.execute("BEGIN IMMEDIATE")
         try:
             for job in batch:
@@ -262,7 +264,7 @@ class CommitsHere:
         self._writer = writer
         self._fold = fold
         self._commits = 0
-        self._folds_by_itself = True
+        self._hurried: sqlite3.Connection | None = None
         self._not_before = 0.0
 
     def committed(self, job: "Job[T]") -> bool:
@@ -272,11 +274,11 @@ class CommitsHere:
             return False
         try:
             connection = self._writer.open_connection
-            if connection is None:
+            if connection is None or not self._begun(_raw(connection)):
                 return False
             self._store(job, connection, _raw(connection))
             self._commits += 1
-            is_due = self._commits == _FOLD_AFTER
+            is_due = self._commits % _FOLD_AFTER == 0
         finally:
             self._writer.at_work.release()
         ended = time.monotonic()
@@ -287,32 +289,49 @@ class CommitsHere:
         job.resolve()
         return True
 
+    def hand_over(self, raw: sqlite3.Connection) -> None:
+        """In the thread, before a transaction: let the connection wait again, for other processes and for the disk."""
+        if self._hurried is raw:
+            self._hurried = None
+            raw.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}").close()
+            raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}").close()
+
     def fold_if_due(self, raw: sqlite3.Connection) -> None:
-        """In the thread, outside a transaction: fold what was committed here; what the thread commits is folded as it does so."""
+        """In the thread, after a transaction: fold what was committed here; what the thread commits is folded as it does so."""
         if self._commits >= _FOLD_AFTER:
             self._commits = 0
-            raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
-        if not self._folds_by_itself:
-            self._folds_by_itself = True
-            raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}").close()
+            try:
+                raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
+            except sqlite3.Error:  # what was committed stays committed
+                logger.warning("the write-ahead log could not be folded", exc_info=True)
+
+    def _begun(self, raw: sqlite3.Connection) -> bool:
+        """Whether a transaction was; not while another process writes, which the thread is the one to wait for."""
+        try:
+            if self._hurried is not raw:
+                self._hurried = raw
+                raw.execute("PRAGMA busy_timeout = 0").close()
+                raw.execute("PRAGMA wal_autocheckpoint = 0").close()
+            raw.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error:
+            return False
+        return True
 
     def _store(self, job: "Job[T]", connection: Connection, raw: sqlite3.Connection) -> None:
         try:
-            if self._folds_by_itself:
-                self._folds_by_itself = False
-                raw.execute("PRAGMA wal_autocheckpoint = 0").close()
-            raw.execute("BEGIN IMMEDIATE")
-            try:
-                job.execute(connection)
-            except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
-                job.fail(error)
-                raw.execute("ROLLBACK")
-            else:
+            job.execute(connection)
+        except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
+            job.fail(error)
+        try:
+            if not job.failed:
                 raw.execute("COMMIT")
+            elif raw.in_transaction:  # after some errors (disk full) SQLite has undone it by itself
+                raw.execute("ROLLBACK")
         except sqlite3.Error as error:
             if raw.in_transaction:
                 raw.execute("ROLLBACK")
-            job.fail(_wrapped(error))
+            if not job.failed:
+                job.fail(_wrapped(error))
 
 
 def _nothing(connection: Connection) -> None:

@@ -1,8 +1,10 @@
 """Small units of work on SQLite: committed on the event loop while the writer rests, and as safe as its own. ADR 0027."""
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,12 @@ def leaving_a_dangling_reference(connection: Connection) -> None:
     connection.execute(
         text("INSERT INTO idempotency_key VALUES (:org, 'key', 'digest', 'run_of_nobody', 0)"), {"org": ORG}
     )
+
+
+def failing_once_undone(connection: Connection) -> None:
+    """SQLite undoes a transaction by itself where the disk is full."""
+    connection.execute(text("ROLLBACK"))
+    raise ValueError("the disk is full")
 
 
 @pytest.fixture
@@ -89,6 +97,26 @@ async def test_a_small_unit_that_fails_is_undone_and_harms_no_other(sqlite: Sqli
     assert await sqlite.write(adding(2), scope=SYSTEM, is_small=True) == 2
     assert await sqlite.write(adding(3), scope=SYSTEM) == 3
     assert await thread_numbers(sqlite) == [2, 3]
+
+
+async def test_a_unit_whose_transaction_is_gone_fails_with_what_it_raised(sqlite: SqliteDatabase) -> None:
+    with pytest.raises(ValueError, match="the disk is full"):
+        await sqlite.write(failing_once_undone, scope=SYSTEM, is_small=True)
+
+    assert await sqlite.write(adding(1), scope=SYSTEM, is_small=True) == 1
+
+
+async def test_while_another_process_writes_the_thread_is_the_one_that_waits(at: tuple[Path, SqliteDatabase]) -> None:
+    path, database = at
+    assert await database.write(thread_of_mine, scope=SYSTEM, is_small=True) == threading.get_ident()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        small = asyncio.create_task(database.write(thread_of_mine, scope=SYSTEM, is_small=True))
+        await asyncio.sleep(0)  # were the event loop the one to wait, it would not come back before the wait has failed
+        assert not small.done()
+        other.execute("COMMIT")
+
+    assert await small != threading.get_ident()
 
 
 async def test_the_log_is_folded_by_the_thread(at: tuple[Path, SqliteDatabase]) -> None:
