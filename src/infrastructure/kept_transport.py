@@ -55,7 +55,10 @@ class KeptTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, its body as it comes. Raises ConnectError, ConnectTimeout, ReadTimeout and RemoteProtocolError."""
+        """The answer, its body as it comes. Raises ConnectError, ConnectTimeout, ReadTimeout, RemoteProtocolError, and
+        UnsupportedProtocol for anything but a POST."""
+        if request.method != "POST":
+            raise httpx.UnsupportedProtocol("only POST goes this way", request=request)
         url = request.url
         body = b"".join(request.stream) if isinstance(request.stream, httpx.ByteStream) else await request.aread()
         is_tls = url.scheme == "https"
@@ -72,7 +75,7 @@ class KeptTransport(httpx.AsyncBaseTransport):
             raise httpx.RemoteProtocolError("the server's answer is not complete", request=request) from exc
         except TimeoutError as exc:
             raise httpx.ReadTimeout("nothing came", request=request) from exc
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer, read_s), request=request)
+        return httpx.Response(answer.status, headers=_as_sent(answer), stream=_Body(answer, read_s), request=request)
 
     async def aclose(self) -> None:
         """End all connections."""
@@ -114,6 +117,13 @@ class _Body(httpx.AsyncByteStream):
     async def aclose(self) -> None:
         """Give the connection back, or end it."""
         self._answer.close()
+
+
+def _as_sent(answer: HttpAnswer) -> list[tuple[bytes, bytes]]:
+    """The headers in the server's bytes: httpx takes text of ASCII only, and servers send more."""
+    return [
+        (name.encode("latin-1"), value.encode("utf-8", "surrogateescape")) for name, value in answer.headers.items()
+    ]
 
 
 def _comes_in_pieces(content_type: str) -> bool:

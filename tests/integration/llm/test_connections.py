@@ -22,8 +22,9 @@ END = b"0\r\n\r\n"
 class CountingServer:
     """Answers every request with a reply; `ends` says whether the body ends with it."""
 
-    def __init__(self, *, ends: bool) -> None:
+    def __init__(self, *, ends: bool, head: bytes = HEAD) -> None:
         self._ends = ends
+        self._head = head
         self.connections = 0
         self.requests: list[bytes] = []
         self.left = asyncio.Event()
@@ -40,7 +41,7 @@ class CountingServer:
                 )
                 await reader.readexactly(length)
                 self.requests.append(head)
-                writer.write(HEAD + REPLY + (END if self._ends else b""))
+                writer.write(self._head + REPLY + (END if self._ends else b""))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             self.left.set()
@@ -70,6 +71,19 @@ async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along
     assert server.connections == 1
     assert not [head for head in server.requests if b"cookie" in head.lower()]
     assert not [head for head in server.requests if b"authorization" in head.lower()]
+
+
+async def test_headers_beyond_ascii_do_no_harm(http: httpx.AsyncBaseTransport) -> None:
+    server = CountingServer(ends=True, head=HEAD.replace(b"theirs", "Zürich".encode() + b"\xfc"))
+    async with serving(server, http) as model:
+        for _ in range(2):
+            assert (await reply_of(model.stream(a_request("local:x")))).text == "hi"
+    assert server.connections == 1
+
+
+async def test_nothing_but_posts_goes_this_way(http: httpx.AsyncBaseTransport) -> None:
+    with pytest.raises(httpx.UnsupportedProtocol):
+        await http.handle_async_request(httpx.Request("GET", "http://127.0.0.1:9/"))
 
 
 async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_connection(
