@@ -10,6 +10,7 @@ import pytest
 from litestar.routes import HTTPRoute
 
 from domain.identity.role import Role
+from infrastructure.memory.mcp_connections import text_reply
 from interfaces.console.sessions import COOKIE
 from tests.builders import an_audit_event
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
@@ -267,6 +268,20 @@ async def test_a_server_is_tested_listed_and_its_tools_let_out_of_quarantine_by_
     assert (await browse(service, "GET", "/console/servers/files", headers=stranger)).status_code == 404
     logs = await browse(service, "GET", "/console/servers/files/logs", headers=admin)
     assert "started" in logs.text
+
+
+async def test_of_a_server_with_very_many_tools_the_first_are_shown_and_the_others_counted(service: Service) -> None:
+    files = service.connections.servers["files"]
+    files.tools = {f"old_{number}": text_reply("hi") for number in range(310)}
+    await service.call("POST", "/v1/mcp-servers", json={"slug": "files", "kind": "custom", "command": "x"})
+    admin = await signed_in(service)
+    listed = await browse(service, "POST", "/console/servers/files/refresh", headers=admin)
+    assert listed.text.count('class="mono">old_') == 300
+    assert "And 10 more" in listed.text
+    files.tools = {f"new_{number}": text_reply("hi") for number in range(60)}
+    held = await browse(service, "POST", "/console/servers/files/refresh", headers=admin)
+    assert held.text.count('class="approval"') == 50
+    assert "And 10 more" in held.text
 
 
 @pytest.mark.requirement("C5")

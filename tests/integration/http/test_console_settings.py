@@ -143,6 +143,18 @@ async def test_what_is_wrong_with_something_secret_is_said_without_it(
     assert "hidden-value" not in answer.text
 
 
+async def test_a_key_that_was_entered_in_vain_is_asked_for_again(service: Service) -> None:
+    browser = await signed_in(service)
+    form = {"provider_name": "A", "provider_kind": "openai", "provider_api_key": "hidden-value"}
+    answer = await browse(service, "POST", "/console/model-providers", headers=browser, data=form)
+    assert answer.status_code == 422
+    assert set(re.findall(r'<p class="fault" id="([^"]+)-fault">', answer.text)) == {
+        "provider_name",
+        "provider_api_key",
+    }
+    assert "hidden-value" not in answer.text
+
+
 @pytest.mark.requirement("C6")
 async def test_settings_and_secrets_are_for_admins_of_the_organization(service: Service) -> None:
     admin, operator = await signed_in(service), await signed_in(service, token_of(Role.OPERATOR))

@@ -78,6 +78,17 @@ async def test_a_workflow_is_written_checked_drawn_and_saved_as_versions(stocked
     assert (await browse(stocked, "GET", path, headers=admin)).status_code == 404
 
 
+async def test_a_run_of_a_workflow_that_is_not_in_the_list_names_it_by_its_id(stocked: Service) -> None:
+    path = await saved(stocked)
+    admin = await signed_in(stocked)
+    await browse(stocked, "POST", f"{path}/runs", headers=admin, data={"input": "{}"})
+    await browse(stocked, "POST", f"{path}/delete", headers=admin)
+    assert (
+        f"<td>{path.rpartition('/')[2]}</td>"
+        in (await browse(stocked, "GET", "/console/workflows", headers=admin)).text
+    )
+
+
 @pytest.mark.requirement("F1")
 async def test_everything_that_is_wrong_is_told_at_once_with_the_nodes(stocked: Service) -> None:
     admin = await signed_in(stocked)

@@ -1,5 +1,7 @@
 """Secrets and model providers: what an organization keeps to be used by name, and never shows again."""
 
+from collections.abc import Mapping
+
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
@@ -132,6 +134,8 @@ async def create_provider_page(
             )
         )
     except ServiceError as error:
+        # Without it the same form, sent again, would make a provider that has no key.
+        again = {"provider_api_key": ["has to be entered again"]} if key else {}
         kept = {name: value for name, value in form.beginning("provider_").items() if name != "provider_api_key"}
         return await _refused(
             request=request,
@@ -140,6 +144,7 @@ async def create_provider_page(
             error=error,
             form=FormValues(kept),
             prefix="provider",
+            again=again,
         )
     said = f"Models of it are called {provider.name}:MODEL."
     return pages.show(request, _PARTS, await secret_pages.of(principal, said=said))
@@ -167,8 +172,9 @@ async def _refused(
     error: ServiceError,
     form: FormValues,
     prefix: str,
+    again: Mapping[str, list[str]] | None = None,
 ) -> Response[str]:
-    """The form with what is wrong; values that are secret have to be entered again."""
+    """The form with what is wrong; values that are secret have to be entered `again`."""
     if error.kind is ErrorKind.INVALID:
         faults = FieldFaults.of(error.violations, lambda path: f"{prefix}_{path.partition('.')[0]}")
     elif error.code == "model_provider_exists":
@@ -176,6 +182,7 @@ async def _refused(
     else:
         raise error
     request.principal.require(Role.ADMIN)
+    faults = FieldFaults(by_field={**(again or {}), **faults.by_field}, others=faults.others)
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, form, faults), status=422)
 
 

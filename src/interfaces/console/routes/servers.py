@@ -21,6 +21,10 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.sign_in import Form
 
+MAX_TOOLS = 300
+MAX_QUARANTINED = 50
+"""Of very many tools the first: each in quarantine has a difference to be computed."""
+
 
 class ServerPages:
     """What the page of a server shows."""
@@ -42,12 +46,16 @@ class ServerPages:
         status = await self._status.execute(GetMcpServerStatusCommand(principal=principal, server=slug))
         catalog = found.catalog
         tools = () if catalog is None else pinned_tools(catalog)
+        quarantined = [tool for tool in tools if tool.state is DefinitionState.QUARANTINED]
+        approved = [tool for tool in tools if tool.state is DefinitionState.APPROVED]
         return {
             "server": found.server,
             "catalog": catalog,
             "status": status,
-            "quarantined": [tool for tool in tools if tool.state is DefinitionState.QUARANTINED],
-            "approved": [tool for tool in tools if tool.state is DefinitionState.APPROVED],
+            "quarantined": quarantined[:MAX_QUARANTINED],
+            "quarantined_more": max(0, len(quarantined) - MAX_QUARANTINED),
+            "approved": approved[:MAX_TOOLS],
+            "approved_more": max(0, len(approved) - MAX_TOOLS),
             "may_change": principal.role.includes(Role.ADMIN),
             "may_operate": principal.role.includes(Role.OPERATOR),
             "authorized_by_person": isinstance(found.server.config.auth, AuthorizationCodeAuth),
