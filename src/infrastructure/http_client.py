@@ -1,6 +1,6 @@
 """Our one way out over HTTP: httpx clients on aiohttp's transport, which costs a quarter of the CPU of httpx's own.
 
-The only file that knows aiohttp and httpx-aiohttp. Above it the model adapters and native tools, which know httpx.
+The only file that knows httpx-aiohttp. Above it native tools and traces, which know httpx; models are asked over `KeptTransport`.
 """
 
 import ssl

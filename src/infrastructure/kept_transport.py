@@ -17,7 +17,7 @@ from aiohttp.abc import AbstractResolver
 
 from infrastructure.egress import EgressPolicy
 from infrastructure.egress_resolver import GuardedResolver
-from infrastructure.mcp.kept_http import (
+from infrastructure.kept_http import (
     BrokenError,
     HttpAnswer,
     KeptConnections,

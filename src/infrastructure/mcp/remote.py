@@ -19,6 +19,16 @@ from yarl import URL
 
 from infrastructure.egress import EgressBlockedError, EgressPolicy
 from infrastructure.egress_resolver import GuardedResolver
+from infrastructure.kept_http import (
+    OWN_HEADERS,
+    BrokenError,
+    HttpAnswer,
+    KeptConnection,
+    KeptConnections,
+    NotConnectedError,
+    Origin,
+    head_of,
+)
 from infrastructure.mcp.event_stream import EventStream, StreamEvent
 from infrastructure.mcp.faults import (
     BROKEN,
@@ -30,16 +40,6 @@ from infrastructure.mcp.faults import (
     blocked_fault,
     http_status_fault,
     too_large_fault,
-)
-from infrastructure.mcp.kept_http import (
-    OWN_HEADERS,
-    BrokenError,
-    HttpAnswer,
-    KeptConnection,
-    KeptConnections,
-    NotConnectedError,
-    Origin,
-    head_of,
 )
 from infrastructure.mcp.stdio_framing import OversizedLine
 

@@ -26,6 +26,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from infrastructure.kept_http import BrokenError, HttpAnswer
 from infrastructure.mcp.faults import (
     NOT_JSON_RPC,
     SESSION_GONE,
@@ -34,7 +35,6 @@ from infrastructure.mcp.faults import (
     content_type_fault,
     fault_reply,
 )
-from infrastructure.mcp.kept_http import BrokenError, HttpAnswer
 from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.remote import Endpoint, content_type_of, status_fault
 from infrastructure.mcp.stdio_framing import OversizedLine, read_line, read_oversized

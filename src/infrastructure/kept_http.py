@@ -1,4 +1,4 @@
-"""HTTP/1.1 POSTs over kept connections, for the messages of MCP: one write per request, one wake-up per answer.
+"""HTTP/1.1 POSTs over kept connections, to MCP servers and models: one write per request, one wake-up per answer.
 
 A general client costs five times as much per call, most of it in objects per request. Below: asyncio and llhttp; who may be
 reached is looked at by the caller (URLs) and by `resolve` (addresses, which are connected to as they were found).

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from infrastructure.mcp.kept_http import BrokenError, KeptConnections, NotConnectedError, Origin, head_of
+from infrastructure.kept_http import BrokenError, KeptConnections, NotConnectedError, Origin, head_of
 from tests.integration.mcp.parts import free_port
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
