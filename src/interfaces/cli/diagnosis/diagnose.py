@@ -9,7 +9,7 @@ from interfaces.cli.connecting import RunningService, announced_service, running
 from interfaces.cli.diagnosis.configuration import configuration_findings, secret_key_is_lost
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
 from interfaces.cli.diagnosis.machine import home_findings, home_is_usable, machine_findings
-from interfaces.cli.diagnosis.reach import port_finding, reach_findings
+from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
 from interfaces.cli.diagnosis.service import agent_findings, provider_findings, readiness_finding, server_findings
 from interfaces.cli.diagnosis.storage import Report, can_be_opened, database_findings, look_at_database
 from interfaces.cli.failures import CommandFailure
@@ -27,7 +27,7 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Loo
     findings = [well("settings", "can be used")]
     findings += (warning("settings", text, "Correct or remove it.") for text in unknown_variables())
     if settings.url is not None:
-        findings.append(well("service", settings.url))
+        findings.append(well("service", shown_address(settings.url)))
         return findings + await _through_service(connect, remark=remark, without_key=frozenset())
     findings += machine_findings(settings.home)
     findings += home_findings(settings.home)

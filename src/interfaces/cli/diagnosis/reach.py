@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Iterator, Mapping
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -39,10 +40,13 @@ def _questions(client: httpx.AsyncClient, settings: Settings) -> Iterator[Awaita
 async def _provider(client: httpx.AsyncClient, name: str, url: str, headers: Mapping[str, str]) -> Finding:
     """Whatever it answers about its models shows that it is there; only refused keys are worth a word."""
     check = f"model provider {name}"
+    if not all(map(_can_be_sent, headers.values())):
+        advice = f"Set {name.upper()}_API_KEY to the key alone, as the provider shows it."
+        return problem(check, "the key has characters that no key has", advice)
     answer = await _answer(client, "GET", url, headers)
     if answer is None:
         advice = "Check the address, this machine's network and its proxies (HTTPS_PROXY)."
-        return problem(check, f"{url} does not answer", advice)
+        return problem(check, f"{shown_address(url)} does not answer", advice)
     if answer.status_code in _REFUSED:
         return problem(check, f"refuses the key ({answer.status_code})", f"Set {name.upper()}_API_KEY to a valid key.")
     if answer.status_code >= 500:
@@ -54,6 +58,9 @@ async def _collector(client: httpx.AsyncClient, endpoint: str, headers: Mapping[
     check, url = "tracing (OpenTelemetry)", f"{endpoint.rstrip('/')}/v1/traces"
     # An export of nothing: a message of Protocol Buffers without fields is empty.
     sent = {"Content-Type": "application/x-protobuf", **headers}
+    if not all(map(_can_be_sent, headers.values())):
+        advice = "Correct OTEL_EXPORTER_OTLP_HEADERS; until then traces are lost."
+        return warning(check, "a header has characters that none can have", advice)
     return _tracing(check, url, await _answer(client, "POST", url, sent), "OTEL_EXPORTER_OTLP_HEADERS")
 
 
@@ -66,7 +73,7 @@ async def _langfuse(client: httpx.AsyncClient, settings: Settings) -> Finding:
 
 
 def _tracing(check: str, url: str, answer: httpx.Response | None, credentials: str) -> Finding:
-    lost = "Runs go on; their traces are lost."
+    lost, url = "Runs go on; their traces are lost.", shown_address(url)
     if answer is None:
         return warning(check, f"{url} does not answer", f"{lost} Check the address and that the backend runs.")
     if answer.status_code in _REFUSED:
@@ -83,6 +90,19 @@ async def _answer(
         return await client.request(method, url, headers=headers, auth=auth)
     except (httpx.HTTPError, httpx.InvalidURL):
         return None
+
+
+def shown_address(url: str) -> str:
+    """An address without what may be secret in it: user and password, and what follows the path."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "what is no address"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _can_be_sent(value: str) -> bool:
+    return value.isascii() and value.isprintable()
 
 
 def port_finding(host: str, port: int) -> Finding | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
+from interfaces.cli.diagnosis.reach import shown_address
 from interfaces.cli.failures import ApiProblem, CommandFailure
 from interfaces.cli.shapes import Agent, McpServer, McpStatus, McpTestOutcome, McpTool, entries_of, read_as
 from interfaces.cli.terminal import duration
@@ -98,8 +99,8 @@ def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -
     for provider, has_key in keys.items():
         if has_key:
             yield well("model provider", f"{provider} has a key")
-        elif base_urls[provider] is not None:
-            yield well("model provider", f"{provider} is at {base_urls[provider]}, without a key")
+        elif (base_url := base_urls[provider]) is not None:
+            yield well("model provider", f"{provider} is at {shown_address(base_url)}, without a key")
     if not any(keys.values()) and not any(base_urls.values()):
         yield warning(
             "model provider",

@@ -12,7 +12,8 @@ from pydantic import SecretStr
 from infrastructure.settings import Settings
 from interfaces.cli.diagnosis.configuration import configuration_findings, egress_finding
 from interfaces.cli.diagnosis.finding import Finding, State
-from interfaces.cli.diagnosis.reach import port_finding, reach_findings
+from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
+from interfaces.cli.diagnosis.service import provider_findings
 from interfaces.cli.diagnosis.storage import can_be_opened, clock_finding, database_findings
 
 OK, WARNING, PROBLEM = State.OK, State.WARNING, State.PROBLEM
@@ -52,6 +53,18 @@ def answering(status: int) -> Callable[[httpx.Request], httpx.Response]:
 
 def unreachable(request: httpx.Request) -> httpx.Response:
     raise httpx.ConnectError("no route", request=request)
+
+
+async def test_a_key_that_no_header_can_hold_is_a_finding_and_passwords_in_addresses_are_not_shown() -> None:
+    assert await reached(answering(200), OPENAI_API_KEY=SecretStr("sk-é\n")) == {"model provider openai": PROBLEM}
+    address = "http://user:hidden@models.test/v1?key=hidden"
+    client = httpx.AsyncClient(transport=httpx.MockTransport(unreachable))
+    settings = Settings(OPENAI_BASE_URL=address, OTEL_EXPORTER_OTLP_ENDPOINT=address)  # type: ignore[call-arg]
+    findings = await reach_findings(settings, client=client)
+    findings += provider_findings({"openai": False}, {"openai": address})
+    assert len(findings) == 3
+    assert shown_address("http://[::1") == "what is no address"
+    assert all("models.test" in found.detail and "hidden" not in found.detail for found in findings)
 
 
 PROVIDERS = {"OPENAI_API_KEY": SecretStr("sk-any"), "ANTHROPIC_API_KEY": SecretStr("sk-any")}
