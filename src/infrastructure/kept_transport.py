@@ -62,7 +62,9 @@ class KeptTransport(httpx.AsyncBaseTransport):
         url = request.url
         body = b"".join(request.stream) if isinstance(request.stream, httpx.ByteStream) else await request.aread()
         is_tls = url.scheme == "https"
-        origin = Origin(url.host, url.port or (443 if is_tls else 80), is_tls, url.netloc.decode("ascii"))
+        # The name as it is sent and resolved: httpx shows it decoded, and fails where it cannot be.
+        host = url.raw_host.decode("ascii")
+        origin = Origin(host, url.port or (443 if is_tls else 80), is_tls, url.netloc.decode("ascii"))
         head = head_of(origin, url.raw_path.decode("ascii"), request.headers)
         read_s = cast("float | None", request.extensions.get("timeout", {}).get("read"))
         try:

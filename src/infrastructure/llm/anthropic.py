@@ -32,6 +32,7 @@ class AnthropicModels:
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
+            "accept-encoding": "identity",  # answers are read as they come
             "user-agent": "dragoman",
             "anthropic-version": _API_VERSION,
         }

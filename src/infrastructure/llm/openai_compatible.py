@@ -30,6 +30,7 @@ class OpenAICompatibleModels:
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
+            "accept-encoding": "identity",  # answers are read as they come
             "user-agent": "dragoman",
         }
         if provider.api_key is not None:

@@ -71,6 +71,7 @@ async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along
     assert server.connections == 1
     assert not [head for head in server.requests if b"cookie" in head.lower()]
     assert not [head for head in server.requests if b"authorization" in head.lower()]
+    assert all(head.lower().count(b"accept-encoding: identity\r\n") == 1 for head in server.requests)
 
 
 async def test_headers_beyond_ascii_do_no_harm(http: httpx.AsyncBaseTransport) -> None:
@@ -79,6 +80,11 @@ async def test_headers_beyond_ascii_do_no_harm(http: httpx.AsyncBaseTransport) -
         for _ in range(2):
             assert (await reply_of(model.stream(a_request("local:x")))).text == "hi"
     assert server.connections == 1
+
+
+async def test_a_name_that_cannot_be_decoded_is_one_that_leads_nowhere(http: httpx.AsyncBaseTransport) -> None:
+    with pytest.raises(httpx.TransportError):
+        await http.handle_async_request(httpx.Request("POST", "http://xn--a:9/", stream=httpx.ByteStream(b"{}")))
 
 
 async def test_nothing_but_posts_goes_this_way(http: httpx.AsyncBaseTransport) -> None:
