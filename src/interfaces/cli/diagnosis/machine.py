@@ -76,8 +76,12 @@ def home_findings(home: Path) -> Iterator[Finding]:
         return
     yield _closed_to_others("home", home, mode, "700")
     for path in sorted(home.iterdir()):
-        if path.is_file():
-            finding = _closed_to_others(path.name, path, path.stat().st_mode, "600")
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            continue  # a running service makes and removes files
+        if stat.S_ISREG(mode):
+            finding = _closed_to_others(path.name, path, mode, "600")
             if path.name in _KEY_FILES or finding.state is not State.OK:
                 yield finding
 

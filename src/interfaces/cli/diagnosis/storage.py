@@ -10,6 +10,8 @@ from interfaces.cli.loading import loading
 CLOCKS_MAY_DIFFER_S = 2.0
 """Workers stop acting on a lease this long before it ends (`LeaseSettings.margin_s`)."""
 
+_DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT")
+
 
 class Report(Protocol):
     """What was seen of the database, as `infrastructure.persistence.inspection` has it."""
@@ -52,10 +54,7 @@ def database_findings(report: Report) -> Iterator[Finding]:
         yield well("database", f"{report.name} is not there yet; the first start makes it")
         return
     if report.failure is not None:
-        advice = "Restore a backup (docs/guides/backup.md)."
-        if report.clock_ahead_s is None and report.name.startswith("PostgreSQL"):
-            advice = "Check DRAGOMAN_DATABASE_URL, and that the server runs and takes connections from this machine."
-        yield problem("database", f"{report.name}: {report.failure}", advice)
+        yield problem("database", f"{report.name}: {report.failure}", _advice(report.name, report.failure))
         return
     if report.damage is not None:
         yield problem(
@@ -66,6 +65,15 @@ def database_findings(report: Report) -> Iterator[Finding]:
     yield _schema_finding(report)
     if report.clock_ahead_s is not None:
         yield clock_finding(report.clock_ahead_s)
+
+
+def _advice(name: str, failure: str) -> str:
+    """Restoring is for files that are damaged, and not for those that are only locked, or not ours to read."""
+    if name.startswith("PostgreSQL"):
+        return "Check DRAGOMAN_DATABASE_URL, and that the server runs and takes connections from this machine."
+    if any(code in failure for code in _DAMAGED):
+        return "Restore a backup (docs/guides/backup.md)."
+    return "Check that this user may read the file, and that no other program holds it locked; then look again."
 
 
 def clock_finding(ahead_s: float) -> Finding:

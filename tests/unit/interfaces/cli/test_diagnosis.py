@@ -125,6 +125,13 @@ def test_a_short_secret_key_is_a_warning(tmp_path: Path) -> None:
     assert of_settings(tmp_path, secret_key=SecretStr("x" * 40))["secret key"] is OK
 
 
+def test_a_backup_is_restored_only_over_a_file_that_is_damaged() -> None:
+    for code, restores in (("SQLITE_NOTADB", True), ("SQLITE_CORRUPT", True), ("SQLITE_CANTOPEN", False)):
+        (found,) = database_findings(Seen(name="/srv/dragoman.db", failure=f"It cannot be read ({code})."))
+        assert ("Restore" in found.advice) is restores
+        assert found.state is PROBLEM
+
+
 @pytest.mark.requirement("G2", "B12")
 def test_a_database_whose_key_is_gone_is_a_problem(tmp_path: Path) -> None:
     assert of_settings(tmp_path)["secret key"] is OK
