@@ -18,7 +18,7 @@ from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, pinned_tools
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.routes.overview import Overview
+from interfaces.console.routes.overview import RECENT, Overview
 from interfaces.console.routes.sign_in import Form
 
 MAX_TOOLS = 300
@@ -75,10 +75,12 @@ class ServerPages:
 async def show_servers(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
 ) -> Response[str]:
-    """All of them, newest first."""
+    """The newest ones."""
     may_change = request.principal.role.includes(Role.ADMIN)
     servers = await overview.servers(request.principal)
-    return pages.show(request, "servers.html", {"servers": servers, "may_change": may_change})
+    return pages.show(
+        request, "servers.html", {"servers": servers, "more": len(servers) == RECENT, "may_change": may_change}
+    )
 
 
 @get("/servers/{slug:str}")
