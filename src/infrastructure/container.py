@@ -15,6 +15,7 @@ from application.agents.delete_agent import DeleteAgent
 from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
+from application.agents.name_agents import NameAgents
 from application.agents.ports import AgentStore
 from application.agents.update_agent import UpdateAgent
 from application.approvals.check_decisions import CheckDecisions
@@ -824,6 +825,7 @@ class Container(containers.DeclarativeContainer):
     )
     get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=edited_agents)
     list_agents: providers.Provider[ListAgents] = providers.Singleton(ListAgents, agents=agents)
+    name_agents: providers.Provider[NameAgents] = providers.Singleton(NameAgents, agents=agents)
     list_agent_versions: providers.Provider[ListAgentVersions] = providers.Singleton(ListAgentVersions, agents=agents)
     delete_agent: providers.Provider[DeleteAgent] = providers.Singleton(
         DeleteAgent, agents=edited_agents, clock=clock, ids=ids

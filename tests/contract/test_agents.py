@@ -234,3 +234,17 @@ async def test_policies_of_an_agent_are_read_as_they_were_stored(stores: Stores)
     agent = replace(agent, config=replace(agent.config, tool_policies=ToolPolicies(rules=rules)))
     await stores.agents.add(agent, created())
     assert await stores.agents.get(ORG, agent.id) == agent
+
+
+async def test_what_agents_are_called_is_read_of_many_at_once_deleted_ones_too(stores: Stores) -> None:
+    for number in (1, 2, 3):
+        await stores.agents.add(agent_number(number), created(number))
+    await stores.agents.delete(ORG, agent_number(2).id, deleted(4))
+    asked = [agent_number(number).id for number in (1, 2, 9)]
+    names = await stores.agents.names(ORG, asked)
+    assert {each: (found.name, found.deleted) for each, found in names.items()} == {
+        asked[0]: ("agent 1", False),
+        asked[1]: ("agent 2", True),
+    }
+    assert await stores.agents.names(OTHER_ORG, asked) == {}
+    assert await stores.agents.names(ORG, ()) == {}

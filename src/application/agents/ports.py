@@ -1,5 +1,7 @@
 """Ports of the agents slice."""
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
@@ -7,6 +9,14 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId
 from domain.tools.capabilities import ToolType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentName:
+    """What an agent is called, or was called when it was deleted."""
+
+    name: str
+    deleted: bool
 
 
 class AgentStore(Protocol):
@@ -27,6 +37,12 @@ class AgentStore(Protocol):
 
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
         """The newest version of the agent of that name, or None."""
+        ...
+
+    async def names(
+        self, organization_id: OrganizationId, agent_ids: Collection[AgentId]
+    ) -> Mapping[AgentId, AgentName]:
+        """What these agents are called, deleted ones too; without those that never were, in one look for all."""
         ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:

@@ -1,5 +1,8 @@
 """Agents and their versions in memory."""
 
+from collections.abc import Collection
+
+from application.agents.ports import AgentName
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
@@ -43,6 +46,14 @@ class InMemoryAgentStore:
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
         """The newest version of the agent of that name, or None."""
         return next((agent for agent in self._in_use(organization_id) if agent.config.name == name), None)
+
+    async def names(self, organization_id: OrganizationId, agent_ids: Collection[AgentId]) -> dict[AgentId, AgentName]:
+        """What these agents are called, deleted ones too."""
+        return {
+            agent_id: AgentName(name=versions[-1].config.name, deleted=agent_id in self._state.deleted_agents)
+            for agent_id in agent_ids
+            if (versions := self._state.agents.get(agent_id)) and versions[-1].organization_id == organization_id
+        }
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""

@@ -1,8 +1,11 @@
 """Agents and their versions in SQL."""
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 
+from application.agents.ports import AgentName
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
@@ -22,6 +25,9 @@ _this = agent.c.id == bindparam("agent_id")
 
 _get = select_newest.where(_of_organization, _this, _in_use)
 _find = select_newest.where(_of_organization, agent.c.name == bindparam("name"), _in_use)
+_names = select(agent.c.id, agent.c.name, agent.c.deleted_at).where(
+    _of_organization, agent.c.id.in_(bindparam("ids", expanding=True))
+)
 _lock = select(agent.c.version).where(_of_organization, _this, _in_use).with_for_update(key_share=True)
 _move = update(agent).where(_this).values(name=bindparam("new_name"), version=bindparam("new_version"))
 _delete = update(agent).where(_this).values(deleted_at=bindparam("moment"))
@@ -103,6 +109,18 @@ class SqlAgentStore:
         return await self._database.read(
             lambda connection: self._one(connection.execute(_find, wanted).first()), scope=organization_id
         )
+
+    async def names(self, organization_id: OrganizationId, agent_ids: Collection[AgentId]) -> dict[AgentId, AgentName]:
+        """What these agents are called, deleted ones too."""
+        if not agent_ids:
+            return {}
+        wanted = {"organization_id": organization_id, "ids": sorted(agent_ids)}
+
+        def unit(connection: Connection) -> dict[AgentId, AgentName]:
+            rows = connection.execute(_names, wanted)
+            return {AgentId(row.id): AgentName(name=row.name, deleted=row.deleted_at is not None) for row in rows}
+
+        return await self._database.read(unit, scope=organization_id)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""

@@ -3,7 +3,9 @@
 Each has a view `anew()` for those who edit: its reads go to the database, its writes empty what is kept.
 """
 
-from application.agents.ports import AgentStore
+from collections.abc import Collection, Mapping
+
+from application.agents.ports import AgentName, AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -67,6 +69,12 @@ class CachedAgentStore:
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
         """The newest version of the agent of that name."""
         return await self._kept.get((organization_id, "name", name), lambda: self._agents.find(organization_id, name))
+
+    async def names(
+        self, organization_id: OrganizationId, agent_ids: Collection[AgentId]
+    ) -> Mapping[AgentId, AgentName]:
+        """Names, from the database."""
+        return await self._agents.names(organization_id, agent_ids)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents, from the database."""

@@ -36,6 +36,7 @@ from interfaces.console.routes.static import read_asset
 from interfaces.console.routes.usage import usage_page_routes
 from interfaces.console.routes.workflow_runs import WorkflowRunPages, workflow_run_routes
 from interfaces.console.routes.workflows import WorkflowPages, workflow_routes
+from interfaces.console.run_costs import RunCosts
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
 from interfaces.console.usage_pages import UsagePages
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
@@ -54,8 +55,11 @@ def console_router(
     provided: dict[str, Provide],
 ) -> OwnRouter:
     """The routes below `/console`. `provided` are the use cases by name."""
+    run_costs = RunCosts(prices=use_cases.prices)
     overview = Overview(
         list_runs=use_cases.list_runs,
+        name_agents=use_cases.name_agents,
+        run_costs=run_costs,
         list_approvals=use_cases.list_approvals,
         list_mcp_servers=use_cases.list_mcp_servers,
         get_mcp_server_status=use_cases.get_mcp_server_status,
@@ -64,6 +68,8 @@ def console_router(
     )
     run_pages = RunPages(
         get_run=use_cases.get_run,
+        name_agents=use_cases.name_agents,
+        run_costs=run_costs,
         list_approvals=use_cases.list_approvals,
         list_audit_events=use_cases.list_audit_events,
         trace_addresses=use_cases.trace_addresses,
@@ -89,13 +95,16 @@ def console_router(
         list_workflow_runs=use_cases.list_workflow_runs,
     )
     workflow_run_pages = WorkflowRunPages(
-        get_workflow_run=use_cases.get_workflow_run, list_approvals=use_cases.list_approvals
+        get_workflow_run=use_cases.get_workflow_run,
+        list_approvals=use_cases.list_approvals,
+        name_agents=use_cases.name_agents,
     )
     own = {
         "pages": pages,
         "sessions": sessions,
         "overview": overview,
         "run_pages": run_pages,
+        "run_costs": run_costs,
         "server_pages": server_pages,
         "agent_pages": agent_pages,
         "key_pages": KeyPages(list_api_keys=use_cases.list_api_keys, clock=clock),

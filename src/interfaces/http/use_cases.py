@@ -8,6 +8,7 @@ from application.agents.delete_agent import DeleteAgent
 from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
+from application.agents.name_agents import NameAgents
 from application.agents.update_agent import UpdateAgent
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.list_approvals import ListApprovals
@@ -61,6 +62,7 @@ from application.model_providers.delete_model_provider import DeleteModelProvide
 from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
+from application.models.ports import PriceTable
 from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
@@ -117,6 +119,7 @@ class UseCases:
 
     public_address: PublicAddress
     trace_addresses: TraceAddresses
+    prices: PriceTable
     gateway_access: GatewayAccess
     client_handshakes: ClientHandshakes
     check_subscription: CheckSubscription
@@ -136,6 +139,7 @@ class UseCases:
     update_agent: UpdateAgent
     get_agent: GetAgent
     list_agents: ListAgents
+    name_agents: NameAgents
     list_agent_versions: ListAgentVersions
     delete_agent: DeleteAgent
 

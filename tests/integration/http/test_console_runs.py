@@ -108,3 +108,31 @@ async def test_the_page_leads_to_the_trace_of_the_run(service: Service) -> None:
     run_id, _ = await waiting_run(service)
     page = (await browse(service, "GET", f"/console/runs/{run_id}", headers=await signed_in(service))).text
     assert re.search(r'href="https://traces\.example\.com/trace/[0-9a-f]{32}"', page)
+
+
+@pytest.mark.requirement("E2")
+async def test_pages_call_the_agent_of_a_run_by_its_name_also_once_it_is_deleted(service: Service) -> None:
+    run_id, _ = await waiting_run(service)
+    browser = await signed_in(service)
+    agent_id = (await service.call("GET", "/v1/agents/guide")).json()["id"]
+    link = f'<a href="/console/agents/{agent_id}" title="{agent_id}">guide</a>'
+    pages = ("/console", "/console/runs", f"/console/runs/{run_id}")
+    for path in (*pages, "/console/approvals", "/console/parts/approvals"):
+        assert link in (await browse(service, "GET", path, headers=browser)).text, path
+    await browse(service, "POST", f"/console/runs/{run_id}/cancel", headers=browser)
+    assert (await service.call("DELETE", f"/v1/agents/{agent_id}")).status_code == 204
+    for path in pages:
+        page = (await browse(service, "GET", path, headers=browser)).text
+        assert f'<span title="{agent_id}">guide</span> <small>(deleted)</small>' in page, path
+
+
+@pytest.mark.requirement("E2")
+async def test_people_read_what_has_happened_before_they_talk_on(service: Service) -> None:
+    service.worker.act = Act.FINISH
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    run_id = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()["id"]
+    browser = await signed_in(service)
+    page = (await browse(service, "GET", f"/console/runs/{run_id}", headers=browser)).text
+    assert page.index('id="timeline"') < page.index("Talk on")
+    renewed = (await browse(service, "GET", f"/console/runs/{run_id}/state", headers=browser)).text
+    assert renewed.index('<div id="further" hx-swap-oob="innerMorph">') < renewed.index("Talk on")

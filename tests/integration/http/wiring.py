@@ -6,6 +6,7 @@ from application.agents.delete_agent import DeleteAgent
 from application.agents.get_agent import GetAgent
 from application.agents.list_agent_versions import ListAgentVersions
 from application.agents.list_agents import ListAgents
+from application.agents.name_agents import NameAgents
 from application.agents.ports import AgentStore
 from application.agents.update_agent import UpdateAgent
 from application.approvals.check_decisions import CheckDecisions
@@ -419,6 +420,7 @@ def use_cases(
     return UseCases(
         authenticate=authenticate,
         public_address=ListeningAddress("https://agents.example.com"),
+        prices=prices,
         trace_addresses=BackendTraceAddresses(enabled=True, web="https://traces.example.com"),
         gateway_access=access,
         client_handshakes=handshakes,
@@ -490,6 +492,7 @@ def use_cases(
         update_agent=UpdateAgent(agents=agents, checks=checks, clock=clock, ids=ids),
         get_agent=GetAgent(agents=agents),
         list_agents=ListAgents(agents=agents),
+        name_agents=NameAgents(agents=agents),
         list_agent_versions=ListAgentVersions(agents=agents),
         delete_agent=DeleteAgent(agents=agents, clock=clock, ids=ids),
         register_mcp_server=register,

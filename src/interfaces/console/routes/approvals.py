@@ -5,6 +5,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.plugins.htmx import HTMXHeaders
 
+from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
@@ -25,7 +26,7 @@ DECIDED = "approval-decided"
 """What pages hear of when a word was given."""
 
 
-async def waiting(principal: Principal, list_approvals: ListApprovals) -> dict[str, object]:
+async def waiting(principal: Principal, list_approvals: ListApprovals, name_agents: NameAgents) -> dict[str, object]:
     """What waits, oldest first: that expires first."""
     command = ListApprovalsCommand(
         principal=principal,
@@ -33,23 +34,33 @@ async def waiting(principal: Principal, list_approvals: ListApprovals) -> dict[s
         page=PageRequest(limit=PAGE),
     )
     page = await list_approvals.execute(command)
-    return {"approvals": page.items[::-1], "may_decide": principal.role.includes(Role.OPERATOR)}
+    return {
+        "approvals": page.items[::-1],
+        "agent_names": await name_agents.execute(principal, (each.agent_id for each in page.items)),
+        "may_decide": principal.role.includes(Role.OPERATOR),
+    }
 
 
 @get("/approvals")
 async def show_approvals(
-    request: ConsoleRequest, pages: NamedDependency[Pages], list_approvals: NamedDependency[ListApprovals]
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_approvals: NamedDependency[ListApprovals],
+    name_agents: NamedDependency[NameAgents],
 ) -> Response[str]:
     """Everything that waits."""
-    return pages.show(request, "approvals.html", await waiting(request.principal, list_approvals))
+    return pages.show(request, "approvals.html", await waiting(request.principal, list_approvals, name_agents))
 
 
 @get("/parts/approvals")
 async def show_approvals_part(
-    request: ConsoleRequest, pages: NamedDependency[Pages], list_approvals: NamedDependency[ListApprovals]
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    list_approvals: NamedDependency[ListApprovals],
+    name_agents: NamedDependency[NameAgents],
 ) -> Response[str]:
     """The same, as it is now."""
-    return pages.show(request, "parts/approvals.html", await waiting(request.principal, list_approvals))
+    return pages.show(request, "parts/approvals.html", await waiting(request.principal, list_approvals, name_agents))
 
 
 @post("/approvals/{approval_id:str}", status_code=200)

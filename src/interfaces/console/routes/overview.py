@@ -8,6 +8,7 @@ from decimal import Decimal
 from litestar import Response, get
 from litestar.di import NamedDependency
 
+from application.agents.name_agents import NameAgents
 from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
 from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
@@ -26,8 +27,10 @@ from domain.runs.run import Run, RunStatus
 from domain.usage.daily_usage import UsageKey
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.run_costs import RunCosts
 
 RECENT = 100
+LATEST = 10
 _UNFINISHED = (RunStatus.QUEUED, RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION)
 _BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
 
@@ -47,6 +50,8 @@ class Overview:
         self,
         *,
         list_runs: ListRuns,
+        name_agents: NameAgents,
+        run_costs: RunCosts,
         list_approvals: ListApprovals,
         list_mcp_servers: ListMcpServers,
         get_mcp_server_status: GetMcpServerStatus,
@@ -54,6 +59,8 @@ class Overview:
         clock: Clock,
     ) -> None:
         self._list_runs = list_runs
+        self._name_agents = name_agents
+        self._run_costs = run_costs
         self._list_approvals = list_approvals
         self._list_servers = list_mcp_servers
         self._server_status = get_mcp_server_status
@@ -76,6 +83,7 @@ class Overview:
         )
         ended = Counter(run.status for run in recent if run.status.is_terminal)
         total = sum(ended.values())
+        latest = recent[:LATEST]
         return {
             "unfinished": [(status.value, _count(runs)) for status, runs in zip(_UNFINISHED, unfinished, strict=True)],
             "ended": sorted((status.value, count) for status, count in ended.items()),
@@ -84,7 +92,9 @@ class Overview:
             "approvals": _count(approvals.items),
             "servers": servers,
             "cost_today": cost,
-            "recent": recent[:10],
+            "recent": latest,
+            "agent_names": await self._name_agents.execute(principal, (run.agent_id for run in latest)),
+            "unpriced": self._run_costs.unknown(latest),
         }
 
     async def _runs(self, principal: Principal, status: RunStatus | None) -> tuple[Run, ...]:
@@ -103,11 +113,13 @@ class Overview:
 
         return list(await asyncio.gather(*map(line, page.items)))
 
-    async def _cost_today(self, principal: Principal) -> Decimal:
+    async def _cost_today(self, principal: Principal) -> Decimal | None:
+        """None: no price is known of anything that was used."""
         today = self._clock.now().date()
         wanted = UsageFilter(since=today, until=today, by=frozenset({UsageKey.DAY}))
         page = await self._get_usage.execute(GetUsageCommand(principal=principal, wanted=wanted))
-        return sum((each.cost_usd for each in page.items), Decimal(0))
+        cost = sum((each.cost_usd for each in page.items), Decimal(0))
+        return None if not cost and any(each.unpriced_calls for each in page.items) else cost
 
 
 @get("/")

@@ -38,7 +38,7 @@ async def settle_call(
         is_error=data.get("outcome") == "failed",
     )
     await resume_run.execute(ResumeRunCommand(principal=request.principal, run_id=RunId(run_id), tool_results=(given,)))
-    return pages.show(request, "parts/run_state.html", await run_pages.of(request.principal, RunId(run_id)))
+    return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))
 
 
 @post("/runs/{run_id:str}/answer", status_code=200)
@@ -60,7 +60,7 @@ async def answer_question(
         raise invalid("question_gone", "This question does not wait for an answer any more.")
     given = ClientToolResult(tool_call_id=call_id, result=_answer(question, data))
     await resume_run.execute(ResumeRunCommand(principal=principal, run_id=run.id, tool_results=(given,)))
-    return pages.show(request, "parts/run_state.html", await run_pages.of(principal, run.id))
+    return pages.show(request, "parts/run_changes.html", await run_pages.of(principal, run.id))
 
 
 def _answer(question: Elicitation, data: dict[str, str]) -> JsonObject:

@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 
 from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.agents.name_agents import NameAgents
 from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
 from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
@@ -24,6 +25,7 @@ from domain.runs.run import RunStatus
 from interfaces.console.pages import Pages
 from interfaces.console.questions import fields_of
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.run_costs import RunCosts
 
 PAGE = 50
 MAX_CALLS = 200
@@ -38,6 +40,8 @@ async def show_runs(
     pages: NamedDependency[Pages],
     list_runs: NamedDependency[ListRuns],
     list_agents: NamedDependency[ListAgents],
+    name_agents: NamedDependency[NameAgents],
+    run_costs: NamedDependency[RunCosts],
     status: FromQuery[str] = "",
     agent: FromQuery[str] = "",
     cursor: Annotated[str | None, QueryParameter()] = None,
@@ -54,6 +58,8 @@ async def show_runs(
         "runs.html",
         {
             "runs": runs.items,
+            "agent_names": await name_agents.execute(principal, (run.agent_id for run in runs.items)),
+            "unpriced": run_costs.unknown(runs.items),
             "next_cursor": runs.next_cursor,
             "agents": agents.items,
             "statuses": list(RunStatus),
@@ -69,11 +75,15 @@ class RunPages:
         self,
         *,
         get_run: GetRun,
+        name_agents: NameAgents,
+        run_costs: RunCosts,
         list_approvals: ListApprovals,
         list_audit_events: ListAuditEvents,
         trace_addresses: TraceAddresses,
     ) -> None:
         self._get_run = get_run
+        self._name_agents = name_agents
+        self._run_costs = run_costs
         self._list_approvals = list_approvals
         self._list_audit = list_audit_events
         self._trace_addresses = trace_addresses
@@ -96,6 +106,8 @@ class RunPages:
         )
         return {
             "run": run,
+            "agent_names": await self._name_agents.execute(principal, (run.agent_id,)),
+            "unpriced": self._run_costs.unknown((run,)),
             "trace": self._trace_addresses.of(run),
             "approvals": [each for each in approvals.items if each.state is ApprovalState.PENDING],
             "decided": [each for each in approvals.items if each.state is not ApprovalState.PENDING],
@@ -129,7 +141,7 @@ async def show_run_state(
     request: ConsoleRequest, run_id: FromPath[str], pages: NamedDependency[Pages], run_pages: NamedDependency[RunPages]
 ) -> Response[str]:
     """How it stands now, and what waits for people."""
-    return pages.show(request, "parts/run_state.html", await run_pages.of(request.principal, RunId(run_id)))
+    return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))
 
 
 @post("/runs/{run_id:str}/cancel", status_code=200)
@@ -143,4 +155,4 @@ async def cancel_run(
 ) -> Response[str]:
     """Asks it to stop."""
     await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
-    return pages.show(request, "parts/run_state.html", await run_pages.of(request.principal, RunId(run_id)))
+    return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))

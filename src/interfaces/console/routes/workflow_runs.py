@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 from litestar.plugins.htmx import HTMXHeaders
 
+from application.agents.name_agents import NameAgents
 from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
 from application.system.pages import PageRequest
@@ -42,15 +43,19 @@ CHANGED = "workflow-changed"
 class WorkflowRunPages:
     """What the page of a workflow run shows."""
 
-    def __init__(self, *, get_workflow_run: GetWorkflowRun, list_approvals: ListApprovals) -> None:
+    def __init__(
+        self, *, get_workflow_run: GetWorkflowRun, list_approvals: ListApprovals, name_agents: NameAgents
+    ) -> None:
         self._get = get_workflow_run
         self._approvals = list_approvals
+        self._name_agents = name_agents
 
     async def of(self, principal: Principal, run_id: WorkflowRunId) -> dict[str, object]:
         """The run as it stands, on the graph that it executes, and what of it waits for people. Raises NOT_FOUND."""
         run = await self._get.execute(principal, run_id)
         definition = await self._get.definition(principal, run)
         questions = [found for node in run.waiting_nodes if (found := question_of(node)) is not None]
+        approvals = await self._waiting_approvals(principal, run)
         return {
             "run": run,
             "name": definition.name,
@@ -59,7 +64,8 @@ class WorkflowRunPages:
             "states": run.nodes,
             "symbols": SYMBOLS,
             "questions": questions,
-            "approvals": await self._waiting_approvals(principal, run),
+            "approvals": approvals,
+            "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in approvals)),
             "agents_waiting": [node for node in run.waiting_nodes if node.run_id is not None],
             "may_decide": principal.role.includes(Role.OPERATOR),
             "may_answer": _may_act(principal, run),
