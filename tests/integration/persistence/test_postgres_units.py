@@ -5,9 +5,13 @@ import threading
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from infrastructure.persistence.database import SYSTEM
 from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.prepared import pipelined
+from infrastructure.persistence.thread_rows import add_thread
+from tests.builders import ORG, OTHER_ORG, a_thread, a_thread_id
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.units import Gate, adding, thread_numbers
 
@@ -83,3 +87,52 @@ async def test_no_more_units_run_at_once_than_there_are_connections(postgres: Po
         gate.open()
     await asyncio.gather(*holders, staying)
     assert await thread_numbers(postgres) == [2]
+
+
+async def test_one_of_several_statements_sent_together_fails_with_its_own_error_and_undoes_all(
+    postgres: PostgresDatabase,
+) -> None:
+    await postgres.write(adding(2), scope=SYSTEM)
+
+    def unit(connection: Connection) -> None:
+        with pipelined(connection):
+            for number in (1, 2, 3):
+                adding(number)(connection)
+
+    with pytest.raises(IntegrityError) as raised:
+        await postgres.write(unit, scope=SYSTEM)
+    assert getattr(raised.value.orig, "sqlstate", None) == "23505"
+    assert await postgres.write(adding(4), scope=SYSTEM) == 4
+    assert await thread_numbers(postgres) == [2, 4]
+
+
+async def test_statements_sent_together_reach_no_other_organization(postgres: PostgresDatabase) -> None:
+    def unit(connection: Connection) -> None:
+        with pipelined(connection):
+            add_thread(connection, a_thread(a_thread_id(1)))
+            add_thread(connection, a_thread(a_thread_id(2), organization_id=OTHER_ORG))
+
+    # Refused for good, as the log says: the policy of rows.
+    with pytest.raises(Exception, match="refused") as raised:
+        await postgres.write(unit, scope=ORG)
+    cause = raised.value.__cause__
+    assert isinstance(cause, DBAPIError)
+    assert getattr(cause.orig, "sqlstate", None) == "42501"
+    assert await thread_numbers(postgres) == []
+
+
+async def test_a_connection_cut_amid_statements_sent_together_is_replaced(postgres: PostgresDatabase) -> None:
+    attempts: list[int] = []
+
+    def unit(connection: Connection) -> None:
+        attempts.append(1)
+        with pipelined(connection):
+            adding(1)(connection)
+            if len(attempts) == 1:
+                connection.execute(text("RESET ROLE"))
+                connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+            adding(2)(connection)
+
+    await postgres.write(unit, scope=SYSTEM)
+    assert await thread_numbers(postgres) == [1, 2]
+    assert len(attempts) == 2
