@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from domain.errors import Violation
+from domain.errors import ServiceError, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,11 @@ class FieldFaults:
             else:
                 faults.by_field.setdefault(name, []).append(fault.message)
         return faults
+
+    @classmethod
+    def of_refusal(cls, error: ServiceError, field_of: Callable[[str], str | None]) -> "FieldFaults":
+        """What a refusal says of fields, or else what it says."""
+        return cls.of(error.violations, field_of) or cls(others=[error.detail])
 
     def within(self, row: str) -> bool:
         """Whether a field of a row (`PREFIX.ROW.`) has one."""

@@ -223,8 +223,7 @@ def _faults(form: FormValues, error: ServiceError | None) -> FieldFaults:
         return FieldFaults(by_field={"name": [error.detail]})
     if error.kind is not ErrorKind.INVALID:
         raise error
-    faults = FieldFaults.of(error.violations, lambda path: agent_field(form, path))
-    return faults or FieldFaults(others=[error.detail])
+    return FieldFaults.of_refusal(error, lambda path: agent_field(form, path))
 
 
 def agent_editing_routes() -> list[HTTPRouteHandler]:

@@ -94,7 +94,7 @@ async def create_key(
     except ServiceError as error:
         if error.kind is not ErrorKind.INVALID:
             raise
-        faults = FieldFaults.of(error.violations, lambda path: path if path in _FIELDS else None)
+        faults = FieldFaults.of_refusal(error, lambda path: path if path in _FIELDS else None)
         return pages.show(request, "parts/key_form.html", _form(form, faults=faults), status=422)
     context = _form(FormValues({"role": Role.VIEWER.value}), created=created)
     headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}

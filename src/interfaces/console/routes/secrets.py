@@ -176,7 +176,7 @@ async def _refused(
 ) -> Response[str]:
     """The form with what is wrong; values that are secret have to be entered `again`."""
     if error.kind is ErrorKind.INVALID:
-        faults = FieldFaults.of(error.violations, lambda path: f"{prefix}_{path.partition('.')[0]}")
+        faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{path.partition('.')[0]}")
     elif error.code == "model_provider_exists":
         faults = FieldFaults(by_field={"provider_name": [error.detail]})
     else:

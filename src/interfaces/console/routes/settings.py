@@ -84,8 +84,8 @@ async def save_settings(
             form = FormValues({**form.beginning(""), "version": str(organization.version)})
             context = _context(form, organization, replaced=changes(dict(now), mine))
         else:
-            faults = FieldFaults.of(error.violations, lambda path: organization_field(form, path))
-            context = _context(form, organization, faults=faults or FieldFaults(others=[error.detail]))
+            faults = FieldFaults.of_refusal(error, lambda path: organization_field(form, path))
+            context = _context(form, organization, faults=faults)
         return pages.show(request, _FORM, context, status=STATUS_OF_KIND[error.kind])
     warnings = await review_tool_policies.execute(ReviewToolPoliciesCommand(principal=principal, saved=saved))
     return pages.show(request, _FORM, _context(_as_it_is(saved), saved, warnings=warnings))
