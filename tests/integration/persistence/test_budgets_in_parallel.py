@@ -54,11 +54,14 @@ class InterruptedDatabase(PostgresDatabase):
         scope: Scope = SYSTEM,
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
+        is_small: bool = False,
     ) -> T:
         def interrupted(connection: Connection) -> T:
             return unit(_Interrupted(connection, self._happens))  # type: ignore[arg-type]
 
-        return await self._database.write(interrupted, scope=scope, after_commit=after_commit, is_stored=is_stored)
+        return await self._database.write(
+            interrupted, scope=scope, after_commit=after_commit, is_stored=is_stored, is_small=is_small
+        )
 
 
 async def a_claimed_run(stores: Stores, number: int) -> ClaimedRun:

@@ -9,6 +9,7 @@ from mcp.types import CreateMessageRequestParams, CreateMessageResult, ElicitReq
 from pytest_mock import MockerFixture
 
 from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpReply
+from application.system.deadline import Deadline
 from domain.ids import McpServerId
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
@@ -56,7 +57,7 @@ def asked_for(calls: AskedCalls, mocker: MockerFixture) -> "asyncio.Task[ElicitR
 @pytest.mark.requirement("F5", "B4")
 async def test_the_calls_own_time_stands_still_while_its_caller_is_asked(mocker: MockerFixture) -> None:
     calls, caller = AskedCalls(), Caller(RED)
-    async with asyncio.timeout(500) as timeout:
+    with Deadline(asyncio.get_running_loop().time() + 500) as timeout:
         began = timeout.when()
         assert began is not None
         with calls.during(a_call(caller)) as asked:
