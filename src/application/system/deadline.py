@@ -9,11 +9,11 @@ class Deadline:
     """Cancels the block it is entered around at `when` (event loop time, None: never), which then raises TimeoutError. To be
     entered once, in a task. A cancellation from elsewhere stays one, as with `asyncio.timeout`."""
 
-    __slots__ = ("_cancelling", "_expired", "_handle", "_loop", "_task", "_when")
+    __slots__ = ("_cancelling", "_expired", "_handle", "_holds", "_loop", "_task", "_when")
 
     def __init__(self, when: float | None) -> None:
         self._when = when
-        self._expired = False
+        self._expired = self._holds = False
         self._handle: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
@@ -23,6 +23,7 @@ class Deadline:
             raise RuntimeError("a deadline is entered in a task")
         self._task = task
         self._cancelling = task.cancelling()
+        self._holds = True
         if self._when is not None:
             self._handle = loop.call_at(self._when, self._expire)
         return self
@@ -30,6 +31,7 @@ class Deadline:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._holds = False
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -50,12 +52,13 @@ class Deadline:
         return self._expired
 
     def reschedule(self, when: float | None) -> None:
-        """Another time, None for none, as long as it is not over. Only within the block."""
+        """Another time, None for none, as long as it is not over. Once the block is left, whoever still asks moves nothing: the task
+        is at something else by then."""
         self._when = when
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        if when is not None and not self._expired:
+        if when is not None and self._holds and not self._expired:
             self._handle = self._loop.call_at(when, self._expire)
 
     def _expire(self) -> None:

@@ -81,3 +81,14 @@ async def test_a_deadline_that_is_put_off_does_not_expire() -> None:
 async def test_failures_pass_through() -> None:
     with pytest.raises(ValueError, match="ours"), Deadline(asyncio.get_running_loop().time() + 3600):
         raise ValueError("ours")
+
+
+async def test_who_moves_a_deadline_once_its_block_is_left_cancels_nothing() -> None:
+    with Deadline(None) as deadline:
+        await asyncio.sleep(0)
+
+    deadline.reschedule(asyncio.get_running_loop().time())
+    for _ in range(5):  # rounds of the loop, in which a timer that is due would fire
+        await asyncio.sleep(0)
+
+    assert not deadline.expired()
