@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,31 @@ def test_one_talks_on_with_an_agent_on_the_thread_of_a_run(person: Person) -> No
     person.page.get_by_role("button", name="Send").click()
     person.page.wait_for_url(lambda url: url != first)
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
+
+
+def test_a_double_click_starts_one_run_and_no_click_another_while_the_page_is_left(
+    person: Person, service: Service
+) -> None:
+    agent = service.agent("once", service.script("once", a_turn("Once.")))["id"]
+    person.go("/console/playground?agent=once")
+    page = person.page
+    page.get_by_label("Message").fill("Hi.")
+    start = page.get_by_role("button", name="Start a run")
+    page.route("**/console/runs/run_*", lambda route: route.fulfill(status=204))  # the browser stays on this page
+    with page.expect_request("**/console/runs/run_*"):
+        start.dblclick()
+    expect(start).to_be_disabled()
+    assert [run["agent_id"] for run in service.call("GET", "/runs")["data"]].count(agent) == 1
+
+
+def test_a_double_click_makes_one_key_whose_token_is_shown(person: Person, service: Service) -> None:
+    person.go("/console/keys")
+    person.page.get_by_label("Name", exact=True).fill("clicked-twice")
+    person.page.get_by_role("button", name="Make the key").dblclick()
+    expect(person.page.get_by_label("Its token.")).to_have_value(re.compile("^dgm_"))
+    expect(person.page.get_by_role("row").filter(has_text="clicked-twice")).to_have_count(1)
+    names = [key["name"] for key in service.call("GET", "/api-keys")["data"]]
+    assert names.count("clicked-twice") == 1
 
 
 def test_what_is_typed_into_an_approval_and_what_is_unfolded_stays_when_the_page_renews_itself(
