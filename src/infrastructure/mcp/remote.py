@@ -41,6 +41,7 @@ from infrastructure.mcp.faults import (
     http_status_fault,
     too_large_fault,
 )
+from infrastructure.mcp.kept_heads import KeptHeads
 from infrastructure.mcp.stdio_framing import OversizedLine
 
 CONNECT_TIMEOUT_S = 10.0
@@ -49,7 +50,6 @@ _KEEP_METHOD = (307, 308)
 _UNWELCOME = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
 _FIRST_ERROR_STATUS = 400
-_MAX_HEADS = 256
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class Endpoint:
         self._in_flight: set[asyncio.Timeout] = set()
         self._asked: set[KeptConnection] = set()
         self._target: tuple[URL, Origin, str] | None = None
-        self._heads: dict[tuple[tuple[str, str], ...], bytes] = {}
+        self._heads = KeptHeads(self._headers)
 
     def abort_requests(self) -> None:
         """Breaks off what is in flight; whoever waits for it gets TransportFailedError."""
@@ -251,7 +251,7 @@ class Endpoint:
         address, and so did not carry it out: `request` sees to that. Raises TransportFailedError, also in `read`."""
         if self._credentials is None:
             origin, target = self._origin()
-            head = self._head(origin, target, headers)
+            head = self._heads.of(origin, target, headers)
             connection = self._client.free_connection(origin)
             if connection is not None:
                 return await self._asked_on(connection, head, body, read)
@@ -301,16 +301,6 @@ class Endpoint:
             raise TransportFailedError(BROKEN) from exc
         finally:
             self._asked.discard(connection)
-
-    def _head(self, origin: Origin, target: str, headers: Mapping[str, str]) -> bytes:
-        """The head of a POST, made once for the same headers: those of calls of one tool mostly are."""
-        key = ((target, origin.authority), *headers.items())
-        head = self._heads.get(key)
-        if head is None:
-            if len(self._heads) >= _MAX_HEADS:
-                self._heads.clear()
-            head = self._heads[key] = head_of(origin, target, {**self._headers, **headers})
-        return head
 
     def _origin(self) -> tuple[Origin, str]:
         """Looked at once for each address, as what is allowed does not change."""
