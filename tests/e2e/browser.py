@@ -100,11 +100,13 @@ class Person:
             for node in violation["nodes"]
         ]
 
-    def keep(self, name: str, folder: Path) -> None:
-        """A picture of the page, from its top."""
-        height = min(self.page.evaluate("document.documentElement.scrollHeight"), MAX_HEIGHT)
+    def keep(self, name: str, folder: Path, *, below: str | None = None) -> None:
+        """A picture of the page, from its top or from a heading."""
         size = self.page.viewport_size or {"width": 1280, "height": 800}
-        clip: FloatRect = {"x": 0, "y": 0, "width": size["width"], "height": height}
+        box = self.page.get_by_role("heading", name=below).bounding_box() if below else None
+        top = max(box["y"] - 24, 0) if box else 0
+        height = min(self.page.evaluate("document.documentElement.scrollHeight") - top, MAX_HEIGHT)
+        clip: FloatRect = {"x": 0, "y": top, "width": size["width"], "height": height}
         self.page.screenshot(path=folder / f"{name}.png", full_page=True, clip=clip, animations="disabled")
 
     def _note(self, message: ConsoleMessage) -> None:
