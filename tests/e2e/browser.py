@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, FloatRect, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, FloatRect, Locator, Page, expect, sync_playwright
 
 from tests.e2e.service import ROOT
 
@@ -100,13 +100,13 @@ class Person:
             for node in violation["nodes"]
         ]
 
-    def keep(self, name: str, folder: Path, *, below: str | None = None) -> None:
-        """A picture of the page, from its top or from a heading."""
+    def keep(self, name: str, folder: Path, *, top: Locator | None = None, height: int = MAX_HEIGHT) -> None:
+        """A picture of the page, from its top or that of a part of it, at most so high."""
+        box = None if top is None else top.bounding_box()
+        begin = 0.0 if box is None else max(0.0, box["y"] - 16)
+        whole: int = self.page.evaluate("document.documentElement.scrollHeight")
         size = self.page.viewport_size or {"width": 1280, "height": 800}
-        box = self.page.get_by_role("heading", name=below).bounding_box() if below else None
-        top = max(box["y"] - 24, 0) if box else 0
-        height = min(self.page.evaluate("document.documentElement.scrollHeight") - top, MAX_HEIGHT)
-        clip: FloatRect = {"x": 0, "y": top, "width": size["width"], "height": height}
+        clip: FloatRect = {"x": 0, "y": begin, "width": size["width"], "height": min(whole - begin, height)}
         self.page.screenshot(path=folder / f"{name}.png", full_page=True, clip=clip, animations="disabled")
 
     def _note(self, message: ConsoleMessage) -> None:
