@@ -90,8 +90,7 @@ class SdkMcpConnections:
         self._on_status = on_status
         self._on_listed = on_listed
         self._negotiate = negotiate
-        self._connect_timeout_s = connect_timeout_s
-        self._close_timeout_s = close_timeout_s
+        self._connect_timeout_s, self._close_timeout_s = connect_timeout_s, close_timeout_s
         self._keep_alive_s = keep_alive_s
         self._max_processes = max_processes
         self._crashes = Crashes(restart_limit or RestartLimit())
@@ -132,13 +131,15 @@ class SdkMcpConnections:
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
         """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
-        record = self._admit(server)
+        record, known = self._admit(server), self._known_secrets
         deadline = asyncio.get_running_loop().time() + call.timeout_s
-        known = self._known_secrets
-        hiding, told = known.hiding_in(server.id, call), known.hiding(server.id, on_progress)
+
+        def say(session: ServerSession) -> Awaitable[McpReply]:
+            # What the server was given in secret is known once it is connected: not before.
+            return session.call_tool(known.hiding_in(server.id, call), deadline, known.hiding(server.id, on_progress))
+
         try:
-            reply = await self._talk(record, scope, deadline, lambda session: session.call_tool(hiding, deadline, told))
-            return known.hide_in(server.id, reply)
+            return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
         except McpFailure as failure:
             known.hide_in_failure(server.id, failure)
             if failure.kind in NOTED:

@@ -9,19 +9,21 @@ def processes_below(name: str) -> list[int]:
     found: list[int] = []
     parents = [os.getpid()]
     while parents:
-        for task in Path(f"/proc/{parents.pop()}/task").glob("*/children"):
-            for pid in _children(task):
-                parents.append(pid)
-                if name.encode() in _command(pid):
-                    found.append(pid)
+        for pid in _children(parents.pop()):
+            parents.append(pid)
+            if name.encode() in _command(pid):
+                found.append(pid)
     return found
 
 
-def _children(task: Path) -> list[int]:
+def _children(parent: int) -> list[int]:
+    found: list[int] = []
     try:
-        return [int(pid) for pid in task.read_text().split()]
-    except OSError:  # it has just ended
-        return []
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            found += [int(pid) for pid in task.read_text().split()]
+    except OSError:  # it, or a thread of it, has just ended
+        pass
+    return found
 
 
 def _command(pid: int) -> bytes:
