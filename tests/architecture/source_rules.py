@@ -17,6 +17,7 @@ DOORS = ("infrastructure.container", "infrastructure.lifecycle", "infrastructure
 """What `interfaces` may import of `infrastructure`."""
 
 CONTAINER = Path("src/infrastructure/container.py")
+CONTAINERS = Path("src/infrastructure/containers")
 ASSEMBLY = Path("src/infrastructure/assembly")
 SETTINGS = Path("src/infrastructure/settings.py")
 CLI = Path("src/interfaces/cli")
@@ -145,11 +146,13 @@ def domain_does_no_io(source: Source) -> Iterator[Violation]:
 
 
 def only_the_container_injects(source: Source) -> Iterator[Violation]:
-    if source.path == CONTAINER or source.layer is None:
+    if source.path.is_relative_to(CONTAINERS) or source.layer is None:
         return
     for found in imports_in(source.tree):
         if found.root == "dependency_injector":
-            yield source.violation(found.line, f"dependency_injector is imported in {CONTAINER} alone")
+            yield source.violation(found.line, f"dependency_injector is imported in {CONTAINERS} alone")
+        elif found.reaches("infrastructure.containers") and source.path != CONTAINER:
+            yield source.violation(found.line, f"a slice of the container is taken elsewhere than in {CONTAINER}")
 
 
 def only_settings_read_the_environment(source: Source) -> Iterator[Violation]:
@@ -181,8 +184,8 @@ def nothing_hides_behind_type_checking(source: Source) -> Iterator[Violation]:
 
 
 def imports_stand_at_the_top(source: Source) -> Iterator[Violation]:
-    """Except the CLI's command loaders and the container's providers of heavy adapters."""
-    if source.path == CONTAINER or source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
+    """Except the CLI's command loaders and the builders of heavy adapters."""
+    if source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
         return
     lines = {
         found.line

@@ -1,0 +1,45 @@
+"""Agents and their versions."""
+
+from dependency_injector import containers, providers
+
+from application.agents.agent_checks import AgentChecks
+from application.agents.create_agent import CreateAgent
+from application.agents.delete_agent import DeleteAgent
+from application.agents.get_agent import GetAgent
+from application.agents.list_agent_versions import ListAgentVersions
+from application.agents.list_agents import ListAgents
+from application.agents.name_agents import NameAgents
+from application.agents.update_agent import UpdateAgent
+from infrastructure.containers.models import Models
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.tools import Tools
+
+
+class Agents(containers.DeclarativeContainer):
+    """Who runs work, and what of them was before."""
+
+    agent_checks: providers.Provider[AgentChecks] = providers.Singleton(
+        AgentChecks,
+        models=Models.routed_models,
+        prices=Models.prices,
+        native_tools=Tools.tool_catalog,
+        servers=Storage.servers,
+        agents=Storage.edited_agents,
+        policies=Tools.policy_checks,
+    )
+    create_agent: providers.Provider[CreateAgent] = providers.Singleton(
+        CreateAgent, agents=Storage.edited_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    update_agent: providers.Provider[UpdateAgent] = providers.Singleton(
+        UpdateAgent, agents=Storage.edited_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=Storage.edited_agents)
+    list_agents: providers.Provider[ListAgents] = providers.Singleton(ListAgents, agents=Storage.agents)
+    name_agents: providers.Provider[NameAgents] = providers.Singleton(NameAgents, agents=Storage.agents)
+    list_agent_versions: providers.Provider[ListAgentVersions] = providers.Singleton(
+        ListAgentVersions, agents=Storage.agents
+    )
+    delete_agent: providers.Provider[DeleteAgent] = providers.Singleton(
+        DeleteAgent, agents=Storage.edited_agents, clock=Surroundings.clock, ids=Surroundings.ids
+    )

@@ -1,0 +1,34 @@
+"""Approvals of runs and of gateway sessions, which the same people and timers end."""
+
+from dependency_injector import containers, providers
+
+from application.approvals.decide_approval import DecideApproval
+from application.approvals.fire_timers import FireTimers
+from application.approvals.list_approvals import ListApprovals
+from infrastructure.containers.gateway import Gateway
+from infrastructure.containers.runs import Runs
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.persistence.approval_store import SqlTimerStore
+
+
+class Approvals(containers.DeclarativeContainer):
+    """What waits for a person, and what becomes of it."""
+
+    fire_timers: providers.Provider[FireTimers] = providers.Singleton(
+        FireTimers,
+        timers=providers.Singleton(SqlTimerStore, database=Storage.database),
+        approvals=Storage.approvals,
+        runs=Storage.runs,
+        queue=Storage.run_queue,
+        of_session=Gateway.decide_gateway_approval,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+    )
+    decide_approval: providers.Provider[DecideApproval] = providers.Singleton(
+        DecideApproval,
+        approvals=Storage.approvals,
+        resume_run=Runs.resume_run,
+        of_session=Gateway.decide_gateway_approval,
+    )
+    list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=Storage.approvals)

@@ -1,0 +1,273 @@
+"""The gateway: sessions, and what clients list, call, read, follow and are asked."""
+
+from dependency_injector import containers, providers
+
+from application.gateway.answer_question import AnswerGatewayQuestion
+from application.gateway.ask_client import AskClient, Patience
+from application.gateway.call_tool import CallGatewayTool
+from application.gateway.check_subscription import CheckSubscription
+from application.gateway.clear_call import ClearGatewayCall, Holds
+from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.content_sources import ContentSources
+from application.gateway.decide_gateway_approval import DecideGatewayApproval
+from application.gateway.follow_changes import FollowChanges
+from application.gateway.gateway_access import GatewayAccess
+from application.gateway.halt_session import HaltGatewaySession
+from application.gateway.held_calls import HeldCalls
+from application.gateway.list_contents import ListGatewayContents
+from application.gateway.list_sessions import ListGatewaySessions
+from application.gateway.list_tools import ListGatewayTools
+from application.gateway.open_session import OpenGatewaySession
+from application.gateway.ports import GatewayLedger, GatewaySessionStore
+from application.gateway.read_content import ReadGatewayContent
+from application.gateway.release_ended_sessions import ReleaseEndedSessions
+from application.gateway.request_cancellations import RequestCancellations
+from application.gateway.request_states import RequestStates
+from application.gateway.revoke_session import RevokeGatewaySession
+from application.gateway.send_call import SendGatewayCall
+from application.gateway.settle_call import SettleGatewayCall
+from application.gateway.settle_lost_calls import SettleLostCalls
+from application.gateway.task_ids import TaskIds
+from application.gateway.tasks import GatewayTasks
+from application.gateway.tell_of_approval import TellOfApproval
+from application.gateway.tool_nodes import ToolNodes
+from application.gateway.toolbox import GatewayToolbox
+from application.runs.call_agent import CallAgent
+from application.tools.execute_tool import ExecuteTool
+from infrastructure.assembly import storage as storage_assembly
+from infrastructure.containers.identity import Identity
+from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.runs import Runs
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.tools import Tools
+from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
+from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway_notes import SqlGatewayNotes
+from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
+
+
+class Gateway(containers.DeclarativeContainer):
+    """From a session's token to a settled call."""
+
+    gateway_ledger: providers.Provider[GatewayLedger] = providers.Singleton(SqlGatewayLedger, database=Storage.database)
+    gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
+        SqlGatewaySessionStore, database=Storage.database
+    )
+    gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
+        GatewayToolbox,
+        agents=Storage.agents,
+        runs=Storage.runs,
+        organizations=Storage.organizations,
+        catalog=Tools.tool_catalog,
+        agent_tools=Tools.agent_tools,
+        rows=providers.Singleton(storage_assembly.toolbox_rows, Surroundings.row_feed),
+    )
+    gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
+        SqlGatewayApprovals, database=Storage.database
+    )
+    gateway_notes: providers.Provider[SqlGatewayNotes] = providers.Singleton(SqlGatewayNotes, database=Storage.database)
+    gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
+        storage_assembly.gateway_access,
+        Surroundings.row_feed,
+        sessions=gateway_sessions,
+        agents=Storage.agents,
+        authenticate=Identity.authenticate,
+        limits=Identity.key_limits,
+        clock=Surroundings.clock,
+        wakeups=Surroundings.wakeups,
+    )
+    client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
+        storage_assembly.client_handshakes,
+        Surroundings.row_feed,
+        clients=providers.Singleton(SqlGatewayClientStore, database=Storage.database),
+        box=Surroundings.secret_box,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
+        OpenGatewaySession,
+        sessions=gateway_sessions,
+        agents=Storage.agents,
+        runs=Storage.runs,
+        tool_nodes=providers.Singleton(ToolNodes, runs=Storage.workflow_runs),
+        address=Surroundings.public_address,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    list_gateway_sessions: providers.Provider[ListGatewaySessions] = providers.Singleton(
+        ListGatewaySessions, sessions=gateway_sessions
+    )
+    decide_gateway_approval: providers.Provider[DecideGatewayApproval] = providers.Singleton(
+        DecideGatewayApproval,
+        asking=gateway_approvals,
+        sessions=gateway_sessions,
+        toolbox=gateway_toolbox,
+        check=Tools.check_tool_call,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+    )
+    revoke_gateway_session: providers.Provider[RevokeGatewaySession] = providers.Singleton(
+        RevokeGatewaySession,
+        sessions=gateway_sessions,
+        access=gateway_access,
+        connections=McpServers.announced_connections,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    settle_lost_calls: providers.Provider[SettleLostCalls] = providers.Singleton(
+        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes, clock=Surroundings.clock
+    )
+    release_ended_sessions: providers.Provider[ReleaseEndedSessions] = providers.Singleton(
+        ReleaseEndedSessions,
+        access=gateway_access,
+        sessions=gateway_sessions,
+        connections=McpServers.connections,
+        clock=Surroundings.clock,
+    )
+    list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
+        ListGatewayTools, toolbox=gateway_toolbox
+    )
+    request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=Surroundings.secret_box)
+    ask_client: providers.Provider[AskClient] = providers.Singleton(
+        AskClient,
+        notes=gateway_notes,
+        wakeups=Surroundings.wakeups,
+        box=Surroundings.secret_box,
+        schemas=Surroundings.schemas,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+        patience=Patience(),
+    )
+    held_calls: providers.Provider[HeldCalls] = providers.Singleton(
+        HeldCalls,
+        notes=gateway_notes,
+        states=request_states,
+        wakeups=Surroundings.wakeups,
+        box=Surroundings.secret_box,
+        schemas=Surroundings.schemas,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    answer_gateway_question: providers.Provider[AnswerGatewayQuestion] = providers.Singleton(
+        AnswerGatewayQuestion,
+        notes=gateway_notes,
+        wakeups=Surroundings.wakeups,
+        box=Surroundings.secret_box,
+        schemas=Surroundings.schemas,
+        clock=Surroundings.clock,
+    )
+    request_cancellations: providers.Provider[RequestCancellations] = providers.Singleton(
+        RequestCancellations, notes=gateway_notes, wakeups=Surroundings.wakeups, clock=Surroundings.clock
+    )
+    clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
+        ClearGatewayCall,
+        asking=gateway_approvals,
+        approvals=Storage.approvals,
+        check=Tools.check_tool_call,
+        wakeups=Surroundings.wakeups,
+        states=request_states,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+        holds=Holds(),
+        telling=providers.Singleton(
+            TellOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Surroundings.wakeups
+        ),
+    )
+    call_agent: providers.Provider[CallAgent] = providers.Singleton(
+        CallAgent,
+        start_run=Runs.start_run,
+        cancel_run=Runs.cancel_run,
+        runs=Storage.runs,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+    )
+    halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
+        HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=Runs.cancel_run
+    )
+    settle_gateway_call: providers.Provider[SettleGatewayCall] = providers.Singleton(
+        SettleGatewayCall,
+        ledger=gateway_ledger,
+        halting=halt_gateway_session,
+        tracer=Surroundings.tracer,
+        clock=Surroundings.clock,
+    )
+    call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
+        CallGatewayTool,
+        toolbox=gateway_toolbox,
+        check=Tools.check_tool_call,
+        clearing=clear_gateway_call,
+        sending=providers.Singleton(
+            SendGatewayCall,
+            execute_tool=providers.Singleton(
+                ExecuteTool,
+                native_tools=Tools.native_tools,
+                execute_mcp_tool=Tools.execute_mcp_tool,
+                agents=call_agent,
+                components=Tools.component_tools,
+            ),
+            asking=ask_client,
+            held=held_calls,
+            settling=settle_gateway_call,
+            tracer=Surroundings.tracer,
+            clock=Surroundings.clock,
+        ),
+        settling=settle_gateway_call,
+        held=held_calls,
+        states=request_states,
+        ledger=gateway_ledger,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    gateway_tasks: providers.Provider[GatewayTasks] = providers.Singleton(
+        GatewayTasks,
+        call_tool=call_gateway_tool,
+        sessions=gateway_sessions,
+        toolbox=gateway_toolbox,
+        runs=Storage.runs,
+        asking=gateway_approvals,
+        approvals=Storage.approvals,
+        ledger=gateway_ledger,
+        halting=halt_gateway_session,
+        cancel_run=Runs.cancel_run,
+        wakeups=Surroundings.wakeups,
+        task_ids=providers.Singleton(TaskIds, box=Surroundings.secret_box),
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    content_sources: providers.Provider[ContentSources] = providers.Singleton(
+        ContentSources,
+        toolbox=gateway_toolbox,
+        servers=Storage.servers,
+        contents=McpServers.connections,
+        switch=McpServers.mcp_switch,
+    )
+    check_subscription: providers.Provider[CheckSubscription] = providers.Singleton(
+        CheckSubscription, sources=content_sources, check=Tools.check_tool_call
+    )
+    follow_changes: providers.Provider[FollowChanges] = providers.Singleton(
+        FollowChanges,
+        followers=McpServers.followers,
+        toolbox=gateway_toolbox,
+        sources=content_sources,
+        check=check_subscription,
+        handshakes=client_handshakes,
+        resources=McpServers.resource_watches,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+    )
+    list_gateway_contents: providers.Provider[ListGatewayContents] = providers.Singleton(
+        ListGatewayContents, sources=content_sources
+    )
+    read_gateway_content: providers.Provider[ReadGatewayContent] = providers.Singleton(
+        ReadGatewayContent,
+        sources=content_sources,
+        contents=McpServers.connections,
+        check=Tools.check_tool_call,
+        ledger=gateway_ledger,
+        halting=halt_gateway_session,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )

@@ -1,0 +1,227 @@
+"""MCP servers: how they are started and reached, what they offer, and what people do with them."""
+
+from dependency_injector import containers, providers
+
+from application.gateway.followers import Followers
+from application.mcp.approve_definition import ApproveDefinition
+from application.mcp.authorize_mcp_server import AuthorizeMcpServer
+from application.mcp.delete_mcp_server import DeleteMcpServer
+from application.mcp.disconnect_mcp_server import DisconnectMcpServer
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
+from application.mcp.get_mcp_server import GetMcpServer
+from application.mcp.get_mcp_server_logs import GetMcpServerLogs
+from application.mcp.get_mcp_server_status import GetMcpServerStatus
+from application.mcp.get_mcp_server_tools import GetMcpServerTools
+from application.mcp.import_mcp_servers import ImportMcpServers
+from application.mcp.install_mcp_server import InstallMcpServer
+from application.mcp.list_mcp_servers import ListMcpServers
+from application.mcp.mcp_switch import McpSwitch
+from application.mcp.oauth_client import DescribeOAuthClient
+from application.mcp.ports import McpInstaller
+from application.mcp.preview_mcp_import import PreviewMcpImport
+from application.mcp.refresh_mcp_server import RefreshMcpServer
+from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.server_installs import ServerInstalls
+from application.mcp.server_status import ServerStatuses
+from application.mcp.test_mcp_server import TestMcpServer
+from application.mcp.uninstall_mcp_server import UninstallMcpServer
+from application.mcp.update_mcp_server import UpdateMcpServer
+from application.mcp.warm_catalogs import WarmCatalogs
+from infrastructure.assembly import mcp as mcp_assembly
+from infrastructure.assembly import storage as storage_assembly
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.mcp.announced_connections import AnnouncedConnections
+from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.install.launches import InstalledLaunches
+from infrastructure.mcp.install.node import NodeRuntime
+from infrastructure.mcp.lazy_oauth import LazyOAuth
+from infrastructure.mcp.resource_watches import ResourceWatches
+from infrastructure.mcp.state_reporter import StateReporter
+from infrastructure.mcp.supervised_connections import SupervisedConnections
+
+
+class McpServers(containers.DeclarativeContainer):
+    """From a registered server to an open connection and its tools."""
+
+    mcp_switch: providers.Provider[McpSwitch] = providers.Singleton(
+        McpSwitch, enabled=Surroundings.settings.provided.mcp_enabled, organizations=Storage.organizations
+    )
+    install_directories: providers.Provider[InstallDirectories] = providers.Singleton(
+        InstallDirectories, Surroundings.home.provided.servers_path
+    )
+    node_runtime: providers.Provider[NodeRuntime] = providers.Singleton(mcp_assembly.node_runtime, Surroundings.home)
+    server_launches: providers.Provider[InstalledLaunches] = providers.Singleton(
+        InstalledLaunches, directories=install_directories, node=node_runtime
+    )
+    oauth: providers.Provider[LazyOAuth] = providers.Singleton(
+        mcp_assembly.oauth,
+        clock=Surroundings.clock,
+        servers=Storage.servers,
+        secrets=Storage.secrets,
+        store=Storage.oauth_store,
+        known_secrets=Surroundings.known_secrets,
+        egress=Surroundings.egress_policy,
+        address=Surroundings.public_address,
+        rows=Surroundings.row_feed,
+    )
+    state_reporter: providers.Provider[StateReporter | None] = providers.Singleton(
+        mcp_assembly.state_reporter,
+        Surroundings.settings,
+        database=Storage.database,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    followers: providers.Provider[Followers] = providers.Singleton(storage_assembly.followers, Surroundings.row_feed)
+    connections: providers.Provider[SupervisedConnections] = providers.Singleton(
+        mcp_assembly.connections,
+        settings=Surroundings.settings,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+        catalogs=Storage.catalogs,
+        secrets=Storage.secrets,
+        known_secrets=Surroundings.known_secrets,
+        egress=Surroundings.egress_policy,
+        oauth=oauth,
+        launches=server_launches,
+        node=node_runtime,
+        reporter=state_reporter,
+        states=Surroundings.server_states,
+        followers=followers,
+        announcements=Surroundings.wakeups,
+    )
+    resource_watches: providers.Provider[ResourceWatches] = providers.Singleton(ResourceWatches, connections)
+    # For those who end what other processes may have open, too.
+    announced_connections: providers.Provider[AnnouncedConnections] = providers.Singleton(
+        AnnouncedConnections, connections, announcements=Surroundings.wakeups
+    )
+    server_catalogs: providers.Provider[ServerCatalogs] = providers.Singleton(
+        ServerCatalogs,
+        catalogs=Storage.catalogs,
+        connections=connections,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    warm_catalogs: providers.Provider[WarmCatalogs] = providers.Singleton(
+        WarmCatalogs, catalogs=Storage.catalogs, server_catalogs=server_catalogs, clock=Surroundings.clock
+    )
+
+    mcp_installer: providers.Provider[McpInstaller] = providers.Singleton(
+        mcp_assembly.mcp_installer,
+        home=Surroundings.home,
+        directories=install_directories,
+        node=node_runtime,
+        launches=server_launches,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    server_installs: providers.Provider[ServerInstalls] = providers.Singleton(
+        ServerInstalls,
+        installer=mcp_installer,
+        servers=Storage.servers,
+        connections=announced_connections,
+        audit_log=Storage.audit_log,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    server_statuses: providers.Provider[ServerStatuses] = providers.Singleton(
+        ServerStatuses,
+        connections=connections,
+        installs=server_installs,
+        installer=mcp_installer,
+        reports=state_reporter,
+    )
+    install_mcp_server: providers.Provider[InstallMcpServer] = providers.Singleton(
+        InstallMcpServer,
+        servers=Storage.edited_servers,
+        installs=server_installs,
+        installer=mcp_installer,
+        statuses=server_statuses,
+    )
+    uninstall_mcp_server: providers.Provider[UninstallMcpServer] = providers.Singleton(
+        UninstallMcpServer,
+        servers=Storage.edited_servers,
+        installs=server_installs,
+        statuses=server_statuses,
+        connections=announced_connections,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
+        RegisterMcpServer,
+        servers=Storage.edited_servers,
+        outbound=Surroundings.egress_policy,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    import_mcp_servers: providers.Provider[ImportMcpServers] = providers.Singleton(
+        ImportMcpServers, register=register_mcp_server
+    )
+    preview_mcp_import: providers.Provider[PreviewMcpImport] = providers.Singleton(
+        PreviewMcpImport, servers=Storage.edited_servers, outbound=Surroundings.egress_policy
+    )
+    update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
+        UpdateMcpServer,
+        servers=Storage.edited_servers,
+        connections=announced_connections,
+        outbound=Surroundings.egress_policy,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=Storage.edited_servers)
+    list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=Storage.servers)
+    delete_mcp_server: providers.Provider[DeleteMcpServer] = providers.Singleton(
+        DeleteMcpServer,
+        servers=Storage.edited_servers,
+        connections=announced_connections,
+        installs=server_installs,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
+        TestMcpServer,
+        servers=Storage.edited_servers,
+        server_catalogs=server_catalogs,
+        switch=mcp_switch,
+        connections=connections,
+        audit_log=Storage.audit_log,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
+        RefreshMcpServer, servers=Storage.edited_servers, server_catalogs=server_catalogs, switch=mcp_switch
+    )
+    approve_definition: providers.Provider[ApproveDefinition] = providers.Singleton(
+        ApproveDefinition,
+        servers=Storage.edited_servers,
+        catalogs=Storage.edited_catalogs,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
+        DisconnectMcpServer, servers=Storage.edited_servers, connections=announced_connections, statuses=server_statuses
+    )
+    get_mcp_server_tools: providers.Provider[GetMcpServerTools] = providers.Singleton(
+        GetMcpServerTools, servers=Storage.edited_servers, catalogs=Storage.edited_catalogs
+    )
+    get_mcp_server_status: providers.Provider[GetMcpServerStatus] = providers.Singleton(
+        GetMcpServerStatus, servers=Storage.edited_servers, statuses=server_statuses
+    )
+    get_mcp_server_logs: providers.Provider[GetMcpServerLogs] = providers.Singleton(
+        GetMcpServerLogs, servers=Storage.servers, connections=connections, installer=mcp_installer
+    )
+    authorize_mcp_server: providers.Provider[AuthorizeMcpServer] = providers.Singleton(
+        AuthorizeMcpServer, servers=Storage.edited_servers, authorizer=oauth
+    )
+    finish_mcp_authorization: providers.Provider[FinishMcpAuthorization] = providers.Singleton(
+        FinishMcpAuthorization,
+        authorizer=oauth,
+        connections=announced_connections,
+        audit_log=Storage.audit_log,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    describe_oauth_client: providers.Provider[DescribeOAuthClient] = providers.Singleton(
+        DescribeOAuthClient, address=Surroundings.public_address
+    )

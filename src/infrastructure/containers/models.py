@@ -1,0 +1,69 @@
+"""Language models: providers of the environment and of organizations, their prices, and who asks them."""
+
+from dependency_injector import containers, providers
+
+from application.model_providers.create_model_provider import CreateModelProvider
+from application.model_providers.delete_model_provider import DeleteModelProvider
+from application.model_providers.get_model_provider import GetModelProvider
+from application.model_providers.list_model_providers import ListModelProviders
+from application.model_providers.update_model_provider import UpdateModelProvider
+from application.models.ports import FallbackModels
+from infrastructure.assembly import models as models_assembly
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.llm.lazy_prices import LazyPriceTable
+from infrastructure.llm.lazy_providers import LazyProviders
+from infrastructure.llm.organization_providers import OrganizationProviders
+from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.retrying import RetryingModels
+from infrastructure.llm.routing import RoutedModels
+
+
+class Models(containers.DeclarativeContainer):
+    """From `PROVIDER:NAME` to who answers."""
+
+    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(
+        models_assembly.lazy_providers, Surroundings.egress_policy
+    )
+    model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(
+        models_assembly.model_providers, Surroundings.settings
+    )
+    prices: providers.Provider[LazyPriceTable] = providers.Singleton(models_assembly.prices, model_providers)
+    organization_providers: providers.Provider[OrganizationProviders] = providers.Singleton(
+        OrganizationProviders,
+        environment=model_providers,
+        providers=Storage.model_provider_store,
+        secrets=Storage.secrets,
+        organizations=Storage.organizations,
+    )
+    routed_models: providers.Provider[RoutedModels] = providers.Singleton(
+        models_assembly.routed_models, organization_providers, lazy_providers, Surroundings.home
+    )
+    models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
+
+    create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
+        CreateModelProvider,
+        providers=Storage.edited_model_provider_store,
+        outbound=Surroundings.egress_policy,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    update_model_provider: providers.Provider[UpdateModelProvider] = providers.Singleton(
+        UpdateModelProvider,
+        providers=Storage.edited_model_provider_store,
+        outbound=Surroundings.egress_policy,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    get_model_provider: providers.Provider[GetModelProvider] = providers.Singleton(
+        GetModelProvider, providers=Storage.edited_model_provider_store
+    )
+    list_model_providers: providers.Provider[ListModelProviders] = providers.Singleton(
+        ListModelProviders, providers=Storage.model_provider_store
+    )
+    delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
+        DeleteModelProvider,
+        providers=Storage.edited_model_provider_store,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )

@@ -1,0 +1,156 @@
+"""Runs: how a worker executes them, and what clients ask of them."""
+
+from dependency_injector import containers, providers
+
+from application.approvals.check_decisions import CheckDecisions
+from application.runs.active_runs import ActiveRuns, LeaseSettings
+from application.runs.agent_loop import AgentLoop
+from application.runs.ask_model import AskModel
+from application.runs.call_tools import CallTools, CallToolsSettings
+from application.runs.cancel_run import CancelRun
+from application.runs.cancel_runs import CancelRuns
+from application.runs.daily_budget import DailyBudgets
+from application.runs.decide_anew import DecideAnew
+from application.runs.execute_run import ExecuteRun
+from application.runs.prepare_prompt import PreparePrompt
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
+from application.runs.record_reply import RecordReply
+from application.runs.recover_runs import RecoverRuns
+from application.runs.resume_run import ResumeRun
+from application.runs.start_run import StartRun
+from application.runs.stop_run import StopRun
+from application.runs.trace_ended_run import TraceEndedRun
+from application.runs.watch_run import WatchRun
+from infrastructure.containers.identity import Identity
+from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.models import Models
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.tools import Tools
+from infrastructure.containers.webhooks import Webhooks
+from infrastructure.logs import log_context
+from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
+
+
+class Runs(containers.DeclarativeContainer):
+    """From a claim to the last step, and what clients ask of it."""
+
+    active_runs: providers.Provider[ActiveRuns] = providers.Singleton(
+        ActiveRuns,
+        leases=Storage.leases,
+        clock=Surroundings.clock,
+        worker_id=Surroundings.worker_id,
+        settings=LeaseSettings(),
+    )
+    agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
+        AgentLoop,
+        prepare_prompt=providers.Singleton(
+            PreparePrompt, catalog=Tools.tool_catalog, agents=Storage.agents, organizations=Storage.organizations
+        ),
+        ask_model=providers.Singleton(
+            AskModel, models=Models.models, prices=Models.prices, tracer=Surroundings.tracer, clock=Surroundings.clock
+        ),
+        record_reply=providers.Singleton(
+            RecordReply, check=Tools.check_tool_call, runs=Storage.runs, clock=Surroundings.clock
+        ),
+        decide_anew=providers.Singleton(DecideAnew, check=Tools.check_tool_call, clock=Surroundings.clock),
+        call_tools=providers.Singleton(
+            CallTools,
+            execute_tool=Tools.execute_tool,
+            box=Surroundings.secret_box,
+            tracer=Surroundings.tracer,
+            clock=Surroundings.clock,
+            settings=CallToolsSettings(),
+        ),
+        budgets=providers.Singleton(
+            DailyBudgets,
+            organizations=Storage.organizations,
+            reservations=Storage.usage_store,
+            prices=Models.prices,
+            clock=Surroundings.clock,
+        ),
+        prices=Models.prices,
+        clock=Surroundings.clock,
+    )
+    trace_ended: providers.Provider[TraceEndedRun] = providers.Singleton(
+        TraceEndedRun, runs=Storage.runs, agents=Storage.agents, tracer=Surroundings.tracer
+    )
+    execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
+        ExecuteRun,
+        leases=Storage.leases,
+        journal=Storage.journal,
+        queue=Storage.run_queue,
+        wakeups=Surroundings.wakeups,
+        loop=agent_loop,
+        active_runs=active_runs,
+        connections=McpServers.connections,
+        tracer=Surroundings.tracer,
+        trace_ended=trace_ended,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+        log_context=providers.Object(log_context),
+    )
+    recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
+        RecoverRuns, leases=Storage.leases, queue=Storage.run_queue, clock=Surroundings.clock
+    )
+
+    start_run: providers.Provider[StartRun] = providers.Singleton(
+        StartRun,
+        runs=Storage.runs,
+        webhooks=Webhooks.webhook_check,
+        agents=Storage.agents,
+        organizations=Storage.organizations,
+        models=Models.routed_models,
+        prices=Models.prices,
+        queue=Storage.run_queue,
+        connections=McpServers.announced_connections,
+        trace_ended=trace_ended,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    resume_run: providers.Provider[ResumeRun] = providers.Singleton(
+        ResumeRun,
+        runs=Storage.runs,
+        queue=Storage.run_queue,
+        decisions=providers.Singleton(
+            CheckDecisions,
+            approvals=Storage.approvals,
+            agents=Storage.agents,
+            catalog=Tools.tool_catalog,
+            check=Tools.check_tool_call,
+        ),
+        agents=Storage.agents,
+        schemas=Surroundings.schemas,
+        box=Surroundings.secret_box,
+        clock=Surroundings.clock,
+    )
+    stop_run: providers.Provider[StopRun] = providers.Singleton(
+        StopRun,
+        runs=Storage.runs,
+        queue=Storage.run_queue,
+        connections=McpServers.announced_connections,
+        trace_ended=trace_ended,
+        clock=Surroundings.clock,
+    )
+    cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=Storage.runs, stop_run=stop_run)
+    cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
+        CancelRuns,
+        unfinished=providers.Singleton(SqlUnfinishedRuns, database=Storage.database),
+        cancel_run=cancel_run,
+        agents=Storage.agents,
+        servers=Storage.servers,
+        audit_log=Storage.audit_log,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    watch_run: providers.Provider[WatchRun] = providers.Singleton(
+        WatchRun,
+        runs=Storage.runs,
+        keys=Identity.key_standing,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+        meter=Surroundings.meters,
+    )
+    get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=Storage.runs)
+    list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=Storage.runs)
+    get_run_events: providers.Provider[GetRunEvents] = providers.Singleton(GetRunEvents, runs=Storage.runs)

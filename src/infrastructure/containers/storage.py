@@ -1,0 +1,133 @@
+"""The stores that several slices share: one SQLite file in HOME, or PostgreSQL, shared with other processes (ADR 0002, 0012 and 0015)."""
+
+from dependency_injector import containers, providers
+
+from application.agents.ports import AgentStore
+from application.approvals.ports import ApprovalStore
+from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
+from application.identity.ports import IdentityStore, OrganizationStore
+from application.mcp.ports import McpCatalogStore, McpServerStore
+from application.model_providers.ports import ModelProviderStore
+from application.runs.ports import RunJournal, RunLeases, RunStore
+from application.secrets.ports import SecretStore
+from application.sources.ports import SourceIntake, SourceStore
+from application.system.readiness import ProcessReadiness
+from application.threads.ports import ThreadStore
+from infrastructure.assembly import storage as storage_assembly
+from infrastructure.assembly.storage import ConsumedRunQueue
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.metrics.metered_leases import MeteredRunLeases
+from infrastructure.persistence.agent_store import SqlAgentStore
+from infrastructure.persistence.approval_store import SqlApprovalStore
+from infrastructure.persistence.audit_chain import SqlAuditChain
+from infrastructure.persistence.audit_keys import SqlSealKeys
+from infrastructure.persistence.audit_log import SqlAuditLog
+from infrastructure.persistence.audit_seals import SqlAuditSeals
+from infrastructure.persistence.cached_stores import (
+    CachedAgentStore,
+    CachedMcpCatalogStore,
+    CachedMcpServerStore,
+    CachedModelProviderStore,
+    CachedOrganizationStore,
+    CachedSecretStore,
+)
+from infrastructure.persistence.database import Database
+from infrastructure.persistence.identity_store import SqlIdentityStore
+from infrastructure.persistence.inspection import DatabaseInspection
+from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
+from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
+from infrastructure.persistence.model_provider_store import SqlModelProviderStore
+from infrastructure.persistence.oauth_store import SqlOAuthStore
+from infrastructure.persistence.organization_store import SqlOrganizationStore
+from infrastructure.persistence.readiness import DatabaseReadiness
+from infrastructure.persistence.run_journal import SqlRunJournal
+from infrastructure.persistence.run_leases import SqlRunLeases
+from infrastructure.persistence.secret_store import SqlSecretStore
+from infrastructure.persistence.source_intake import SqlSourceIntake
+from infrastructure.persistence.source_store import SqlSourceStore
+from infrastructure.persistence.thread_store import SqlThreadStore
+from infrastructure.persistence.usage_store import SqlUsageStore
+from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
+
+
+class Storage(containers.DeclarativeContainer):
+    """Rows, and who is told of them."""
+
+    database: providers.Provider[Database] = providers.Singleton(
+        storage_assembly.database, Surroundings.settings, Surroundings.home
+    )
+    upgrade_schema: providers.Provider[bool] = providers.Callable(
+        storage_assembly.upgrade_schema, Surroundings.settings, Surroundings.home
+    )
+    database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
+        storage_assembly.inspection, Surroundings.settings, Surroundings.home
+    )
+    run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
+        storage_assembly.run_queue, Surroundings.settings, database
+    )
+    readiness: providers.Provider[ProcessReadiness] = providers.Singleton(
+        ProcessReadiness, storage=providers.Singleton(DatabaseReadiness, database=database), queue=run_queue
+    )
+    threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
+    agents: providers.Provider[AgentStore] = providers.Singleton(
+        CachedAgentStore,
+        providers.Singleton(SqlAgentStore, database=database, box=Surroundings.secret_box),
+        feed=Surroundings.row_feed,
+    )
+    # `edited_…` are for those who change rows or show what was changed.
+    edited_agents: providers.Provider[AgentStore] = agents.provided.anew.call()
+    servers: providers.Provider[McpServerStore] = providers.Singleton(
+        CachedMcpServerStore,
+        providers.Singleton(SqlMcpServerStore, database=database, box=Surroundings.secret_box),
+        feed=Surroundings.row_feed,
+    )
+    edited_servers: providers.Provider[McpServerStore] = servers.provided.anew.call()
+    secrets: providers.Provider[SecretStore] = providers.Singleton(
+        CachedSecretStore,
+        providers.Singleton(SqlSecretStore, database=database, box=Surroundings.secret_box),
+        feed=Surroundings.row_feed,
+    )
+    model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
+        CachedModelProviderStore,
+        providers.Singleton(SqlModelProviderStore, database=database, box=Surroundings.secret_box),
+        feed=Surroundings.row_feed,
+    )
+    edited_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_store.provided.anew.call()
+    oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
+        SqlOAuthStore, database=database, box=Surroundings.secret_box
+    )
+    catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
+        CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database), feed=Surroundings.row_feed
+    )
+    edited_catalogs: providers.Provider[McpCatalogStore] = catalogs.provided.anew.call()
+    organizations: providers.Provider[OrganizationStore] = providers.Singleton(
+        CachedOrganizationStore,
+        providers.Singleton(SqlOrganizationStore, database=database),
+        feed=Surroundings.row_feed,
+    )
+    edited_organizations: providers.Provider[OrganizationStore] = organizations.provided.anew.call()
+    identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
+    sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
+    source_intake: providers.Provider[SourceIntake] = providers.Singleton(SqlSourceIntake, database=database)
+    audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
+    audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
+    audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
+    seal_keys: providers.Provider[SealKeys] = providers.Singleton(
+        SqlSealKeys, database=database, box=Surroundings.secret_box
+    )
+    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
+    approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
+    runs: providers.Provider[RunStore] = providers.Singleton(
+        storage_assembly.run_store, Surroundings.settings, database, Surroundings.wakeups
+    )
+    leases: providers.Provider[RunLeases] = providers.Singleton(
+        MeteredRunLeases,
+        providers.Singleton(SqlRunLeases, database=database, wakeups=Surroundings.wakeups, box=Surroundings.secret_box),
+        instruments=Surroundings.instruments,
+    )
+    journal: providers.Provider[RunJournal] = providers.Singleton(
+        SqlRunJournal, database=database, wakeups=Surroundings.wakeups
+    )
+    workflow_runs: providers.Provider[SqlWorkflowRunStore] = providers.Singleton(
+        SqlWorkflowRunStore, database=database, wakeups=Surroundings.wakeups
+    )

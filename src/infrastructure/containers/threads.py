@@ -1,0 +1,65 @@
+"""Threads, their messages and their sources."""
+
+from dependency_injector import containers, providers
+
+from application.sources.add_source import AddSource
+from application.sources.delete_source import DeleteSource
+from application.sources.get_source import GetSource
+from application.sources.list_sources import ListSources
+from application.sources.read_source import ReadSource
+from application.sources.search_sources import SearchSources
+from application.sources.store_source import StoreSource
+from application.threads.append_message import AppendMessage
+from application.threads.create_thread import CreateThread
+from application.threads.delete_thread import DeleteThread
+from application.threads.get_thread import GetThread
+from application.threads.list_messages import ListMessages
+from application.threads.list_threads import ListThreads
+from application.threads.release_thread import ReleaseThread
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.extraction.process_extractor import ProcessTextExtractor
+from infrastructure.persistence.source_search import SqlSourceSearch
+
+
+class Threads(containers.DeclarativeContainer):
+    """What a run reads and adds to."""
+
+    create_thread: providers.Provider[CreateThread] = providers.Singleton(
+        CreateThread, threads=Storage.threads, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    get_thread: providers.Provider[GetThread] = providers.Singleton(GetThread, threads=Storage.threads)
+    list_threads: providers.Provider[ListThreads] = providers.Singleton(ListThreads, threads=Storage.threads)
+    list_messages: providers.Provider[ListMessages] = providers.Singleton(ListMessages, threads=Storage.threads)
+    append_message: providers.Provider[AppendMessage] = providers.Singleton(
+        AppendMessage, threads=Storage.threads, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    delete_thread: providers.Provider[DeleteThread] = providers.Singleton(
+        DeleteThread, threads=Storage.threads, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    release_thread: providers.Provider[ReleaseThread] = providers.Singleton(
+        ReleaseThread, threads=Storage.threads, queue=Storage.run_queue, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+
+    text_extractor: providers.Provider[ProcessTextExtractor] = providers.Singleton(ProcessTextExtractor)
+    store_source: providers.Provider[StoreSource] = providers.Singleton(
+        StoreSource,
+        intake=Storage.source_intake,
+        sources=Storage.sources,
+        extractor=text_extractor,
+        clock=Surroundings.clock,
+    )
+    search_sources: providers.Provider[SearchSources] = providers.Singleton(
+        SearchSources, sources=Storage.sources, search=providers.Singleton(SqlSourceSearch, database=Storage.database)
+    )
+    add_source: providers.Provider[AddSource] = providers.Singleton(
+        AddSource, store=store_source, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    list_sources: providers.Provider[ListSources] = providers.Singleton(
+        ListSources, sources=Storage.sources, threads=Storage.threads
+    )
+    get_source: providers.Provider[GetSource] = providers.Singleton(GetSource, sources=Storage.sources)
+    read_source: providers.Provider[ReadSource] = providers.Singleton(ReadSource, sources=Storage.sources)
+    delete_source: providers.Provider[DeleteSource] = providers.Singleton(
+        DeleteSource, sources=Storage.sources, clock=Surroundings.clock, ids=Surroundings.ids
+    )

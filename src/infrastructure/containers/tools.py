@@ -1,0 +1,128 @@
+"""Tools: native ones, those of MCP servers and of workflow runs; who sees them, what policy says, and how one is executed."""
+
+from collections.abc import Mapping
+
+from dependency_injector import containers, providers
+
+from application.policy.policy_checks import PolicyChecks
+from application.policy.review_tool_policies import ReviewToolPolicies
+from application.tools.agent_tools import AgentTools
+from application.tools.check_tool_call import CheckToolCall
+from application.tools.execute_mcp_tool import ExecuteMcpTool
+from application.tools.execute_tool import ExecuteTool
+from application.tools.explain_agent import ExplainAgent
+from application.tools.explain_tool import ExplainTool
+from application.tools.known_tools import KnownTools
+from application.tools.list_tools import ListTools
+from application.tools.ports import NativeTool
+from application.tools.tool_catalog import ToolCatalog
+from application.tools.wired_tools import ComponentTools, WiredTools
+from application.workflows.http_request import HttpRequests
+from application.workflows.ports import Expressions
+from application.workflows.stored_wired_tools import CallComponent, StoredWiredTools
+from domain.tools.capabilities import ToolType
+from infrastructure.assembly import native_tools as native_tools_assembly
+from infrastructure.assembly import workflows as workflows_assembly
+from infrastructure.assembly.workflows import HttpCallerWhenNeeded
+from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.threads import Threads
+from infrastructure.native_tools.internet_search import InternetSearchTool
+from infrastructure.native_tools.lazy_code_execution import LazyCodeExecution
+from infrastructure.native_tools.source_query import SourceQueryTool
+from infrastructure.native_tools.website_content import WebsiteContentTool
+from infrastructure.persistence.workflow_tool_store import SqlWorkflowToolStore
+
+
+class Tools(containers.DeclarativeContainer):
+    """What an agent may call, and what calling does."""
+
+    code_execution: providers.Provider[LazyCodeExecution] = providers.Singleton(
+        native_tools_assembly.code_execution, Storage.sources, Threads.store_source, Surroundings.clock
+    )
+    website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
+        native_tools_assembly.website_content, Surroundings.egress_policy, Threads.text_extractor
+    )
+    internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(
+        native_tools_assembly.internet_search, Surroundings.settings
+    )
+    native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(
+        native_tools_assembly.native_tools,
+        code_execution,
+        website_content,
+        internet_search,
+        providers.Singleton(SourceQueryTool, search_sources=Threads.search_sources),
+    )
+    # Tools of workflow runs, which their agents see in the place of their own.
+    expressions: providers.Provider[Expressions] = providers.Singleton(workflows_assembly.expressions)
+    workflow_http: providers.Provider[HttpCallerWhenNeeded] = providers.Singleton(
+        workflows_assembly.http_caller, Surroundings.egress_policy
+    )
+    workflow_requests: providers.Provider[HttpRequests] = providers.Singleton(
+        HttpRequests, caller=workflow_http, expressions=expressions
+    )
+    wired_tools: providers.Provider[WiredTools] = providers.Singleton(
+        StoredWiredTools,
+        tools=providers.Singleton(SqlWorkflowToolStore, database=Storage.database),
+        box=Surroundings.secret_box,
+    )
+    component_tools: providers.Provider[ComponentTools] = providers.Singleton(
+        CallComponent, requests=workflow_requests, box=Surroundings.secret_box
+    )
+    tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
+        ToolCatalog,
+        native_tools=native_tools,
+        displayable_tools=providers.Singleton(native_tools_assembly.displayable_tools),
+        servers=Storage.servers,
+        catalogs=McpServers.warm_catalogs,
+        connections=McpServers.connections,
+        switch=McpServers.mcp_switch,
+        organizations=Storage.organizations,
+        search_threshold=Surroundings.settings.provided.tool_search_threshold,
+        wired_tools=wired_tools,
+    )
+    check_tool_call: providers.Provider[CheckToolCall] = providers.Singleton(
+        CheckToolCall, schemas=Surroundings.schemas
+    )
+    execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
+        ExecuteMcpTool,
+        servers=Storage.servers,
+        catalogs=Storage.catalogs,
+        server_catalogs=McpServers.server_catalogs,
+        connections=McpServers.connections,
+        schemas=Surroundings.schemas,
+        switch=McpServers.mcp_switch,
+    )
+    execute_tool: providers.Provider[ExecuteTool] = providers.Singleton(
+        ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, components=component_tools
+    )
+    list_tools: providers.Provider[ListTools] = providers.Singleton(
+        ListTools,
+        catalog=tool_catalog,
+        agents=Storage.agents,
+        servers=Storage.servers,
+        catalogs=Storage.catalogs,
+        connections=McpServers.connections,
+        clock=Surroundings.clock,
+    )
+    agent_tools: providers.Provider[AgentTools] = providers.Singleton(
+        AgentTools, agents=Storage.agents, organizations=Storage.organizations
+    )
+    known_tools: providers.Provider[KnownTools] = providers.Singleton(
+        KnownTools, catalog=tool_catalog, servers=Storage.servers, agent_tools=agent_tools
+    )
+    explain_tool: providers.Provider[ExplainTool] = providers.Singleton(
+        ExplainTool,
+        catalog=tool_catalog,
+        known_tools=known_tools,
+        agents=Storage.agents,
+        organizations=Storage.organizations,
+    )
+    explain_agent: providers.Provider[ExplainAgent] = providers.Singleton(
+        ExplainAgent, known_tools=known_tools, organizations=Storage.organizations
+    )
+    policy_checks: providers.Provider[PolicyChecks] = providers.Singleton(PolicyChecks, schemas=Surroundings.schemas)
+    review_tool_policies: providers.Provider[ReviewToolPolicies] = providers.Singleton(
+        ReviewToolPolicies, known_tools=known_tools
+    )

@@ -1,0 +1,71 @@
+"""What keeps the house: secrets and their key, usage, metrics, and what is swept when its time is over."""
+
+from dependency_injector import containers, providers
+
+from application.retention.apply_retention import ApplyRetention
+from application.retention.ports import RetentionStore, SweepLock
+from application.retention.sweep import SweepHouse
+from application.secrets.delete_secret import DeleteSecret
+from application.secrets.list_secrets import ListSecrets
+from application.secrets.rotate_secret_key import RotateSecretKey
+from application.secrets.set_secret import SetSecret
+from application.usage.get_usage import GetUsage
+from infrastructure.assembly import metrics as metrics_assembly
+from infrastructure.assembly import storage as storage_assembly
+from infrastructure.containers.identity import Identity
+from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.runs import Runs
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.metrics.page import PrometheusPage
+from infrastructure.persistence.retention_store import SqlRetentionStore
+from infrastructure.persistence.secret_vault import SqlSecretVault
+
+
+class Upkeep(containers.DeclarativeContainer):
+    """What nobody asks for in a run."""
+
+    set_secret: providers.Provider[SetSecret] = providers.Singleton(
+        SetSecret,
+        secrets=Storage.secrets,
+        forget_server=McpServers.announced_connections.provided.forget,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    list_secrets: providers.Provider[ListSecrets] = providers.Singleton(ListSecrets, secrets=Storage.secrets)
+    delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
+        DeleteSecret, secrets=Storage.secrets, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
+        RotateSecretKey,
+        vault=providers.Singleton(SqlSecretVault, database=Storage.database, box=Surroundings.secret_box),
+        key_ring=providers.Singleton(storage_assembly.key_ring, Surroundings.settings, Surroundings.secret_box),
+        audit_log=Storage.audit_log,
+        clock=Surroundings.clock,
+        ids=Surroundings.ids,
+    )
+    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=Storage.usage_store)
+    metrics_page: providers.Provider[PrometheusPage] = providers.Singleton(
+        metrics_assembly.page,
+        instruments=Surroundings.instruments,
+        database=Storage.database,
+        active_runs=Runs.active_runs,
+        clock=Surroundings.clock,
+    )
+    retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=Storage.database)
+    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(storage_assembly.sweep_lock, Surroundings.settings)
+    sweep_house: providers.Provider[SweepHouse] = providers.Singleton(
+        SweepHouse,
+        organizations=Storage.organizations,
+        retention=retention,
+        apply_retention=providers.Singleton(
+            ApplyRetention,
+            retention=retention,
+            prune_audit=Identity.prune_audit,
+            audit_log=Storage.audit_log,
+            clock=Surroundings.clock,
+            ids=Surroundings.ids,
+        ),
+        lock=sweep_lock,
+        clock=Surroundings.clock,
+    )

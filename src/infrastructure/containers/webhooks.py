@@ -1,0 +1,53 @@
+"""Webhooks: announced by whatever stores a run's steps, delivered here."""
+
+from dependency_injector import containers, providers
+
+from application.webhooks.create_webhook_key import CreateWebhookKey
+from application.webhooks.deliver_webhooks import DeliverWebhooks
+from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
+from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore, WebhookSender
+from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
+from application.webhooks.signing_secrets import SigningSecrets
+from application.webhooks.webhook_check import WebhookCheck
+from infrastructure.assembly import webhooks as webhooks_assembly
+from infrastructure.containers.storage import Storage
+from infrastructure.containers.surroundings import Surroundings
+from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
+from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+
+
+class Webhooks(containers.DeclarativeContainer):
+    """Who is told of a run's end."""
+
+    webhook_deliveries: providers.Provider[WebhookDeliveryStore] = providers.Singleton(
+        SqlWebhookDeliveryStore, database=Storage.database, wakeups=Surroundings.wakeups
+    )
+    webhook_keys: providers.Provider[WebhookKeyStore] = providers.Singleton(
+        SqlWebhookKeyStore, database=Storage.database, box=Surroundings.secret_box
+    )
+    webhook_sender: providers.Provider[WebhookSender] = providers.Singleton(
+        webhooks_assembly.webhook_sender, Surroundings.egress_policy, Surroundings.clock
+    )
+    webhook_check: providers.Provider[WebhookCheck] = providers.Singleton(
+        WebhookCheck, outbound=Surroundings.egress_policy, secrets=Storage.secrets
+    )
+    signing_secrets: providers.Provider[SigningSecrets] = providers.Singleton(
+        SigningSecrets, secrets=Storage.secrets, keys=webhook_keys, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    deliver_webhooks: providers.Provider[DeliverWebhooks] = providers.Singleton(
+        DeliverWebhooks,
+        deliveries=webhook_deliveries,
+        secrets=signing_secrets,
+        sender=webhook_sender,
+        wakeups=Surroundings.wakeups,
+        clock=Surroundings.clock,
+    )
+    create_webhook_key: providers.Provider[CreateWebhookKey] = providers.Singleton(
+        CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets, clock=Surroundings.clock, ids=Surroundings.ids
+    )
+    list_webhook_deliveries: providers.Provider[ListWebhookDeliveries] = providers.Singleton(
+        ListWebhookDeliveries, runs=Storage.runs, deliveries=webhook_deliveries
+    )
+    retry_webhook_delivery: providers.Provider[RetryWebhookDelivery] = providers.Singleton(
+        RetryWebhookDelivery, deliveries=webhook_deliveries, clock=Surroundings.clock, ids=Surroundings.ids
+    )
