@@ -30,7 +30,7 @@ def derived_id(prefix: str, *parts: str | int) -> str:
 
     128 bits of SHA-256 in hex after `prefix_`; the separator cannot occur in our ids.
     """
-    text = "\x1f".join(str(part) for part in parts)
+    text = "\x1f".join(map(str, parts))
     return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 

@@ -68,14 +68,14 @@ class AskModel:
         publishing = _Publishing(session, self._clock, request, part="closing" if closing else "reply")
         began = self._clock.now()
         try:
-            async with session.stop.interruptible(max(timeout_s, 0)):
+            with session.stop.interruptible(max(timeout_s, 0)):
                 checked = await self._read(session, request, prompt, publishing)
         except (ModelError, Interrupted, TimeUp) as error:
             code = _error_code(error)
             publishing.discard(code, self._abandon(session, prompt, publishing))
             self._trace(session, request, None, code, began)
             raise
-        reply = replace(checked.reply, usage=self._priced(checked.reply))
+        reply = self._priced(checked.reply)
         session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
         self._trace(session, request, reply, None if checked.found is None else "canary", began)
         if checked.found is not None:
@@ -140,10 +140,11 @@ class AskModel:
         session.abandoned = (*session.abandoned, spending)
         return spending
 
-    def _priced(self, reply: ModelReply) -> ModelUsage:
+    def _priced(self, reply: ModelReply) -> ModelReply:
         if reply.usage.cost_usd is not None:
-            return reply.usage
-        return replace(reply.usage, cost_usd=self._prices.cost_usd(reply.model, reply.usage))
+            return reply
+        cost_usd = self._prices.cost_usd(reply.model, reply.usage)
+        return reply if cost_usd is None else replace(reply, usage=replace(reply.usage, cost_usd=cost_usd))
 
     def _trace(
         self,
@@ -190,7 +191,7 @@ def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said:
 class _Publishing:
     """The events of one model call. Each attempt at a reply has a message id of its own. Text that could begin a canary
     token is held back until it is known to be none; what was said is kept where tokens are watched for. `model` is who
-    makes the attempt, `streamed_bytes` what came of its reply so far."""
+    makes the attempt, `message_id` names the reply under way, `streamed_bytes` is what came of it so far."""
 
     def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
         self.model = request.model
@@ -200,6 +201,7 @@ class _Publishing:
         self._turn = request.turn
         self._part = f"{part}.{session.run.attempt}"
         self._attempt = 0
+        self.message_id = self._new_message_id()
         self._begun = False
         self._watched = session.guard.stream()
         self._said: list[str] = []
@@ -208,11 +210,6 @@ class _Publishing:
     def said(self) -> str:
         """The text published of the reply under way."""
         return "".join(self._said)
-
-    @property
-    def message_id(self) -> MessageId:
-        """The id of the reply under way."""
-        return message_id(self._session.run.id, self._turn, self._part, self._attempt)
 
     def delta(self, text: str) -> str | None:
         """Publish a piece of text. Gives the id of the canary token that ended it, its mark being the last of it."""
@@ -255,6 +252,10 @@ class _Publishing:
         self._watched = self._session.guard.stream()
         self._said.clear()
         self._attempt += 1
+        self.message_id = self._new_message_id()
+
+    def _new_message_id(self) -> MessageId:
+        return message_id(self._session.run.id, self._turn, self._part, self._attempt)
 
     def _add(self, kind: RunEventType, data: JsonObject) -> None:
         self._session.buffer.add(NewEvent(type=kind, at=self._clock.now(), data=data))

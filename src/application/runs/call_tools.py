@@ -9,7 +9,7 @@ from application.runs.canary_guard import CanaryFound
 from application.runs.interruption import Interrupted, StopReason, TimeUp
 from application.runs.ports import Step
 from application.runs.run_events import tool_settled, tool_started
-from application.runs.run_session import RunSession, settled_call
+from application.runs.run_session import RunSession
 from application.runs.sealed_input import sealed, unsealed
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
@@ -151,7 +151,7 @@ class CallTools:
             holds_canary=session.guard.watch_of(call.id),
         )
         try:
-            async with session.stop.interruptible(timeout_s + self._settings.grace_s):
+            with session.stop.interruptible(timeout_s + self._settings.grace_s):
                 return await self._execute_tool.execute(command)
         except TimeUp:
             ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}
@@ -178,15 +178,13 @@ class CallTools:
         server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None
 
         def build() -> Step:
-            calls = {**session.open_calls, call.id: settled_call(call, settlement)}
+            calls = {**session.open_calls, call.id: call.settled(settlement)}
             end = turn_end(session.run, tuple(calls.values()), session.transcript, at=settlement.at)
-            end = end or Step(run=session.run)
-            return replace(
-                end,
-                events=(tool_settled(call, settlement, server=server, decision=decision), *end.events),
-                settled=(settlement,),
-                audit=(tool_call_audit(session.run, call, settlement, decision=decision), *end.audit),
-            )
+            settled = tool_settled(call, settlement, server=server, decision=decision)
+            audit = tool_call_audit(session.run, call, settlement, decision=decision)
+            if end is None:
+                return Step(run=session.run, events=(settled,), settled=(settlement,), audit=(audit,))
+            return replace(end, events=(settled, *end.events), settled=(settlement,), audit=(audit, *end.audit))
 
         await session.advance(build)
 

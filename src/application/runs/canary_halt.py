@@ -9,7 +9,7 @@ from application.runs.closing import closing_step
 from application.runs.ports import Step
 from application.runs.record_reply import reply_message
 from application.runs.run_events import message_completed, run_halted, tool_settled
-from application.runs.run_session import RunSession, settled_call
+from application.runs.run_session import RunSession
 from domain.ids import tool_call_id
 from domain.json_value import JsonObject
 from domain.runs.audit_trail import session_halted_audit, tool_call_audit
@@ -47,12 +47,12 @@ def _halted_at_reply(session: RunSession, found: CanaryFound, answer: Answer, *,
     refused = ToolResult.blocked("run_halted", _NOT_SENT)
     settlements = [Settlement(tool_call_id=use.id, result=refused, duration_ms=0, at=at) for use in uses]
     calls = tuple(
-        settled_call(_unsent(session, use, turn=turn, index=index, at=at), settlement)
+        _unsent(session, use, turn=turn, index=index, at=at).settled(settlement)
         for index, (use, settlement) in enumerate(zip(uses, settlements, strict=True))
     )
     message = reply_message(session, answer, uses, at=at)
     spent = answer.spending(session, at=at)
-    run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage))
+    run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
     ended = run.ended(RunStatus.HALTED, at=at, output=answer.reply.text or None)
     closing = closing_step(ended, calls, result=refused, at=at)
     culprit = None if found.call_index is None else uses[found.call_index].id

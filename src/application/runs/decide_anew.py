@@ -8,7 +8,7 @@ from application.approvals.run_approvals import approval_request, closed_approva
 from application.runs.halting import halted_end
 from application.runs.ports import Step
 from application.runs.run_events import tool_settled
-from application.runs.run_session import RunSession, settled_call
+from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
@@ -159,8 +159,7 @@ def _halting_step(
     ends = [*blocked, *_left_out(session, {end.call.id for end in blocked}, halting, now)]
     settlements = {end.settlement.tool_call_id: end.settlement for end in ends}
     calls = tuple(
-        settled_call(call, settlements[call.id]) if call.id in settlements else call
-        for call in session.open_calls.values()
+        call.settled(settlements[call.id]) if call.id in settlements else call for call in session.open_calls.values()
     )
     end = halted_end(session.run, calls, halting, said=session.run.output, at=now)
     rest = _step(session, toolset, (), ends)

@@ -1,8 +1,8 @@
 """Coalesces the frequent events of a run (deltas, progress) so that a burst costs one write, not one each."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from types import TracebackType
 from typing import cast
 
 from domain.json_value import JsonObject
@@ -27,6 +27,7 @@ class EventBuffer:
         self._timer: asyncio.TimerHandle | None = None
         self._flush: asyncio.Task[None] | None = None
         self._held = False
+        self._holding = _Held(self)
         self._closed = False
 
     def add(self, event: NewEvent) -> None:
@@ -56,17 +57,20 @@ class EventBuffer:
             self._disarm()
         return self._drained()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> "_Held":
         """Write nothing inside, where what was taken is being written; what comes meanwhile is written after it."""
+        return self._holding
+
+    def hold(self) -> None:
+        """See `held`, which lets go again."""
         self._held = True
         self._disarm()
-        try:
-            yield
-        finally:
-            self._held = False
-            if self._pending:
-                self._arm()
+
+    def let_go(self) -> None:
+        """Write again what comes, and what has come."""
+        self._held = False
+        if self._pending:
+            self._arm()
 
     def close(self) -> None:
         """Drop what is not written and take nothing more; a write under way comes to its end."""
@@ -120,6 +124,8 @@ class EventBuffer:
             self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._begin_flush)
 
     def _drained(self) -> tuple[NewEvent, ...]:
+        if not self._pending:
+            return ()
         self._seal_text()
         events, self._pending = tuple(self._pending), []
         self._progress.clear()
@@ -131,6 +137,23 @@ class EventBuffer:
             data: JsonObject = {**last.data, "text": "".join(self._texts)}
             self._pending[-1] = NewEvent(type=last.type, at=last.at, data=data)
         self._texts = []
+
+
+class _Held:
+    """The buffer's hold, to be entered any number of times, one after the other."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self, buffer: EventBuffer) -> None:
+        self._buffer = buffer
+
+    def __enter__(self) -> None:
+        self._buffer.hold()
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._buffer.let_go()
 
 
 def _look_at_outcome(flush: asyncio.Task[None]) -> None:

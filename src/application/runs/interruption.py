@@ -1,9 +1,11 @@
 """Stopping a run from outside: waits on models and tools are cut short, writes never are."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+from application.system.deadline import Deadline
 
 
 class StopReason(StrEnum):
@@ -33,7 +35,7 @@ class StopSignal:
         self._reason: StopReason | None = None
         self.actor = "system"
         self._draining = False
-        self._waits: set[asyncio.Timeout] = set()
+        self._waits: set[Deadline] = set()
 
     def fire(self, reason: StopReason, *, actor: str = "system") -> None:
         """End all waits now, and every later one at once. `actor` is who asked for it."""
@@ -61,23 +63,41 @@ class StopSignal:
         """The reason, once there is one."""
         return self._reason
 
-    @asynccontextmanager
-    async def interruptible(self, timeout_s: float | None) -> AsyncIterator[None]:
+    def interruptible(self, timeout_s: float | None) -> "Wait":
         """Wrap a wait (never a write): raises Interrupted when fired, TimeUp after `timeout_s`. Errors from
         inside, TimeoutError among them, pass as they are."""
-        if self._reason is not None:
-            raise Interrupted(self._reason)
-        wait = asyncio.timeout(timeout_s)
+        when = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
+        return Wait(self, self._waits, when)
+
+
+class Wait(Deadline):
+    """A block that `signal` ends, or its time. To be entered once, in the task that waits."""
+
+    __slots__ = ("_signal", "_waits")
+
+    def __init__(self, signal: StopSignal, waits: set[Deadline], when: float | None) -> None:
+        super().__init__(when)
+        self._signal = signal
+        self._waits = waits
+
+    def __enter__(self) -> Self:
+        if self._signal.fired is not None:
+            raise Interrupted(self._signal.fired)
+        super().__enter__()
+        self._waits.add(self)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._waits.discard(self)
         try:
-            async with wait:
-                self._waits.add(wait)
-                try:
-                    yield
-                finally:
-                    self._waits.discard(wait)
+            super().__exit__(exc_type, exc, traceback)
         except TimeoutError:
-            if not wait.expired():
-                raise
-            if self._reason is not None:
-                raise Interrupted(self._reason) from None
-            raise TimeUp from None
+            pass
+        else:
+            if not (self.expired() and isinstance(exc, TimeoutError)):
+                return
+        if self._signal.fired is not None:
+            raise Interrupted(self._signal.fired) from None
+        raise TimeUp from None

@@ -45,7 +45,7 @@ class PreparePrompt:
             raise AgentDisabled
         run = session.run
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
-        async with session.stop.interruptible(max(session.time_left_s, 0)):
+        with session.stop.interruptible(max(session.time_left_s, 0)):
             toolset = await self._catalog.toolset(
                 session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired
             )

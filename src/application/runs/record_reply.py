@@ -9,7 +9,7 @@ from application.runs.decide_anew import asks_for_approval, awaiting_approval
 from application.runs.halting import halted_end
 from application.runs.ports import RunStore, Step
 from application.runs.run_events import message_completed, run_ended, tool_settled, tool_started
-from application.runs.run_session import RunSession, settled_call
+from application.runs.run_session import RunSession
 from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
@@ -21,7 +21,7 @@ from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
-from domain.runs.run import Run, RunStatus
+from domain.runs.run import RunStatus
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse
 from domain.tools.meta_tools import called_name
 from domain.tools.result import ToolOutcome
@@ -140,9 +140,7 @@ class RecordReply:
                 decided.append(_Decided(call=call, refused=None, decision=checked.decision))
             else:
                 settlement = Settlement(tool_call_id=call.id, result=refusal, duration_ms=0, at=now)
-                decided.append(
-                    _Decided(call=settled_call(call, settlement), refused=settlement, decision=checked.decision)
-                )
+                decided.append(_Decided(call=call.settled(settlement), refused=settlement, decision=checked.decision))
         return decided, limit
 
     def _step(
@@ -157,7 +155,8 @@ class RecordReply:
         now: datetime,
     ) -> Step:
         executing = sum(entry.refused is None for entry in decided)
-        run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage).after_tool_calls(executing))
+        usage = session.run.usage.after_turn(answer.reply.usage, tool_calls=executing)
+        run = session.run.advanced(usage=usage)
         calls = tuple(entry.call for entry in decided)
         if blocked is None:
             end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
@@ -194,7 +193,7 @@ def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
     if entry.refused is not None:
         return entry
     settlement = Settlement(tool_call_id=entry.call.id, result=failure_text.halted(blocked.name), duration_ms=0, at=now)
-    return replace(entry, call=settled_call(entry.call, settlement), refused=settlement)
+    return replace(entry, call=entry.call.settled(settlement), refused=settlement)
 
 
 def _was_made(call: ToolCall) -> bool:
@@ -233,7 +232,7 @@ def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: I
     hold are dropped: the tool choice was none."""
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
-    run: Run = replace(session.run, usage=session.run.usage.after_turn(answer.reply.usage))
+    run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
     ended = run.ended(
         RunStatus.COMPLETED if limit is None else RunStatus.INCOMPLETE,
         at=at,

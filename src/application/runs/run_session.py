@@ -18,7 +18,7 @@ from domain.agents.agent import Agent
 from domain.identity.organization import Organization
 from domain.ids import MessageId, RunId
 from domain.runs.events import NewEvent
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import Limits
 from domain.runs.usage import ModelSpending, Usage
 from domain.threads.message import Role
@@ -61,7 +61,8 @@ class RunSession:
         self._journal = journal
         self._clock = clock
         self._tracer = tracer
-        self._settled_before = tuple(call for call in self.open_calls.values() if call.was_settled_by_people)
+        self._settled_before = [call for call in self.open_calls.values() if call.was_settled_by_people]
+        self._last_seq = claimed.run.last_seq
         self._lease_holds = lease_holds
         self._claimed_at = clock.monotonic()
         self._active_before = claimed.run.active_s
@@ -135,38 +136,68 @@ class RunSession:
     async def _advance(self, build: Callable[[], Step]) -> StepOutcome:
         async with self._writing:
             waiting = await self.buffer.take()
-            step = build()
             abandoned = self.abandoned
-            run = replace(step.run, active_s=self.active_s, usage=_with_abandoned(step.run.usage, abandoned))
-            spent = (*(replace(call, still_reserved_usd=self.kept_reserve_usd) for call in abandoned), *step.spent)
-            step = replace(step, run=run, spent=spent, events=(*waiting, *step.events))
+            step = self._completed(build(), waiting)
             # One write at a time: the numbers of a run's events tell whether a commit that was not answered took effect.
             with self.buffer.held():
                 outcome = await self._journal.commit(self.lease, step)
-            self.abandoned = self.abandoned[len(abandoned) :]
+            if abandoned:
+                self.abandoned = self.abandoned[len(abandoned) :]
             self._mirror(step, outcome)
             if outcome.ending is not None:
                 self._mirror(outcome.ending, outcome)
             return outcome
 
+    def _completed(self, step: Step, waiting: tuple[NewEvent, ...]) -> Step:
+        """The step with what waits to be stored with it: `waiting` events, and model calls that were cut off. Its run is as it
+        will be once it is stored, so that nothing is to be made anew then."""
+        abandoned, spent = self.abandoned, step.spent
+        if abandoned:
+            spent = (*(replace(call, still_reserved_usd=self.kept_reserve_usd) for call in abandoned), *spent)
+        events = (*waiting, *step.events) if waiting else step.events
+        return Step(
+            run=step.run.advanced(
+                usage=_with_abandoned(step.run.usage, abandoned),
+                active_s=self.active_s,
+                last_seq=self._last_seq + len(events),
+            ),
+            events=events,
+            messages=step.messages,
+            recorded=step.recorded,
+            changed=step.changed,
+            settled=step.settled,
+            approvals=step.approvals,
+            outcomes=step.outcomes,
+            audit=step.audit,
+            spent=spent,
+            quarantine=step.quarantine,
+        )
+
     def _mirror(self, step: Step, outcome: StepOutcome) -> None:
-        self.run = replace(step.run, last_seq=outcome.last_seq, lapses=0)
+        foreseen = step.run.last_seq == outcome.last_seq and not step.run.lapses
+        self.run = step.run if foreseen else step.run.advanced(usage=step.run.usage, last_seq=outcome.last_seq)
+        self._last_seq = outcome.last_seq
         self.promoted = outcome.promoted or self.promoted
-        self.transcript.extend(step.messages)
-        self.open_calls.update((call.id, call) for call in step.recorded)
-        self.open_calls.update((call.id, call) for call in step.changed)
-        over = [*self._settled_before, *(call for call in step.recorded if call.state is ToolCallState.SETTLED)]
-        self._settled_before = ()
+        over = self._settled_before
+        self._settled_before = []
+        for call in step.recorded:
+            self.open_calls[call.id] = call
+            if call.state is ToolCallState.SETTLED:
+                over.append(call)
+        for call in step.changed:
+            self.open_calls[call.id] = call
         for settlement in step.settled:
-            call = settled_call(self.open_calls[settlement.tool_call_id], settlement)
+            call = self.open_calls[settlement.tool_call_id].settled(settlement)
             self.open_calls[call.id] = call
             over.append(call)
-        if self._tracer.enabled:
+        if over and self._tracer.enabled:
             self._tell(over)
-        if any(message.role is Role.TOOL for message in step.messages):
-            self.open_calls.clear()
-        if any(message.id == self.unfinished for message in step.messages):
-            self.unfinished = None
+        for message in step.messages:
+            self.transcript.append(message)
+            if message.role is Role.TOOL:
+                self.open_calls.clear()
+            if message.id == self.unfinished:
+                self.unfinished = None
 
     def _tell(self, calls: list[ToolCall]) -> None:
         for call in calls:
@@ -175,6 +206,7 @@ class RunSession:
 
     async def _append(self, events: tuple[NewEvent, ...]) -> None:
         await self._journal.append(self.lease, events)
+        self._last_seq += len(events)
 
     def _limits(self) -> Limits:
         settings = self.agent.config.limits.narrowed_by(self.run.limits)
@@ -191,16 +223,3 @@ def _with_abandoned(usage: Usage, abandoned: tuple[ModelSpending, ...]) -> Usage
     for call in abandoned:
         usage = usage.after_abandoned(call.usage)
     return usage
-
-
-def settled_call(call: ToolCall, settlement: Settlement) -> ToolCall:
-    """The ledger entry after its settlement."""
-    return replace(
-        call,
-        state=ToolCallState.SETTLED,
-        result=settlement.result,
-        duration_ms=settlement.duration_ms,
-        settled_at=settlement.at,
-        elicitation=None,
-        input=None,
-    )

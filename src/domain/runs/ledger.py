@@ -75,6 +75,29 @@ class ToolCall:
     approval: ApprovalRequest | None = None
     called_as: str | None = None
 
+    def settled(self, settlement: "Settlement") -> "ToolCall":
+        """The entry after its settlement. Written out, as each call of each run comes by here."""
+        return ToolCall(
+            id=self.id,
+            run_id=self.run_id,
+            turn=self.turn,
+            index=self.index,
+            name=self.name,
+            type=self.type,
+            server_id=self.server_id,
+            params=self.params,
+            repeatable=self.repeatable,
+            state=ToolCallState.SETTLED,
+            recorded_at=self.recorded_at,
+            result=settlement.result,
+            duration_ms=settlement.duration_ms,
+            settled_at=settlement.at,
+            elicitation=None,
+            input=None,
+            approval=self.approval,
+            called_as=self.called_as,
+        )
+
     @property
     def is_displayed(self) -> bool:
         """Whether the client settles the call, once it may be made."""

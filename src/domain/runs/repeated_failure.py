@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from domain.ids import RunId
+from domain.ids import RunId, ToolCallId
 from domain.threads.message import Message, Role
 from domain.tools.meta_tools import called_name
 
@@ -16,7 +16,7 @@ def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str
 
     References to log lines differ from call to call and do not count.
     """
-    meant = {use.id: called_name(use) for message in transcript for use in message.tool_uses}
+    meant: dict[ToolCallId, str] | None = None
     common: set[tuple[str, str]] | None = None
     turns = 0
     for message in reversed(transcript):
@@ -24,10 +24,13 @@ def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str
             break
         if message.role is not Role.TOOL:
             continue
+        failed = [result for result in message.tool_results if result.is_error]
+        if not failed:
+            return None
+        if meant is None:
+            meant = {use.id: called_name(use) for earlier in transcript for use in earlier.tool_uses}
         failures = {
-            (meant.get(result.tool_id, result.tool_name), _REFERENCE.sub("", result.result))
-            for result in message.tool_results
-            if result.is_error
+            (meant.get(result.tool_id, result.tool_name), _REFERENCE.sub("", result.result)) for result in failed
         }
         common = failures if common is None else common & failures
         turns += 1

@@ -44,15 +44,15 @@ class Usage:
         """Input and output together, the figure `max_tokens` limits."""
         return self.input_tokens + self.output_tokens
 
-    def after_turn(self, spent: ModelUsage) -> "Usage":
-        """The totals after one more model call."""
+    def after_turn(self, spent: ModelUsage, *, tool_calls: int = 0) -> "Usage":
+        """The totals after one more model call, and so many more executed tool calls."""
         return Usage(
             input_tokens=self.input_tokens + spent.input_tokens,
             output_tokens=self.output_tokens + spent.output_tokens,
             cached_tokens=self.cached_tokens + spent.cached_tokens,
-            cost_usd=self.cost_usd + (spent.cost_usd or Decimal(0)),
+            cost_usd=self.cost_usd + spent.cost_usd if spent.cost_usd else self.cost_usd,
             turns=self.turns + 1,
-            tool_calls=self.tool_calls,
+            tool_calls=self.tool_calls + tool_calls,
         )
 
     def after_abandoned(self, spent: ModelUsage) -> "Usage":

@@ -90,17 +90,17 @@ class Message:
     @property
     def text(self) -> str:
         """The text parts, joined."""
-        return "".join(part.text for part in self.content if isinstance(part, TextContent))
+        return "".join([part.text for part in self.content if isinstance(part, TextContent)])
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
         """The calls asked for, in the model's order."""
-        return tuple(part for part in self.content if isinstance(part, ToolUse))
+        return tuple([part for part in self.content if isinstance(part, ToolUse)])
 
     @property
     def tool_results(self) -> tuple[ToolResultContent, ...]:
         """The answers carried, in the order of their calls."""
-        return tuple(part for part in self.content if isinstance(part, ToolResultContent))
+        return tuple([part for part in self.content if isinstance(part, ToolResultContent)])
 
 
 def is_blank(content: Iterable[UserContent]) -> bool:

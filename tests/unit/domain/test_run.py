@@ -1,13 +1,17 @@
 """The run as a state machine: what may follow what, and what each transition keeps, sets and clears."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
 from domain.errors import ErrorKind, ServiceError
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunError, RunStatus
+from domain.runs.usage import Usage
+from domain.tools.result import ToolResult
 from tests.builders import a_displayable_call, a_run, a_tool_use, after
 
 PENDING = (a_tool_use(a_displayable_call(0)), a_tool_use(a_displayable_call(1)))
@@ -150,4 +154,31 @@ def test_a_transition_changes_nothing_but_what_it_is_about() -> None:
     round_trip = run.claimed(at=after(5)).suspended(PENDING).resumed().claimed(at=after(6)).handed_back()
     assert (
         replace(round_trip, epoch=run.epoch, attempt=run.attempt, started_at=run.started_at, output=run.output) == run
+    )
+
+
+def of_all_fields(kind: type) -> dict[str, Any]:
+    """A value of its own for each of them, so that none is taken for another's or for its default."""
+    return {field.name: object() for field in fields(kind)}
+
+
+def test_a_step_changes_nothing_of_a_run_but_what_it_is_about() -> None:
+    run = Run(**of_all_fields(Run))
+    used = Usage(turns=3)
+    assert run.advanced(usage=used) == replace(run, usage=used, lapses=0)
+    stored = run.advanced(usage=used, active_s=2.5, last_seq=7)
+    assert stored == replace(run, usage=used, active_s=2.5, last_seq=7, lapses=0)
+
+
+def test_a_settlement_changes_nothing_of_a_call_but_what_it_is_about() -> None:
+    call = ToolCall(**of_all_fields(ToolCall))
+    settlement = Settlement(tool_call_id=call.id, result=ToolResult.succeeded("done"), duration_ms=5, at=after(1))
+    assert call.settled(settlement) == replace(
+        call,
+        state=ToolCallState.SETTLED,
+        result=settlement.result,
+        duration_ms=5,
+        settled_at=after(1),
+        elicitation=None,
+        input=None,
     )

@@ -10,7 +10,7 @@ FOREVER = 3600.0
 
 
 async def waiting(stop: StopSignal, began: asyncio.Event, timeout_s: float | None = FOREVER) -> None:
-    async with stop.interruptible(timeout_s):
+    with stop.interruptible(timeout_s):
         began.set()
         await asyncio.Event().wait()
 
@@ -59,12 +59,11 @@ async def test_time_that_is_up_is_told_apart_from_a_stop() -> None:
 
 async def test_a_timeout_of_somebody_inside_passes_as_it_is() -> None:
     stop = StopSignal()
-    with pytest.raises(TimeoutError):
-        async with stop.interruptible(FOREVER), asyncio.timeout(0):
+    with pytest.raises(TimeoutError), stop.interruptible(FOREVER):
+        async with asyncio.timeout(0):
             await asyncio.Event().wait()
-    with pytest.raises(TimeoutError, match="of the pool"):
-        async with stop.interruptible(FOREVER):
-            raise TimeoutError("of the pool")
+    with pytest.raises(TimeoutError, match="of the pool"), stop.interruptible(FOREVER):
+        raise TimeoutError("of the pool")
 
 
 async def test_a_stop_is_not_taken_for_the_timeout_of_somebody_inside() -> None:
@@ -73,7 +72,7 @@ async def test_a_stop_is_not_taken_for_the_timeout_of_somebody_inside() -> None:
 
     async def nested() -> str:
         try:
-            async with stop.interruptible(FOREVER):
+            with stop.interruptible(FOREVER):
                 try:
                     async with asyncio.timeout(FOREVER):
                         began.set()
@@ -95,7 +94,7 @@ async def test_nested_waits_end_in_the_same_stop() -> None:
     began = asyncio.Event()
 
     async def nested() -> None:
-        async with stop.interruptible(FOREVER):
+        with stop.interruptible(FOREVER):
             await waiting(stop, began)
 
     task = asyncio.create_task(nested())
@@ -110,7 +109,7 @@ async def test_firing_while_a_wait_whose_time_is_up_still_cleans_up_ends_the_oth
     cleaning, finish = asyncio.Event(), asyncio.Event()
 
     async def slow_to_end() -> None:
-        async with stop.interruptible(0.001):
+        with stop.interruptible(0.001):
             try:
                 await asyncio.Event().wait()
             finally:
@@ -149,7 +148,7 @@ async def test_cancelling_the_task_as_the_stop_fires_is_not_swallowed() -> None:
 @pytest.mark.requirement("E7")
 async def test_draining_ends_no_wait_but_stops_at_the_next_check() -> None:
     stop = StopSignal()
-    async with stop.interruptible(FOREVER):
+    with stop.interruptible(FOREVER):
         stop.drain()
         await asyncio.sleep(0)
     assert stop.fired is None
@@ -160,7 +159,7 @@ async def test_draining_ends_no_wait_but_stops_at_the_next_check() -> None:
 
 async def test_a_wait_that_is_over_is_forgotten() -> None:
     stop = StopSignal()
-    async with stop.interruptible(0.001):
+    with stop.interruptible(0.001):
         pass
     stop.fire(StopReason.CANCELLED)
     await asyncio.sleep(0)
