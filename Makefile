@@ -75,6 +75,7 @@ $(SETUP): requirements/dev.txt pyproject.toml
 	@$(call make_environment,$(VENV))
 	@$(call install_lock,$(VENV),requirements/dev.txt)
 	@$(BIN)/python -m pip install --quiet --root-user-action ignore --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q -j 0 src
 	@touch $@
 
 $(DEMO_SETUP): requirements/demo.txt

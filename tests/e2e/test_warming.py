@@ -40,7 +40,7 @@ asyncio.run(start())
 print(*sys.modules)
 """
 _LATER = {
-    "aiohttp", "alembic", "ddgs", "genai_prices", "httpx", "httpx2", "jsonschema_rs", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
+    "aiohttp", "alembic", "ddgs", "genai_prices", "httpx", "httpx2", "interfaces.console.app", "jinja2", "jsonschema_rs", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
     "psycopg", "pydantic_monty", "pygments", "rich", "trafilatura", "werkzeug",
 }  # fmt: skip
 """What is heavy, and not used by a service to which nothing was added yet."""

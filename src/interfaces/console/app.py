@@ -1,6 +1,9 @@
-"""Puts the console together."""
+"""Puts the console together: an application of its own, as it is loaded only when somebody goes there (entry.py)."""
 
-from litestar.di import Provide
+from dataclasses import fields
+
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
 
 from application.system.ports import Clock
 from interfaces.console.agents.pages import AgentPages
@@ -39,22 +42,24 @@ from interfaces.console.routes.workflows import WorkflowPages, workflow_routes
 from interfaces.console.run_costs import RunCosts
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
 from interfaces.console.usage_pages import UsagePages
+from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
 from interfaces.http.sse import EventFrames
 from interfaces.http.use_cases import UseCases
 
 
-def console_router(
+def console_app(
     use_cases: UseCases,
     *,
     sessions: ConsoleSessions,
     clock: Clock,
-    pages: Pages,
     frames: EventFrames,
+    version: str,
     heartbeat_s: float,
-    provided: dict[str, Provide],
-) -> OwnRouter:
-    """The routes below `/console`. `provided` are the use cases by name."""
+) -> Litestar:
+    """What answers below `/console`."""
+    pages = Pages(version=version)
+    handlers = failure_handlers(pages)
     run_costs = RunCosts(prices=use_cases.prices)
     overview = Overview(
         list_runs=use_cases.list_runs,
@@ -115,7 +120,33 @@ def console_router(
         "workflow_pages": workflow_pages,
         "workflow_run_pages": workflow_run_pages,
     }
-    routes = [
+    routes = console_routes()
+    provided = {field.name: instance_of(getattr(use_cases, field.name)) for field in fields(use_cases)}
+    router = OwnRouter(
+        PATH,
+        route_handlers=routes,
+        middleware=[signed_in(sessions)],
+        dependencies={
+            **asked_for(routes, provided),
+            **{name: instance_of(instance) for name, instance in own.items()},
+            "event_frames": instance_of(frames),
+            "heartbeat_s": instance_of(heartbeat_s),
+        },
+        exception_handlers=handlers,
+    )
+    return Litestar(
+        route_handlers=[router],
+        request_class=ConsoleRequest,
+        request_max_body_size=MAX_JSON_BYTES,
+        exception_handlers=handlers,
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def console_routes() -> list[HTTPRouteHandler]:
+    """Everything that answers below `/console`."""
+    return [
         read_asset,
         sign_in_page,
         sign_in,
@@ -156,17 +187,3 @@ def console_router(
         *settings_routes(),
         *secret_routes(),
     ]
-    return OwnRouter(
-        PATH,
-        route_handlers=routes,
-        middleware=[signed_in(sessions)],
-        dependencies={
-            **asked_for(routes, provided),
-            **{name: instance_of(instance) for name, instance in own.items()},
-            "event_frames": instance_of(frames),
-            "heartbeat_s": instance_of(heartbeat_s),
-        },
-        request_class=ConsoleRequest,
-        exception_handlers=failure_handlers(pages),
-        include_in_schema=False,
-    )

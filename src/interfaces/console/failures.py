@@ -1,6 +1,5 @@
 """Failures as people at a browser see them: a page, or a message on the page they are on."""
 
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from litestar import Response
@@ -11,23 +10,10 @@ from litestar.types import ExceptionHandlersMap
 from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import PATH, SIGN_IN_PATH
+from interfaces.console.sessions import SIGN_IN_PATH
 from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_reference
 
 FLASH = "#flash"
-
-
-def with_console_failures(handlers: ExceptionHandlersMap, pages: Pages) -> ExceptionHandlersMap:
-    """The application's own, and for what no route of the console takes a page as well."""
-    otherwise = handlers[HTTPException]
-    shown = failure_handlers(pages)[HTTPException]
-
-    def of_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
-        path = request.scope["path"]
-        answer: Response[Any] = (shown if path == PATH or path.startswith(f"{PATH}/") else otherwise)(request, error)
-        return answer
-
-    return {**handlers, HTTPException: of_http}
 
 
 def failure_handlers(pages: Pages) -> ExceptionHandlersMap:

@@ -6,9 +6,7 @@ from litestar import Litestar
 
 from application.metrics.ports import RequestMeter
 from application.system.ports import Clock
-from interfaces.console.app import console_router
-from interfaces.console.failures import with_console_failures
-from interfaces.console.pages import Pages
+from interfaces.console.entry import with_console
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.asking import GatewayQuestions
@@ -26,7 +24,7 @@ from interfaces.http.api_keys.routes import api_keys_routes
 from interfaces.http.approvals.routes import approvals_routes
 from interfaces.http.audit.routes import audit_routes
 from interfaces.http.auth import authentication
-from interfaces.http.bodies import BodyDecoding
+from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
 from interfaces.http.gateway_sessions.routes import gateway_sessions_routes
 from interfaces.http.health import ReadinessProbe, health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
@@ -54,7 +52,6 @@ from interfaces.http.workflow_runs.following import WorkflowRunStreams
 from interfaces.http.workflow_runs.routes import workflow_runs_routes
 from interfaces.http.workflows.routes import workflows_routes
 
-MAX_JSON_BYTES = 10 * 1024 * 1024
 HEARTBEAT_S = 15.0
 
 
@@ -123,18 +120,8 @@ def create_app(
         middleware=[authentication(use_cases.authenticate)],
         security=[{SECURITY_SCHEME: []}],
     )
-    pages = Pages(version=version)
-    console = console_router(
-        use_cases,
-        sessions=sessions,
-        clock=clock,
-        pages=pages,
-        frames=frames,
-        heartbeat_s=heartbeat_s,
-        provided=provided,
-    )
     app = Litestar(
-        route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router(), console],
+        route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router()],
         dependencies={
             "readiness": instance_of(ReadinessProbe(readiness)),
             "monitoring": instance_of(monitoring),
@@ -143,7 +130,7 @@ def create_app(
         },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
-        exception_handlers=with_console_failures(exception_handlers(), pages),
+        exception_handlers=exception_handlers(),
         plugins=[BodyDecoding(), BodySchemas()],
         openapi_config=openapi_config(version),
         logging_config=None,
@@ -173,7 +160,16 @@ def create_app(
         cancellations=use_cases.request_cancellations,
         address=address,
     )
-    app.asgi_handler = with_access_log(with_gateway(app.asgi_handler, gateway, address), meter)
+    api = with_console(
+        app.asgi_handler,
+        use_cases,
+        sessions=sessions,
+        clock=clock,
+        frames=frames,
+        version=version,
+        heartbeat_s=heartbeat_s,
+    )
+    app.asgi_handler = with_access_log(with_gateway(api, gateway, address), meter)
     return app
 
 

@@ -13,6 +13,8 @@ from domain.json_value import JsonObject
 
 BodyT = TypeVar("BodyT", bound="Body")
 
+MAX_JSON_BYTES = 10 * 1024 * 1024
+"""What a request may bring, where a route does not say otherwise."""
 MAX_NAME = 200
 """Characters of a name or an id, of a model's too."""
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from application.agents.list_agents import ListAgents
-from interfaces.http.app import MAX_JSON_BYTES
+from interfaces.http.bodies import MAX_JSON_BYTES
 from tests.integration.http.service import MODEL, Conversation, Service, paths_of, problem_of
 
 AGENT: dict[str, object] = {"name": "guide", "model": MODEL}

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from litestar.routes import HTTPRoute
 
 from domain.identity.role import Role
 from infrastructure.memory.mcp_connections import text_reply
+from interfaces.console.app import console_routes
 from interfaces.console.sessions import COOKIE
 from tests.builders import an_audit_event
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_audit import seal
 
-OPEN_PATHS = frozenset({"/console/sign-in", "/console/static/{name:str}"})
+OPEN_PATHS = frozenset({"/sign-in", "/static/{name:str}"})
 PAGES = (
     "/console",
     "/console/runs",
@@ -118,10 +118,11 @@ async def test_a_page_allows_a_browser_nothing_but_our_own_files(service: Servic
 async def test_no_route_answers_who_is_not_signed_in_and_none_acts_for_another_site(service: Service) -> None:
     browser = await signed_in(service)
     routes = [
-        (method, re.sub(r"\{[^}]+\}", "x", route.path))
-        for route in service.app.routes
-        if isinstance(route, HTTPRoute) and route.path.startswith("/console") and route.path not in OPEN_PATHS
-        for method in sorted(route.methods & {"GET", "POST"})
+        (method, re.sub(r"\{[^}]+\}", "x", f"/console{path}".rstrip("/")))
+        for route in console_routes()
+        for path in route.paths
+        if path not in OPEN_PATHS
+        for method in sorted(set(route.http_methods) & {"GET", "POST"})
     ]
     assert len(routes) > 70
     for method, path in routes:
