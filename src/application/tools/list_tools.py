@@ -8,7 +8,8 @@ from application.agents.ports import AgentStore
 from application.mcp.ports import McpCatalogStore, McpConnections, McpServerStore, ServerState
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
-from application.tools.tool_catalog import ToolCatalog, bound_tool
+from application.tools.server_tools import bound_tool
+from application.tools.tool_catalog import ToolCatalog
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId

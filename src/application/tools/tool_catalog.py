@@ -6,7 +6,7 @@ A server that does not answer is reported as unavailable and neither fails nor h
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -22,25 +22,21 @@ from application.mcp.ports import (
 )
 from application.mcp.warm_catalogs import WarmCatalogs
 from application.tools.ports import NativeTool
+from application.tools.server_tools import comes_and_goes, overview_of
 from application.tools.toolset import ServerOverview, Toolset
 from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
 from domain.policy.allowlist import Allowlist
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import NO_POLICIES, Verdict
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
-from domain.tools.names import model_facing_name
-from domain.tools.tool import McpBinding, Tool
+from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
 
 logger = logging.getLogger(__name__)
-
-INSTRUCTIONS_LIMIT_BYTES = 2048
-"""How much of a trusted server's own instructions reaches the system prompt (row A13)."""
-
 
 DEFAULT_SEARCH_THRESHOLD = 60
 """How many MCP tools a run is shown at most; with more of them it searches."""
@@ -278,14 +274,14 @@ class ToolCatalog:
 
     def _is_unregistered(self, server: McpServer) -> bool:
         # While a lost server is connected again, its last error is still there.
-        status = self._connections.status(server) if _comes_and_goes(server) else None
+        status = self._connections.status(server) if comes_and_goes(server) else None
         return status is not None and status.state is not ServerState.CONNECTED and status.last_error is not None
 
     def _overview(self, server: McpServer, catalog: McpCatalog) -> ServerOverview:
         key = (server.organization_id, server.id)
         kept = self._overviews.get(key)
         if kept is None or kept.catalog is not catalog or kept.server != server:
-            kept = _KeptOverview(server=server, catalog=catalog, overview=_overview_of(server, catalog))
+            kept = _KeptOverview(server=server, catalog=catalog, overview=overview_of(server, catalog))
         _keep(self._overviews, key, kept, MAX_OVERVIEWS)
         return kept.overview
 
@@ -309,18 +305,6 @@ def _chosen(overview: ServerOverview, brought: Wired | None) -> tuple[Tool, ...]
     return tuple(tool for tool in overview.tools if tool.mcp is not None and tool.mcp.tool_name in names)
 
 
-def inline_overview(
-    server: McpServer, definitions: Iterable[McpToolDefinition], instructions: str | None
-) -> ServerOverview:
-    """A server that is nobody's but a workflow run's, as runs of its agents know it."""
-    tools = (bound_tool(server, definition, is_inline=True) for definition in definitions)
-    return ServerOverview(
-        slug=server.config.slug,
-        tools=tuple(sorted(tools, key=lambda tool: tool.name)),
-        instructions=None if instructions is None else _capped(instructions),
-    )
-
-
 def _warn(server: McpServer, scope: ConnectionScope, failure: McpFailure) -> None:
     logger.warning(
         "MCP server unavailable at run start",
@@ -334,21 +318,6 @@ def _warn(server: McpServer, scope: ConnectionScope, failure: McpFailure) -> Non
             "stderr": failure.stderr[-500:],
         },
     )
-
-
-def _overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
-    instructions = catalog.instructions if server.config.trusted else None
-    return ServerOverview(
-        slug=server.config.slug,
-        tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
-        instructions=None if instructions is None else _capped(instructions),
-        awaiting_approval=len(catalog.quarantined),
-        settled=catalog.server_version == server.version and not _comes_and_goes(server),
-    )
-
-
-def _comes_and_goes(server: McpServer) -> bool:
-    return (server.config.on_connection_loss, server.config.isolation) == (ConnectionLoss.UNREGISTER, Isolation.SHARED)
 
 
 def _is_same(kept: ServerOverview, found: ServerOverview) -> bool:
@@ -372,29 +341,3 @@ def _for_prompt(failure: McpFailure) -> str:
     if failure.kind is McpFailureKind.SERVER_ERROR:
         return "the MCP server answered with an error"
     return failure.for_model or failure.detail
-
-
-def _capped(instructions: str) -> str:
-    return instructions.encode("utf-8", "replace")[:INSTRUCTIONS_LIMIT_BYTES].decode("utf-8", "ignore")
-
-
-def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: bool = False) -> Tool:
-    """A server's tool as runs know it; of one that is not registered the server goes along. Its hints count only if the server is trusted (MCP server/tools,
-    annotations)."""
-    return Tool(
-        name=model_facing_name(server.config.slug, definition.name),
-        type=ToolType.MCP_TOOL,
-        description=definition.description,
-        parameters=definition.input_schema,
-        mcp=McpBinding(
-            server_id=server.id,
-            server_slug=server.config.slug,
-            tool_name=definition.name,
-            output_schema=definition.output_schema,
-            timeout_s=server.config.timeout_s,
-            definition=definition,
-            inline=server if is_inline else None,
-            asks=server.config.asks,
-        ),
-        repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),
-    )

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 
 from application.tools.ports import Box, NativeToolContext, NativeToolError, NativeToolOutput
-from application.tools.tool_catalog import inline_overview
+from application.tools.server_tools import inline_overview
 from application.tools.toolset import ServerOverview
 from application.tools.wired_tools import Wired, WiredServer
 from application.workflows.http_request import HttpRequestFailed, HttpRequests

@@ -37,6 +37,7 @@ from infrastructure.mcp.connection_life import ConnectionLife
 from infrastructure.mcp.crashes import Crashes
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.process_room import ProcessRoom
 from infrastructure.mcp.resource_following import follow_resources
 from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.server_record import NOTED, ServerRecord, StatusChanged
@@ -92,11 +93,10 @@ class SdkMcpConnections:
         self._negotiate = negotiate
         self._connect_timeout_s, self._close_timeout_s = connect_timeout_s, close_timeout_s
         self._keep_alive_s = keep_alive_s
-        self._max_processes = max_processes
         self._crashes = Crashes(restart_limit or RestartLimit())
-        self._room, self._room_wanted = asyncio.Event(), False
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
+        self._room = ProcessRoom(max_processes, self._live, end=self._drop)
         self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
         self._logs: dict[tuple[OrganizationId, McpServerId], StderrLog] = {}
         self._is_closed = False
@@ -273,7 +273,7 @@ class SdkMcpConnections:
         connection.leave()
         if key is None:
             connection.stop()
-        self._room_made()
+        self._room.made()
 
     async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
         """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
@@ -285,29 +285,8 @@ class SdkMcpConnections:
         loop = asyncio.get_running_loop()
         if (pause_s := record.pause_s) > 0:
             await asyncio.sleep(min(pause_s, max(0.0, deadline - loop.time())))
-        organization_id = record.server.organization_id
-        while (
-            not record.server.config.kind.is_remote
-            and self._pooled(key) is None
-            and len(started := self._started_by(organization_id)) >= self._max_processes
-        ):
-            idle = [connection for connection in started if connection.is_idle]
-            if idle:
-                self._drop(min(idle, key=lambda connection: connection.last_used))
-            self._room_wanted = True
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await self._room.wait()
-            except TimeoutError as exc:
-                detail = f"The organization has {self._max_processes} MCP servers started, which is all it may have."
-                raise McpFailure(McpFailureKind.BUSY, f"{detail} Nothing was sent.") from exc
-
-    def _started_by(self, organization_id: OrganizationId) -> list[McpConnection]:
-        return [
-            connection
-            for connection, life in self._live.items()
-            if life.record.server.organization_id == organization_id and not life.record.server.config.kind.is_remote
-        ]
+        if not record.server.config.kind.is_remote:
+            await self._room.wait(record.server.organization_id, lambda: self._pooled(key) is None, deadline)
 
     def _pooled(self, key: ConnectionKey | None) -> McpConnection | None:
         connection = self._pool.get(key) if key is not None else None
@@ -377,14 +356,7 @@ class SdkMcpConnections:
         life = self._live.pop(connection, None)
         if life is not None and life.key is not None and self._pool.get(life.key) is connection:
             del self._pool[life.key]
-        self._room_made()
-
-    def _room_made(self) -> None:
-        """A connection has ended or become idle: those who wait to start a server look again."""
-        if self._room_wanted:
-            self._room_wanted = False
-            self._room.set()
-            self._room = asyncio.Event()
+        self._room.made()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
         listing = await with_usable_schemas(await session.list_tools(deadline))

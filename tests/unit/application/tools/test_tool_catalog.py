@@ -8,7 +8,8 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
-from application.tools.tool_catalog import INSTRUCTIONS_LIMIT_BYTES, ToolCatalog, bound_tool
+from application.tools.server_tools import INSTRUCTIONS_LIMIT_BYTES, bound_tool
+from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId

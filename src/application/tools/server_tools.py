@@ -1,0 +1,68 @@
+"""What runs see of one MCP server: its tools under their names, and as much of its instructions as it is trusted with."""
+
+from collections.abc import Iterable
+
+from application.tools.toolset import ServerOverview
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.server import ConnectionLoss, Isolation, McpServer
+from domain.tools.capabilities import ToolType
+from domain.tools.names import model_facing_name
+from domain.tools.tool import McpBinding, Tool
+
+INSTRUCTIONS_LIMIT_BYTES = 2048
+"""How much of a trusted server's own instructions reaches the system prompt (row A13)."""
+
+
+def overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
+    """What runs see of a server that has listed `catalog`."""
+    instructions = catalog.instructions if server.config.trusted else None
+    return ServerOverview(
+        slug=server.config.slug,
+        tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
+        instructions=None if instructions is None else _capped(instructions),
+        awaiting_approval=len(catalog.quarantined),
+        settled=catalog.server_version == server.version and not comes_and_goes(server),
+    )
+
+
+def comes_and_goes(server: McpServer) -> bool:
+    """Its tools are left out while its connection is lost."""
+    return (server.config.on_connection_loss, server.config.isolation) == (ConnectionLoss.UNREGISTER, Isolation.SHARED)
+
+
+def inline_overview(
+    server: McpServer, definitions: Iterable[McpToolDefinition], instructions: str | None
+) -> ServerOverview:
+    """A server that is nobody's but a workflow run's, as runs of its agents know it."""
+    tools = (bound_tool(server, definition, is_inline=True) for definition in definitions)
+    return ServerOverview(
+        slug=server.config.slug,
+        tools=tuple(sorted(tools, key=lambda tool: tool.name)),
+        instructions=None if instructions is None else _capped(instructions),
+    )
+
+
+def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: bool = False) -> Tool:
+    """A server's tool as runs know it; of one that is not registered the server goes along. Its hints count only if the
+    server is trusted (MCP server/tools, annotations)."""
+    return Tool(
+        name=model_facing_name(server.config.slug, definition.name),
+        type=ToolType.MCP_TOOL,
+        description=definition.description,
+        parameters=definition.input_schema,
+        mcp=McpBinding(
+            server_id=server.id,
+            server_slug=server.config.slug,
+            tool_name=definition.name,
+            output_schema=definition.output_schema,
+            timeout_s=server.config.timeout_s,
+            definition=definition,
+            inline=server if is_inline else None,
+            asks=server.config.asks,
+        ),
+        repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),
+    )
+
+
+def _capped(instructions: str) -> str:
+    return instructions.encode("utf-8", "replace")[:INSTRUCTIONS_LIMIT_BYTES].decode("utf-8", "ignore")
