@@ -1,36 +1,39 @@
 """`make bench`: what everything costs that has a budget, each beside a floor that is measured in the same run.
 
-Prints docs/performance.md; `--write` writes it. `--only PART` measures one part or some, and leaves the others as they are in
-the file. Absolute figures depend on the machine, ratios hardly do.
+Prints docs/performance.md; `--write` writes it, part by part. `--only PART` measures one part or some, and leaves the others as
+they are in the file. Each part is measured in a process of its own: one that fails or hangs costs the others nothing, leaves
+what the page said about it, and the whole ends with exit status 1. Absolute figures depend on the machine, ratios hardly do.
 """
 
 import argparse
 import asyncio
 import os
-import platform
-import re
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from benchmarks import browser, control, gateway, growth, listeners, queue, run_start, runs, starting, workers
+from benchmarks.page import FILE, document, section
+from benchmarks.processes import ROOT
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
-_MEASURED = "_Measured"
+PATIENCE_S, LONG_PATIENCE_S = 300.0, 900.0
+"""What a part may take before it is stopped; on two cores none takes half of it."""
+_CLEAN_UP_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A section: what is measured, and how. `about` says what the figures mean."""
+    """A section: what is measured, and how. `about` says what the figures mean; `is_long` ones must be asked for."""
 
     name: str
     title: str
     about: str
     measure: Callable[[], Iterable[str]]
+    is_long: bool = False
 
 
 PARTS = (
@@ -40,14 +43,7 @@ PARTS = (
         about="Medians of five starts, from the command to the first answer. The relay's process does nothing but hand requests on.",
         measure=starting.report,
     ),
-    Part(
-        name="runs",
-        title="Runs",
-        about=f"A run makes {runs.TOOL_CALLS} tool calls and is created and awaited over HTTP with everything on: policy, ledger, "
-        "events, audit, SQLite. The floor makes the same model and MCP calls over raw sockets with one SQLite commit per run; an "
-        "iteration is a model call and a tool call.",
-        measure=runs.report,
-    ),
+    Part(name="runs", title="Runs", about=runs.ABOUT, measure=runs.report),
     Part(
         name="runs-on-postgresql",
         title="Runs on PostgreSQL",
@@ -60,13 +56,20 @@ PARTS = (
         about="With a session token, policy, argument schema, ledger, audit and limits, to a server that says a text again; beside "
         "them the same calls sent to the server itself, and through a bare relay (Litestar and aiohttp, without any control). "
         "`python -m benchmarks.gateway --help` says what more can be measured.",
-        measure=partial(gateway.report, calls=1_500, memory_calls=10_000),
+        measure=partial(gateway.report, calls=1_500, memory_calls=0),
     ),
     Part(
         name="gateway-on-postgresql",
         title="Calls through the gateway on PostgreSQL",
         about="The same to one server over HTTP.",
         measure=partial(gateway.report, calls=1_000, memory_calls=0, only="modern", postgres=True),
+    ),
+    Part(
+        name="gateway-memory",
+        title="Memory of the gateway",
+        about="Measured with `--long` only.",
+        measure=gateway.long_memory,
+        is_long=True,
     ),
     Part(
         name="growth",
@@ -97,69 +100,93 @@ PARTS = (
 )
 
 
-def machine() -> str:
-    """Where it was measured."""
-    model = re.search(r"^model name\s*:\s*(.*)$", _text("/proc/cpuinfo"), re.MULTILINE)
-    memory = re.search(r"^MemTotal:\s*(\d+)", _text("/proc/meminfo"), re.MULTILINE)
-    described = [
-        f"{os.cpu_count()} cores" + (f" ({model[1].strip()})" if model else ""),
-        *([f"{int(memory[1]) / 1024**2:.0f} GB of memory"] if memory else []),
-        f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
-        f"Python {platform.python_version()}",
-    ]
-    return ", ".join(described)
+class PartFailed(Exception):
+    """A part could not be measured; its own words are on stderr."""
 
 
-def _text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
+TITLES = {part.name: part.title for part in PARTS}
 
 
-def section(part: Part) -> str:
-    """Measure it."""
-    sys.stderr.write(f"{part.name} …\n")
-    began = time.monotonic()
-    lines = list(part.measure())
-    stamp = (
-        f"{_MEASURED} {datetime.now(UTC):%Y-%m-%d} in {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}._"
+def in_process_of_its_own(part: Part) -> list[str]:
+    """Measure it there. Raises PartFailed if it fails or takes too long; what it started has ended then."""
+    patience_s = LONG_PATIENCE_S if part.is_long else PATIENCE_S
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks", "--measure", part.name],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
     )
-    return "\n".join([f"## {part.title}", "", part.about, "", *lines, "", stamp, ""])
+    try:
+        printed, _ = process.communicate(timeout=patience_s)
+    except BaseException as exc:
+        _stopped(process)
+        if isinstance(exc, subprocess.TimeoutExpired):
+            raise PartFailed(f"took longer than {patience_s:.0f} s") from exc
+        raise
+    if process.returncode:
+        raise PartFailed(f"ended with exit status {process.returncode}")
+    return printed.rstrip("\n").split("\n")
 
 
-def document(measured: dict[str, str], former: str) -> str:
-    """The page: what was measured now, and of other parts what it said before; then what was written by hand."""
-    before: dict[str, str] = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", former))
-    head = [
-        "# Performance",
-        "",
-        f"Written by `make bench` on: {machine()}. Service, model, MCP server and load share the cores. Where the load "
-        "was much above their number other work shared them too: times are longer then, ratios hold. One part alone: "
-        "`make bench BENCH_ARGS='--only PART --write'`; parts: " + ", ".join(f"`{part.name}`" for part in PARTS) + ".",
-        "",
-    ]
-    sections = [
-        measured.get(part.name) or (f"## {part.title}\n{before[part.title].rstrip()}\n" if part.title in before else "")
-        for part in PARTS
-    ]
-    measurable = {part.title for part in PARTS}
-    by_hand = [f"## {title}\n{text.rstrip()}\n" for title, text in before.items() if title not in measurable]
-    return "\n".join([*head, *(text for text in sections if text), *by_hand])
+def _stopped(process: "subprocess.Popen[str]") -> None:
+    """Let it end what it started, then end what is left."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=_CLEAN_UP_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def measured(
+    parts: Iterable[Part], keep: Callable[[dict[str, str]], None], measure: Callable[[Part], Iterable[str]]
+) -> dict[str, str]:
+    """Measure one after the other and `keep` what there is after each. Returns why parts have failed, by their names."""
+    sections: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for part in parts:
+        sys.stderr.write(f"{part.name} …\n")
+        began = time.monotonic()
+        try:
+            lines = list(measure(part))
+        except PartFailed as exc:
+            failed[part.name] = str(exc)
+            sys.stderr.write(f"{part.name} failed: {failed[part.name]}\n")
+            continue
+        sections[part.name] = section(part.title, part.about, lines, took_s=time.monotonic() - began)
+        sys.stdout.write(f"{sections[part.name]}\n")
+        sys.stdout.flush()
+        keep(sections)
+    return failed
+
+
+def written(sections: dict[str, str]) -> None:
+    """Keep them in the file."""
+    former = FILE.read_text(encoding="utf-8") if FILE.exists() else ""
+    FILE.write_text(document(TITLES, sections, former), encoding="utf-8")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, perhaps write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("--only", nargs="+", metavar="PART", choices=[part.name for part in PARTS])
+    parser.add_argument("--only", nargs="+", metavar="PART", choices=list(TITLES), help=", ".join(TITLES))
+    parser.add_argument("--long", action="store_true", help="200,000 calls and 2,000 idle sessions, too")
     parser.add_argument("--write", action="store_true", help=f"write {FILE.parent.name}/{FILE.name}, part by part")
+    parser.add_argument("--measure", metavar="PART", choices=list(TITLES), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    measured: dict[str, str] = {}
-    for part in PARTS:
-        if given.only is None or part.name in given.only:
-            measured[part.name] = section(part)
-            sys.stdout.write(f"{measured[part.name]}\n")
-            sys.stdout.flush()
-            if given.write:
-                FILE.write_text(document(measured, FILE.read_text(encoding="utf-8")), encoding="utf-8")
-    return 0
+    if given.measure is not None:
+        [part] = [part for part in PARTS if part.name == given.measure]
+        sys.stdout.write("\n".join([*part.measure(), ""]))
+        return 0
+    chosen = [
+        part for part in PARTS if (given.long or not part.is_long if given.only is None else part.name in given.only)
+    ]
+    began = time.monotonic()
+    failed = measured(chosen, written if given.write else lambda _: None, in_process_of_its_own)
+    sys.stderr.write(f"{len(chosen) - len(failed)} of {len(chosen)} parts in {time.monotonic() - began:.0f} s\n")
+    sys.stderr.writelines(f"failed: {name}: {reason}\n" for name, reason in failed.items())
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

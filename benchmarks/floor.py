@@ -1,6 +1,7 @@
 """The floor: the same runs with nothing but raw sockets and one SQLite commit per run, in a process of its own.
 
-`python -m benchmarks.floor MODEL_PORT MCP_PORT RUNS CONCURRENCY TOOL_CALLS` prints JSON with CPU seconds and wall seconds.
+`python -m benchmarks.floor MODEL_PORT MCP_PORT RUNS CONCURRENCY TOOL_CALLS` prints JSON with CPU
+seconds, wall seconds and the bytes a run left in the database.
 """
 
 import asyncio
@@ -59,8 +60,9 @@ async def main(model_port: int, mcp_port: int, runs: int, concurrency: int, tool
         wall_s = time.perf_counter() - began
         after = resource.getrusage(resource.RUSAGE_SELF)
         cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        [(pages,)], [(size,)] = database.execute("PRAGMA page_count"), database.execute("PRAGMA page_size")
         database.close()
-    print(json.dumps({"cpu_s": cpu_s, "wall_s": wall_s}))
+    print(json.dumps({"cpu_s": cpu_s, "wall_s": wall_s, "stored_bytes": pages * size // runs}))
 
 
 if __name__ == "__main__":

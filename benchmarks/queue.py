@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
+from benchmarks.figures import Budget, held
 from benchmarks.postgres import migrated_database
 from domain.ids import RunId
 from infrastructure.jobs.embedded import InProcessRunQueue
@@ -30,6 +31,8 @@ WARM_UP = 20
 PAUSE_S = 0.02
 BURST = 2_000
 CONCURRENCY = 16
+_EMBEDDED = Budget(what="from submitting to starting, embedded", limit=2, unit="ms")
+_POSTGRES = Budget(what="from submitting to starting, on PostgreSQL", limit=20, unit="ms")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -137,9 +140,10 @@ def measure() -> list[str]:
     with migrated_database() as url, consumer(url) as (worker, output):
         two, jobs_per_s, cpu_ms = asyncio.run(scaled_out(url, worker, output))
     return [
-        f"From submitting a run to its start, median of {RUNS}: embedded {_described(one)} (budget: 2 ms); on PostgreSQL, in",
-        f"another process, {_described(two)} (budget: 20 ms). A burst of {BURST} jobs that do nothing is",
+        f"From submitting a run to its start, median of {RUNS}: embedded {_described(one)}; on PostgreSQL, in",
+        f"another process, {_described(two)}. A burst of {BURST} jobs that do nothing is",
         f"worked off by one worker at {jobs_per_s:.0f} jobs/s, {cpu_ms:.2f} ms of its CPU each (`python -m benchmarks.queue`).",
+        *held((_EMBEDDED, statistics.median(one)), (_POSTGRES, statistics.median(two))),
     ]
 
 

@@ -9,28 +9,39 @@ import statistics
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from benchmarks.figures import Budget, held
 from benchmarks.postgres import migrated_database
 from benchmarks.processes import ROOT, counterpart
 from benchmarks.raw_http import RawClient
 from benchmarks.service import Service, running_service
 from benchmarks.upstreams import UPSTREAMS
 
-TOOL_CALLS = 3
-RUNS, WARM_UP = 400, 60
+TOOL_CALLS, MORE_CALLS = 3, 43
+RUNS, LONG_RUNS, WARM_UP = 400, 64, 60
 CONCURRENCIES = (1, 16, 64)
+SLOPE_CONCURRENCY = 16
+RUNS_PER_S, POSTGRES_RUNS_PER_S, HTTP_CPU_MS, STDIO_CPU_MS = 100, 60, 2.0, 1.2
+ABOUT = (
+    f"A run makes {TOOL_CALLS} tool calls and is created and awaited over HTTP with everything on: policy, ledger, events, audit, "
+    "SQLite. The floor makes the same model and MCP calls over raw sockets with one SQLite commit per run. An iteration is a model "
+    f"call and a tool call. CPU is that of the service's process; a run's, divided by {TOOL_CALLS}, counts creating, waiting, "
+    "claiming and the closing model call as part of its iterations."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`runs` runs of `TOOL_CALLS` tool calls: wall time, CPU of the measured process, latencies of single runs."""
+    """`runs` runs: wall time, CPU of the measured process, latencies of single runs, bytes of the floor's database for each."""
 
     runs: int
     wall_s: float
     cpu_s: float
     latencies_s: tuple[float, ...] = ()
+    stored_bytes: int = 0
 
     @property
     def runs_per_s(self) -> float:
@@ -38,9 +49,14 @@ class Measured:
         return self.runs / self.wall_s
 
     @property
+    def cpu_ms_per_run(self) -> float:
+        """CPU of one run, from its request to its answer."""
+        return self.cpu_s * 1000 / self.runs
+
+    @property
     def cpu_ms_per_iteration(self) -> float:
-        """CPU for one tool-call iteration; the closing model call counts as part of the iterations."""
-        return self.cpu_s * 1000 / (self.runs * TOOL_CALLS)
+        """CPU of a run of `TOOL_CALLS` calls by their number: the closing model call counts as part of the iterations."""
+        return self.cpu_ms_per_run / TOOL_CALLS
 
     def percentile_ms(self, percent: int) -> float:
         """A latency."""
@@ -48,32 +64,36 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """How the model answers, over what the tool is called, and how many runs there are at a time."""
+class Kind:
+    """How the model answers, and over what the tool is called."""
 
     title: str
-    model: str
+    answers: str
     upstream: str
-    concurrency: int
+
+    def agent(self, service: Service, tool_calls: int) -> str:
+        """An agent whose runs make so many calls: its name."""
+        name = f"{self.answers}-{self.upstream}-{tool_calls}"
+        limits = {"max_turns": tool_calls + 10, "max_tool_calls": tool_calls + 10}
+        model = f"openai:{self.answers}-{tool_calls}-{self.upstream}"
+        service.post("/agents", {"name": name, "model": model, "mcp_servers": [self.upstream], "limits": limits})
+        return name
 
 
-def cases(*, all_kinds: bool) -> list[Case]:
-    """At each concurrency; at 16 of each kind, if `all_kinds`."""
-    modern = [
-        Case(title="HTTP, streamed", model=f"calls-{TOOL_CALLS}-modern", upstream="modern", concurrency=concurrency)
-        for concurrency in CONCURRENCIES
-    ]
-    others = [
-        Case(title="HTTP, whole answers", model=f"whole-{TOOL_CALLS}-modern", upstream="modern", concurrency=16),
-        Case(title="stdio, streamed", model=f"calls-{TOOL_CALLS}-stdio", upstream="stdio", concurrency=16),
-        Case(title="stdio, whole answers", model=f"whole-{TOOL_CALLS}-stdio", upstream="stdio", concurrency=16),
-    ]
-    return modern + (others if all_kinds else [])
+STREAMED = Kind(title="HTTP, streamed", answers="calls", upstream="modern")
+KINDS = (
+    STREAMED,
+    Kind(title="HTTP, whole answers", answers="whole", upstream="modern"),
+    Kind(title="stdio, streamed", answers="calls", upstream="stdio"),
+    Kind(title="stdio, whole answers", answers="whole", upstream="stdio"),
+)
 
 
-def floor(model_port: int, mcp_port: int, concurrency: int) -> Measured:
+def floor(
+    model_port: int, mcp_port: int, concurrency: int, *, runs: int = RUNS, tool_calls: int = TOOL_CALLS
+) -> Measured:
     """The same work with raw sockets and one commit per run."""
-    arguments = [model_port, mcp_port, RUNS, concurrency, TOOL_CALLS]
+    arguments = [model_port, mcp_port, runs, concurrency, tool_calls]
     printed = subprocess.run(
         [sys.executable, "-m", "benchmarks.floor", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -81,7 +101,7 @@ def floor(model_port: int, mcp_port: int, concurrency: int) -> Measured:
         cwd=ROOT,
     ).stdout
     figures = json.loads(printed)
-    return Measured(runs=RUNS, wall_s=figures["wall_s"], cpu_s=figures["cpu_s"])
+    return Measured(runs=runs, wall_s=figures["wall_s"], cpu_s=figures["cpu_s"], stored_bytes=figures["stored_bytes"])
 
 
 async def drive(service: Service, agent: str, *, runs: int, concurrency: int, ends_as: str = "completed") -> Measured:
@@ -109,13 +129,18 @@ async def drive(service: Service, agent: str, *, runs: int, concurrency: int, en
     return Measured(runs=runs, wall_s=wall_s, cpu_s=service.cpu_s() - cpu_before, latencies_s=tuple(latencies))
 
 
-def report(*, postgres: bool = False) -> list[str]:
-    """A table, and memory."""
-    rows = [
-        "| MCP, model | concurrency | runs/s | p50 ms | p99 ms | CPU ms per iteration | floor: runs/s | floor: CPU ms per "
-        "iteration | CPU ratio |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A service with both servers, and the ports of the model and of the server over HTTP."""
+
+    service: Service
+    model_port: int
+    mcp_port: int
+
+
+@contextmanager
+def prepared(*, postgres: bool) -> Iterator[Bench]:
+    """On a new database."""
     with ExitStack() as stack:
         model_port = stack.enter_context(counterpart("model", str(TOOL_CALLS)))
         mcp_port = stack.enter_context(counterpart("mcp-modern"))
@@ -124,29 +149,119 @@ def report(*, postgres: bool = False) -> list[str]:
             extra["DRAGOMAN_DATABASE_URL"] = stack.enter_context(migrated_database())
             extra["DRAGOMAN_SECRET_KEY"] = "the key of a benchmark"
         service = stack.enter_context(running_service(extra))
+        yield Bench(service=service, model_port=model_port, mcp_port=mcp_port)
+
+
+def report(*, postgres: bool = False) -> list[str]:
+    """Throughput and latency, CPU of a run and of a further iteration, memory; and what of it has a budget."""
+    with prepared(postgres=postgres) as bench:
+        service = bench.service
         idle_mb = service.resident_mb()
         for upstream in UPSTREAMS:
             if upstream.slug in ("modern", "stdio"):
-                service.post("/mcp-servers", upstream.config(mcp_port if upstream.slug == "modern" else None))
-        measured_cases, done = cases(all_kinds=not postgres), 0
-        for number, case in enumerate(measured_cases):
-            agent = {"name": f"case-{number}", "model": f"openai:{case.model}", "mcp_servers": [case.upstream]}
-            service.post("/agents", agent)
-            asyncio.run(drive(service, f"case-{number}", runs=WARM_UP, concurrency=8))
-            done += WARM_UP
-        floors = {concurrency: floor(model_port, mcp_port, concurrency) for concurrency in CONCURRENCIES}
-        for number, case in enumerate(measured_cases):
-            runs = RUNS // 2 if case.concurrency == 1 else RUNS
-            ours = asyncio.run(drive(service, f"case-{number}", runs=runs, concurrency=case.concurrency))
-            rows.append(_row(case, ours, floors[case.concurrency]))
-            done += runs
-        loaded_mb = service.resident_mb()
-    return [*rows, "", f"Resident memory {idle_mb:.0f} MB before and {loaded_mb:.0f} MB after {done} runs."]
+                service.post("/mcp-servers", upstream.config(bench.mcp_port if upstream.slug == "modern" else None))
+        kinds = (STREAMED,) if postgres else KINDS
+        agents = {kind: kind.agent(service, TOOL_CALLS) for kind in kinds}
+        for agent in agents.values():
+            asyncio.run(drive(service, agent, runs=WARM_UP, concurrency=8))
+        cases = [(STREAMED, concurrency) for concurrency in CONCURRENCIES]
+        cases += [(kind, SLOPE_CONCURRENCY) for kind in kinds if kind is not STREAMED]
+        floors = {concurrency: floor(bench.model_port, bench.mcp_port, concurrency) for concurrency in CONCURRENCIES}
+        ours = {case: _driven(service, agents[case[0]], case[1]) for case in cases}
+        slopes = further(bench, {kind: ours[kind, SLOPE_CONCURRENCY] for kind in kinds}, floors[SLOPE_CONCURRENCY])
+        loaded_mb, peak_mb = service.resident_mb(), service.peak_mb()
+    runs = sum(figures.runs for figures in ours.values()) + len(kinds) * (WARM_UP + LONG_RUNS + LONG_RUNS // 4)
+    return [
+        *_throughput(ours, floors),
+        "",
+        *slopes.lines(),
+        "",
+        f"Resident memory {idle_mb:.0f} MB idle, {peak_mb:.0f} MB at most under this load, {loaded_mb:.0f} MB after it ({runs} runs).",
+        *held(*_budgets(ours, slopes, postgres=postgres)),
+    ]
 
 
-def _row(case: Case, ours: Measured, base: Measured) -> str:
-    return (
-        f"| {case.title} | {case.concurrency} | {ours.runs_per_s:.0f} | {ours.percentile_ms(50):.1f} "
-        f"| {ours.percentile_ms(99):.1f} | {ours.cpu_ms_per_iteration:.2f} | {base.runs_per_s:.0f} "
-        f"| {base.cpu_ms_per_iteration:.2f} | {ours.cpu_ms_per_iteration / base.cpu_ms_per_iteration:.1f} |"
-    )
+def _driven(service: Service, agent: str, concurrency: int) -> Measured:
+    return asyncio.run(drive(service, agent, runs=RUNS // 2 if concurrency == 1 else RUNS, concurrency=concurrency))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slopes:
+    """What short and long runs took at the same concurrency, ours by kind and the floor's."""
+
+    short: Mapping[Kind, Measured]
+    long: Mapping[Kind, Measured]
+    floor_short: Measured
+    floor_long: Measured
+
+    def of(self, kind: Kind) -> float:
+        """CPU milliseconds of one iteration more."""
+        return _slope(self.short[kind], self.long[kind])
+
+    def lines(self) -> list[str]:
+        """The table."""
+        base = _slope(self.floor_short, self.floor_long)
+        rows = [
+            f"| {kind.title} | {self.short[kind].cpu_ms_per_run:.2f} | {self.long[kind].cpu_ms_per_run:.1f} | {self.of(kind):.2f} "
+            f"| {self.floor_short.cpu_ms_per_run:.2f} | {base:.2f} | {self.of(kind) / base:.1f} |"
+            for kind in self.short
+        ]
+        return [
+            f"A further iteration is what a run of {MORE_CALLS} calls takes more than one of {TOOL_CALLS}, divided by the "
+            f"{MORE_CALLS - TOOL_CALLS} iterations it has more, both at concurrency {SLOPE_CONCURRENCY}: what is done once per run "
+            "(creating, claiming, waiting, the closing model call) is not in it, and is the rest of the CPU of a run.",
+            "",
+            f"| MCP, model | CPU ms per run of {TOOL_CALLS} calls | per run of {MORE_CALLS} calls | CPU ms per further iteration "
+            f"| floor: CPU ms per run of {TOOL_CALLS} calls | floor: CPU ms per further iteration | ratio of iterations |",
+            "|---|---|---|---|---|---|---|",
+            *rows,
+        ]
+
+
+def _slope(short: Measured, long: Measured) -> float:
+    return (long.cpu_ms_per_run - short.cpu_ms_per_run) / (MORE_CALLS - TOOL_CALLS)
+
+
+def further(bench: Bench, short: Mapping[Kind, Measured], floor_short: Measured) -> Slopes:
+    """Drive the long runs of each kind, and of the floor."""
+    long: dict[Kind, Measured] = {}
+    for kind in short:
+        agent = kind.agent(bench.service, MORE_CALLS)
+        asyncio.run(drive(bench.service, agent, runs=LONG_RUNS // 4, concurrency=SLOPE_CONCURRENCY))
+        long[kind] = asyncio.run(drive(bench.service, agent, runs=LONG_RUNS, concurrency=SLOPE_CONCURRENCY))
+    floor_long = floor(bench.model_port, bench.mcp_port, SLOPE_CONCURRENCY, runs=LONG_RUNS, tool_calls=MORE_CALLS)
+    return Slopes(short=short, long=long, floor_short=floor_short, floor_long=floor_long)
+
+
+def _throughput(ours: Mapping[tuple[Kind, int], Measured], floors: Mapping[int, Measured]) -> list[str]:
+    rows = [
+        f"| MCP, model | concurrency | runs/s | p50 ms | p99 ms | CPU ms per run | by {TOOL_CALLS}: CPU ms per iteration "
+        "| floor: runs/s | floor: CPU ms per iteration | CPU ratio |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (kind, concurrency), figures in ours.items():
+        base = floors[concurrency]
+        rows.append(
+            f"| {kind.title} | {concurrency} | {figures.runs_per_s:.0f} | {figures.percentile_ms(50):.1f} "
+            f"| {figures.percentile_ms(99):.1f} | {figures.cpu_ms_per_run:.2f} | {figures.cpu_ms_per_iteration:.2f} "
+            f"| {base.runs_per_s:.0f} | {base.cpu_ms_per_iteration:.2f} | {figures.cpu_ms_per_run / base.cpu_ms_per_run:.1f} |"
+        )
+    return rows
+
+
+def _budgets(
+    ours: Mapping[tuple[Kind, int], Measured], slopes: Slopes, *, postgres: bool
+) -> Iterator[tuple[Budget, float]]:
+    """Both ways of counting an iteration are held against its budget."""
+    where, least = ("PostgreSQL", POSTGRES_RUNS_PER_S) if postgres else ("SQLite", RUNS_PER_S)
+    throughput = Budget(what=f"runs on {where}, concurrency 16, over HTTP", limit=least, unit="runs/s", at_least=True)
+    yield throughput, ours[STREAMED, 16].runs_per_s
+    if postgres:
+        return
+    for kind, figures in slopes.short.items():
+        limit = STDIO_CPU_MS if kind.upstream == "stdio" else HTTP_CPU_MS
+        yield Budget(what=f"CPU of a further iteration, {kind.title}", limit=limit, unit="ms"), slopes.of(kind)
+        by_calls = Budget(
+            what=f"CPU of a run of {TOOL_CALLS} calls by {TOOL_CALLS}, {kind.title}", limit=limit, unit="ms"
+        )
+        yield by_calls, figures.cpu_ms_per_iteration

@@ -53,8 +53,15 @@ class Service:
 
     def resident_mb(self) -> float:
         """Resident memory."""
+        return self._memory_mb("VmRSS")
+
+    def peak_mb(self) -> float:
+        """The most that was resident so far."""
+        return self._memory_mb("VmHWM")
+
+    def _memory_mb(self, field: str) -> float:
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+        return int(status.split(f"{field}:")[1].split()[0]) / 1024
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, object]:
         """One request of the set-up. Raises HTTPError."""
