@@ -49,6 +49,8 @@ def held(*figures: tuple[Budget, float]) -> list[str]:
 def summary(sections: Iterable[str]) -> str:
     """How many of all budgets in these sections are met, and which are not."""
     rows = [match for section in sections for match in _ROW.finditer(section)]
+    if not rows:
+        return "No budget was held against a figure yet."
     missed = [f"{row['what']} ({row['figure']}, budget {row['limit']})" for row in rows if row["verdict"] != "met"]
     counted = f"{len(rows) - len(missed)} of {len(rows)} budgets are met"
     return f"{counted}; not met: {'; '.join(missed)}." if missed else f"{counted}."
