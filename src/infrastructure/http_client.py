@@ -1,6 +1,6 @@
 """Our one way out over HTTP: httpx clients on aiohttp's transport, which costs a quarter of the CPU of httpx's own.
 
-The only file that knows httpx-aiohttp. Above it native tools and traces, which know httpx; models are asked over `KeptTransport`.
+The only file that knows httpx-aiohttp. Above it native tools and traces, which know httpx; models are asked over `KeptPosts`.
 """
 
 import ssl
@@ -15,7 +15,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from infrastructure.egress import EgressPolicy
 from infrastructure.egress_resolver import GuardedResolver
-from infrastructure.kept_transport import KeptTransport
+from infrastructure.kept_posts import KeptPosts
 
 
 class HttpClients:
@@ -60,9 +60,9 @@ class HttpClients:
             ),
         )
 
-    def create_transport(self, *, egress: EgressPolicy | None = None) -> httpx.AsyncBaseTransport:
-        """The way for POSTs that are made all the time, without a client above it. Whoever asks for one closes it."""
-        return KeptTransport(context=lambda: self._ssl_context, egress=egress)
+    def create_posts(self, *, egress: EgressPolicy | None = None) -> KeptPosts:
+        """The way for POSTs that are made all the time, past httpx. Whoever asks for one closes it."""
+        return KeptPosts(context=lambda: self._ssl_context, egress=egress)
 
     @cached_property
     def _ssl_context(self) -> ssl.SSLContext:

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
@@ -17,6 +16,7 @@ from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from infrastructure.egress import EgressPolicy
 from infrastructure.http_client import HttpClients
+from infrastructure.kept_posts import KeptPosts
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
@@ -87,7 +87,7 @@ def _no_provider(provider: ProviderConfig) -> LanguageModel:
     raise AssertionError(provider)
 
 
-def provider_backend(kind: ProviderKind, llmock: LLMock, http: httpx.AsyncBaseTransport, folder: Path) -> Backend:
+def provider_backend(kind: ProviderKind, llmock: LLMock, http: KeptPosts, folder: Path) -> Backend:
     provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key="any")
 
     def say(text: str, calls: tuple[tuple[str, JsonObject], ...]) -> None:
@@ -120,7 +120,7 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path, llmock: LLMock
     if request.param == "scripted":
         yield scripted_backend(tmp_path)
         return
-    async with HttpClients().create_transport() as http:
+    async with aclosing(HttpClients().create_posts()) as http:
         yield provider_backend(ProviderKind(request.param), llmock, http, tmp_path)
 
 

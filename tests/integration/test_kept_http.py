@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from pytest_mock import MockerFixture
 
-from infrastructure.kept_http import BrokenError, KeptConnections, NotConnectedError, Origin, head_of
+from infrastructure.kept_connection import BrokenError, KeptConnection, Origin
+from infrastructure.kept_http import KeptConnections, NotConnectedError, head_of
 from tests.integration.mcp.parts import free_port
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 PATIENCE_S = 10.0
+SOON_S = 0.02
 
 
 async def literal(host: str, port: int) -> list[str]:
@@ -187,6 +190,50 @@ async def test_a_stream_comes_as_it_is_written_and_gives_its_connection_back_at_
             more.set()
             assert b"".join([chunk async for chunk in chunks]) == b"two"
         assert connections == 1
+
+
+@pytest.mark.parametrize("begins", [False, True], ids=["before an answer", "in the middle of one"])
+async def test_silence_longer_than_the_time_given_ends_the_connection(begins: bool) -> None:
+    ended = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_in(reader)
+        if begins:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with suppress(ConnectionError):
+            await reader.read()
+        ended.set()
+
+    async def read(pool: KeptConnections, origin: Origin) -> None:
+        got = await pool.post(origin, head_of(origin, "/", {}), b"", limit=100, wait_s=PATIENCE_S if begins else SOON_S)
+        try:
+            await got.more(SOON_S)
+        finally:
+            got.close()
+
+    async with pool_and_origin(handle) as (pool, origin):
+        with pytest.raises(TimeoutError):
+            await read(pool, origin)
+        await ended.wait()
+
+
+async def test_a_stream_that_begins_just_as_nobody_waits_for_it_any_more_ends_with_its_connection(
+    mocker: MockerFixture,
+) -> None:
+    pool = KeptConnections(resolve=literal, context=never, connect_timeout_s=PATIENCE_S)
+    connection = KeptConnection(pool, Origin("h", 80, False, "h"))
+    asked, transport = asyncio.Event(), mocker.create_autospec(asyncio.Transport, instance=True)
+    transport.write.side_effect = lambda _: asked.set()
+    connection.connection_made(transport)
+    waiting = asyncio.create_task(connection.ask(b"POST / HTTP/1.1\r\nContent-Length: ", b"", 100))
+    await asked.wait()
+    waiting.cancel()
+    connection.data_received(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    transport.abort.assert_called()
 
 
 async def test_an_address_where_nobody_listens_is_not_connected() -> None:

@@ -46,7 +46,7 @@ def lazy_providers(egress: EgressPolicy) -> LazyProviders:
 
         clients = HttpClients()
         return ProviderModels(
-            http=clients.create_transport(), guarded_http=clients.create_transport(egress=egress), outbound=egress
+            http=clients.create_posts(), guarded_http=clients.create_posts(egress=egress), outbound=egress
         )
 
     return LazyProviders(load)

@@ -3,12 +3,10 @@
 import time
 from collections.abc import AsyncIterator, Callable
 
-import httpx
-
 from application.models.ports import ModelEvent, ModelRequest
 from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
-from infrastructure.llm.exchange import ModelExchange, Patience
+from infrastructure.llm.exchange import ModelExchange, Patience, ProviderHttp
 from infrastructure.llm.providers import ProviderConfig
 
 _API_VERSION = "2023-06-01"
@@ -23,7 +21,7 @@ class AnthropicModels:
         self,
         *,
         provider: ProviderConfig,
-        http: httpx.AsyncBaseTransport,
+        http: ProviderHttp,
         streaming: bool = True,
         default_max_tokens: int = _DEFAULT_MAX_TOKENS,
         patience: Patience | None = None,
@@ -43,9 +41,7 @@ class AnthropicModels:
             streaming=streaming, image_input=provider.image_input, default_max_tokens=default_max_tokens
         )
         self._exchange = ModelExchange(
-            http=http,
-            url=httpx.URL(f"{base_url}/v1/messages"),
-            headers=httpx.Headers(headers),
+            provider=http.to(f"{base_url}/v1/messages", headers),
             streaming=streaming,
             patience=patience or Patience(),
             monotonic=monotonic,

@@ -1,16 +1,16 @@
 """One request to a provider and its answer, streamed or whole: the part both wires share.
 
-Below: httpx. Above: the adapters, which say what to send and how to read the answer.
+Below: kept connections. Above: the adapters, which say what to send and how to read the answer.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-import httpx
-
 from application.models.ports import ModelEvent, ModelReply, TextDelta
+from infrastructure.kept_connection import BrokenError
+from infrastructure.kept_http import NotConnectedError
 from infrastructure.llm.provider_errors import (
     MAX_ERROR_BYTES,
     error_of_answer,
@@ -54,13 +54,64 @@ class ReplyReader(Protocol):
         ...
 
 
+class Answer(Protocol):
+    """What a provider answers. Header names are in lower case. `close` it when it is not read to its end too."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def size(self) -> int:
+        """Bytes of a body that came whole, of which there may be more than were kept."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing more comes."""
+        ...
+
+    def taken(self) -> bytes:
+        """What has come of the body and was not taken yet."""
+        ...
+
+    async def more(self, wait_s: float | None = None) -> None:
+        """Wait until something has come, or the body is complete. Raises BrokenError, TimeoutError."""
+        ...
+
+    def close(self) -> None:
+        """Nobody reads on. A connection whose answer was not read to its end is given up."""
+        ...
+
+
+class ProviderAddress(Protocol):
+    """Where the requests of one provider go, with its headers."""
+
+    async def send(self, body: bytes, *, wait_s: float, limit: int) -> Answer:
+        """The answer, when all of it or its stream's beginning is there; of a whole one over `limit` the size only. Raises
+        NotConnectedError, BrokenError, TimeoutError."""
+        ...
+
+
+class ProviderHttp(Protocol):
+    """The way out to providers."""
+
+    def to(self, url: str, headers: Mapping[str, str]) -> ProviderAddress:
+        """An address with what each request to it says."""
+        ...
+
+    async def aclose(self) -> None:
+        """End all connections."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
-    """Sends requests of one provider over one transport."""
+    """Sends requests of one provider."""
 
-    http: httpx.AsyncBaseTransport
-    url: httpx.URL
-    headers: httpx.Headers = field(repr=False)  # they hold the key
+    provider: ProviderAddress
     streaming: bool
     patience: Patience
     monotonic: Callable[[], float]
@@ -68,49 +119,44 @@ class ModelExchange:
     async def run(self, body: bytes, reader: ReplyReader) -> AsyncIterator[ModelEvent]:
         """The reply as it comes. The connection ends with the iterator; it is kept for the next request if the answer
         was read to its end."""
+        wait_s = self.patience.stall_s if self.streaming else self.patience.reply_s
         try:
-            # Not by a client: what it adds to a request (cookies, redirects, authentication) costs more than sending it.
-            response = await self.http.handle_async_request(self._request(body))
-        except httpx.HTTPError as exc:
+            answer = await self.provider.send(body, wait_s=wait_s, limit=self.patience.max_reply_bytes)
+        except (NotConnectedError, BrokenError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=False) from exc
-        stream = response.stream
-        assert isinstance(stream, httpx.AsyncByteStream)
         try:
-            if response.status_code != 200:
-                raise error_of_answer(response.status_code, response.headers, await _read(stream, MAX_ERROR_BYTES))
-            if self._is_event_stream(response):
+            if answer.status != 200:
+                raise error_of_answer(answer.status, answer.headers, await _read(answer, MAX_ERROR_BYTES, wait_s))
+            if self._is_event_stream(answer.headers.get("content-type", "")):
                 intake = _StreamIntake(reader, self.patience, self.monotonic)
-                chunks = aiter(stream)
-                async for chunk in chunks:
-                    if text := intake.take(chunk):
-                        yield TextDelta(text=text)
-                    if reader.is_done:
-                        await _drain(chunks)
+                while not reader.is_done:
+                    if chunk := answer.taken():
+                        if text := intake.take(chunk):
+                            yield TextDelta(text=text)
+                    elif answer.is_complete:
                         break
-            elif text := reader.read_whole(await self._read_reply(stream)):
+                    else:
+                        await answer.more(wait_s)
+                await _drain(answer)
+            elif text := reader.read_whole(await self._read_reply(answer, wait_s)):
                 yield TextDelta(text=text)
-        except httpx.HTTPError as exc:
+        except (BrokenError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         finally:
-            await stream.aclose()
+            answer.close()
         yield reader.reply()  # after the connection is given back, since a caller may never ask for more
 
-    def _request(self, body: bytes) -> httpx.Request:
-        read_s = self.patience.stall_s if self.streaming else self.patience.reply_s
-        extensions = {"timeout": {"read": read_s}}
-        # As a stream: for a content httpx would make headers, each time, that the transport makes itself.
-        stream = httpx.ByteStream(body)
-        return httpx.Request("POST", self.url, headers=self.headers, stream=stream, extensions=extensions)
-
-    def _is_event_stream(self, response: httpx.Response) -> bool:
+    def _is_event_stream(self, content_type: str) -> bool:
         """Some servers answer a request for a stream in one piece, and some forget to call a stream one."""
-        content_type: str = response.headers.get("content-type", "")
+        if content_type == "text/event-stream":
+            return True
         media_type = content_type.partition(";")[0].strip().lower()
         return media_type == "text/event-stream" or (self.streaming and not media_type.endswith("json"))
 
-    async def _read_reply(self, stream: httpx.AsyncByteStream) -> bytes:
-        data = await _read(stream, self.patience.max_reply_bytes + 1)
-        if len(data) > self.patience.max_reply_bytes:
+    async def _read_reply(self, answer: Answer, wait_s: float) -> bytes:
+        limit = self.patience.max_reply_bytes
+        data = await _read(answer, limit + 1, wait_s)
+        if answer.size > limit or len(data) > limit:
             raise invalid_reply("sent a reply that is too large")
         return data
 
@@ -144,21 +190,23 @@ class _StreamIntake:
         return "".join(texts)
 
 
-async def _read(stream: httpx.AsyncByteStream, limit: int) -> bytes:
+async def _read(answer: Answer, limit: int, wait_s: float) -> bytes:
     """The body, cut at `limit` bytes."""
-    data = bytearray()
-    async for chunk in stream:
-        data += chunk
-        if len(data) >= limit:
-            break
+    data = bytearray(answer.taken())
+    while len(data) < limit and not answer.is_complete:
+        await answer.more(wait_s)
+        data += answer.taken()
     return bytes(data[:limit])
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
+async def _drain(answer: Answer) -> None:
     """Read the end of the body, so that the connection can serve again; a server that holds it open loses it."""
+    if answer.is_complete:
+        return
     try:
         async with asyncio.timeout(_DRAIN_S):
-            async for _ in chunks:
-                pass
-    except (TimeoutError, httpx.HTTPError):
+            while not answer.is_complete:
+                answer.taken()
+                await answer.more()
+    except (TimeoutError, BrokenError):
         return

@@ -3,10 +3,8 @@
 import time
 from collections.abc import AsyncIterator, Callable
 
-import httpx
-
 from application.models.ports import ModelEvent, ModelRequest
-from infrastructure.llm.exchange import ModelExchange, Patience
+from infrastructure.llm.exchange import ModelExchange, Patience, ProviderHttp
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import OpenAIWire
 from infrastructure.llm.providers import ProviderConfig
@@ -22,7 +20,7 @@ class OpenAICompatibleModels:
         self,
         *,
         provider: ProviderConfig,
-        http: httpx.AsyncBaseTransport,
+        http: ProviderHttp,
         streaming: bool = True,
         patience: Patience | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -41,9 +39,7 @@ class OpenAICompatibleModels:
             token_limit_field="max_completion_tokens" if provider.is_official else "max_tokens",
         )
         self._exchange = ModelExchange(
-            http=http,
-            url=httpx.URL(f"{provider.base_url.rstrip('/')}/chat/completions"),
-            headers=httpx.Headers(headers),
+            provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", headers),
             streaming=streaming,
             patience=patience or Patience(),
             monotonic=monotonic,

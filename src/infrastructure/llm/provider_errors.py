@@ -8,11 +8,12 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-import httpx
 import msgspec
 
 from application.models.ports import ModelError
 from infrastructure.egress import EgressBlockedError
+from infrastructure.kept_connection import BrokenError
+from infrastructure.kept_http import NotConnectedError
 
 MAX_ERROR_BYTES = 64 * 1024
 
@@ -74,10 +75,9 @@ def error_in_stream(error: ProviderError | str) -> ModelError:
     return _error_of(status, known, None)
 
 
-def error_of_transport(exc: httpx.HTTPError, *, streaming: bool) -> ModelError:
+def error_of_transport(exc: NotConnectedError | BrokenError | TimeoutError, *, streaming: bool) -> ModelError:
     """The error a failed connection means; `streaming` once the answer has begun."""
-    # A provider to which no connection comes about in time is out of reach; the other timeouts are its silence.
-    if isinstance(exc, httpx.TimeoutException) and not isinstance(exc, httpx.ConnectTimeout):
+    if isinstance(exc, TimeoutError):
         return stalled() if streaming else timed_out()
     if streaming:
         return ModelError("model_unavailable", "The connection to the model broke off.", retryable=True)

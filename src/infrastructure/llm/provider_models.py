@@ -2,27 +2,25 @@
 
 from typing import assert_never
 
-import httpx
-
 from application.models.ports import LanguageModel
 from application.system.ports import OutboundPolicy
 from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
-from infrastructure.llm.exchange import Patience
+from infrastructure.llm.exchange import Patience, ProviderHttp
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.provider_errors import address_refused
 from infrastructure.llm.providers import ProviderConfig
 
 
 class ProviderModels:
-    """Opens providers over two HTTP transports, which it closes in the end: `guarded_http`, which reaches only what
+    """Opens providers over two ways out over HTTP, which it closes in the end: `guarded_http`, which reaches only what
     `outbound` permits, for the providers of organizations, and `http` for those that the operator set up."""
 
     def __init__(
         self,
         *,
-        http: httpx.AsyncBaseTransport,
-        guarded_http: httpx.AsyncBaseTransport,
+        http: ProviderHttp,
+        guarded_http: ProviderHttp,
         outbound: OutboundPolicy,
         streaming: bool = True,
         patience: Patience | None = None,
@@ -50,6 +48,6 @@ class ProviderModels:
                 assert_never(provider.kind)
 
     async def close(self) -> None:
-        """Close the HTTP transports."""
+        """Close both ways."""
         await self._http.aclose()
         await self._guarded_http.aclose()

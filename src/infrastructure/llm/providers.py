@@ -47,4 +47,4 @@ class ProviderConfig:
     @property
     def lacks_key(self) -> bool:
         """Whether calls are bound to be refused for want of a key."""
-        return self.is_official and self.api_key is None
+        return self.api_key is None and self.is_official

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, ModelRetrying
@@ -59,15 +58,20 @@ class RetryingModels:
         attempt = 0
         models = (request.model, *fallbacks)
         for name, after in zip(models, (*fallbacks, None), strict=True):
-            candidate = replace(request, model=name)
+            candidate = request if name == request.model else replace(request, model=name)
             for failed in range(1, self._plan.attempts + 1):
                 attempt += 1
+                events = self._model.stream(candidate)
                 try:
-                    async with _closing(self._model.stream(candidate)) as events:
+                    try:
                         async for event in events:
                             yield event
                             if isinstance(event, ModelReply):
                                 return
+                    finally:
+                        # In this task and now, not when the garbage collector comes by.
+                        if isinstance(events, AsyncGenerator):
+                            await events.aclose()
                     error = ModelError("model_invalid_reply", "The model's stream had no reply.", retryable=True)
                 except ModelError as raised:
                     error = raised
@@ -80,16 +84,6 @@ class RetryingModels:
                 if wait_s is None:
                     break
                 await self._sleep(wait_s)
-
-
-@asynccontextmanager
-async def _closing(events: AsyncIterator[ModelEvent]) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-    """End the request in this task and now, not when the garbage collector comes by."""
-    try:
-        yield events
-    finally:
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
 
 
 def _log_failure(request: ModelRequest, model: str, attempt: int, error: ModelError, successor: str | None) -> None:

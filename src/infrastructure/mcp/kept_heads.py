@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from infrastructure.kept_http import Origin, head_of
+from infrastructure.kept_connection import Origin
+from infrastructure.kept_http import head_of
 
 MAX_HEADS = 256
 MAX_HEAD_BYTES = 4 * 1024

@@ -19,14 +19,11 @@ from yarl import URL
 
 from infrastructure.egress import EgressBlockedError, EgressPolicy
 from infrastructure.egress_resolver import GuardedResolver
+from infrastructure.kept_connection import BrokenError, HttpAnswer, KeptConnection, Origin
 from infrastructure.kept_http import (
     OWN_HEADERS,
-    BrokenError,
-    HttpAnswer,
-    KeptConnection,
     KeptConnections,
     NotConnectedError,
-    Origin,
     head_of,
 )
 from infrastructure.mcp.event_stream import EventStream, StreamEvent

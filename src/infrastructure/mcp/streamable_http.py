@@ -26,7 +26,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from infrastructure.kept_http import BrokenError, HttpAnswer
+from infrastructure.kept_connection import BrokenError, HttpAnswer
 from infrastructure.mcp.faults import (
     NOT_JSON_RPC,
     SESSION_GONE,

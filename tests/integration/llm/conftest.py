@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 
 from infrastructure.http_client import HttpClients
+from infrastructure.kept_posts import KeptPosts
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[httpx.AsyncBaseTransport]:
-    client = HttpClients().create_transport()
+async def http() -> AsyncIterator[KeptPosts]:
+    client = HttpClients().create_posts()
     yield client
     await client.aclose()

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from application.models.ports import LanguageModel, ModelError
@@ -14,6 +13,7 @@ from domain.json_value import JsonValue
 from domain.model_providers.provider import ProviderKind
 from domain.runs.usage import ModelUsage
 from infrastructure.egress import EgressPolicy
+from infrastructure.kept_posts import KeptPosts
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.builders import a_tool
@@ -58,7 +58,7 @@ FIXTURES: list[JsonValue] = [
 
 
 class Aimock:
-    def __init__(self, url: str, http: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, url: str, http: KeptPosts) -> None:
         self._url = url
         self._http = http
 
@@ -87,7 +87,7 @@ def aimock_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def aimock(aimock_url: str, http: httpx.AsyncBaseTransport) -> Aimock:
+def aimock(aimock_url: str, http: KeptPosts) -> Aimock:
     return Aimock(aimock_url, http)
 
 

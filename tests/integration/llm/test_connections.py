@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
 import pytest
 
 from application.models.ports import ModelError
 from domain.model_providers.provider import ProviderKind
+from infrastructure.kept_http import NotConnectedError
+from infrastructure.kept_posts import KeptPosts
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, reply_of
@@ -50,7 +51,7 @@ class CountingServer:
 
 
 @asynccontextmanager
-async def serving(server: CountingServer, http: httpx.AsyncBaseTransport) -> AsyncIterator[OpenAICompatibleModels]:
+async def serving(server: CountingServer, http: KeptPosts) -> AsyncIterator[OpenAICompatibleModels]:
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     async with listener:
         port = listener.sockets[0].getsockname()[1]
@@ -61,7 +62,7 @@ async def serving(server: CountingServer, http: httpx.AsyncBaseTransport) -> Asy
 
 
 async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along(
-    http: httpx.AsyncBaseTransport,
+    http: KeptPosts,
 ) -> None:
     server = CountingServer(ends=True)
     async with serving(server, http) as model:
@@ -74,7 +75,7 @@ async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along
     assert all(head.lower().count(b"accept-encoding: identity\r\n") == 1 for head in server.requests)
 
 
-async def test_headers_beyond_ascii_do_no_harm(http: httpx.AsyncBaseTransport) -> None:
+async def test_headers_beyond_ascii_do_no_harm(http: KeptPosts) -> None:
     server = CountingServer(ends=True, head=HEAD.replace(b"theirs", "Zürich".encode() + b"\xfc"))
     async with serving(server, http) as model:
         for _ in range(2):
@@ -82,18 +83,13 @@ async def test_headers_beyond_ascii_do_no_harm(http: httpx.AsyncBaseTransport) -
     assert server.connections == 1
 
 
-async def test_a_name_that_cannot_be_decoded_is_one_that_leads_nowhere(http: httpx.AsyncBaseTransport) -> None:
-    with pytest.raises(httpx.TransportError):
-        await http.handle_async_request(httpx.Request("POST", "http://xn--a:9/", stream=httpx.ByteStream(b"{}")))
-
-
-async def test_nothing_but_posts_goes_this_way(http: httpx.AsyncBaseTransport) -> None:
-    with pytest.raises(httpx.UnsupportedProtocol):
-        await http.handle_async_request(httpx.Request("GET", "http://127.0.0.1:9/"))
+async def test_a_name_that_cannot_be_decoded_is_one_that_leads_nowhere(http: KeptPosts) -> None:
+    with pytest.raises(NotConnectedError):
+        await http.to("http://xn--a:9/", {}).send(b"{}", wait_s=60.0, limit=100)
 
 
 async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_connection(
-    http: httpx.AsyncBaseTransport,
+    http: KeptPosts,
 ) -> None:
     server = CountingServer(ends=False)
     async with serving(server, http) as model:
@@ -101,7 +97,7 @@ async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_conne
         await server.left.wait()
 
 
-async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: httpx.AsyncBaseTransport) -> None:
+async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: KeptPosts) -> None:
     listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
     listener.close()
@@ -110,7 +106,7 @@ async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: 
 
 
 async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_reached(
-    http: httpx.AsyncBaseTransport,
+    http: KeptPosts,
 ) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -122,7 +118,7 @@ async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_re
         await expect_unavailable(http, listener.sockets[0].getsockname()[1])
 
 
-async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http: httpx.AsyncBaseTransport) -> None:
+async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http: KeptPosts) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
@@ -132,7 +128,7 @@ async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http:
         await expect_unavailable(http, listener.sockets[0].getsockname()[1])
 
 
-async def expect_unavailable(http: httpx.AsyncBaseTransport, port: int) -> None:
+async def expect_unavailable(http: KeptPosts, port: int) -> None:
     provider = ProviderConfig(name="local", kind=ProviderKind.OPENAI, base_url=f"http://127.0.0.1:{port}/v1")
     with pytest.raises(ModelError) as raised:
         await reply_of(OpenAICompatibleModels(provider=provider, http=http).stream(a_request("local:x")))

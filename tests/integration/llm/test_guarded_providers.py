@@ -39,7 +39,7 @@ async def failure(host: str, *, guarded: bool, allow: tuple[str, ...] = ()) -> t
     egress = EgressPolicy(allow)
     clients = HttpClients()
     models = ProviderModels(
-        http=clients.create_transport(), guarded_http=clients.create_transport(egress=egress), outbound=egress
+        http=clients.create_posts(), guarded_http=clients.create_posts(egress=egress), outbound=egress
     )
     async with Door().open() as door:
         provider = ProviderConfig(

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable
 from contextlib import aclosing
 
-import httpx
 import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
@@ -14,6 +13,7 @@ from application.models.ports import LanguageModel, ModelError, ModelReply, Mode
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from infrastructure.egress import EgressPolicy
+from infrastructure.kept_posts import KeptPosts
 from infrastructure.llm.exchange import Patience
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
@@ -39,7 +39,7 @@ TOOL = a_tool("mcp__clock__now", description="What time is it?")
 class Wire:
     """One provider of llmock, and a model of it over our adapter."""
 
-    def __init__(self, kind: ProviderKind, llmock: LLMock, http: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, kind: ProviderKind, llmock: LLMock, http: KeptPosts) -> None:
         self.name = f"{kind}:test-model"
         self.llmock = llmock
         self._provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key=KEY)
@@ -58,7 +58,7 @@ class Wire:
 
 
 @pytest.fixture(params=list(ProviderKind))
-def wire(request: pytest.FixtureRequest, llmock: LLMock, http: httpx.AsyncBaseTransport) -> Wire:
+def wire(request: pytest.FixtureRequest, llmock: LLMock, http: KeptPosts) -> Wire:
     return Wire(request.param, llmock, http)
 
 

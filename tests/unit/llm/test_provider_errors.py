@@ -2,9 +2,10 @@
 
 import json
 
-import httpx
 import pytest
 
+from infrastructure.kept_connection import BrokenError
+from infrastructure.kept_http import NotConnectedError
 from infrastructure.llm.provider_errors import error_of_answer, error_of_transport
 
 CASES = [
@@ -58,7 +59,7 @@ def test_a_body_of_any_shape_is_survived(body: bytes) -> None:
     ],
 )
 def test_what_the_provider_asks_for_is_understood(headers: dict[str, str], wait_s: float | None) -> None:
-    assert error_of_answer(429, httpx.Headers(headers), b"").retry_after_s == wait_s
+    assert error_of_answer(429, headers, b"").retry_after_s == wait_s
 
 
 @pytest.mark.parametrize(
@@ -84,16 +85,16 @@ def test_the_providers_own_code_is_named() -> None:
 @pytest.mark.parametrize(
     ("exc", "streaming", "code"),
     [
-        (httpx.ReadTimeout("secret"), False, "model_timeout"),
-        (httpx.ReadTimeout("secret"), True, "model_stalled"),
-        (httpx.ConnectError("secret"), False, "model_unavailable"),
-        (httpx.ConnectTimeout("secret"), False, "model_unavailable"),
-        (httpx.ConnectTimeout("secret"), True, "model_unavailable"),
-        (httpx.ReadError("secret"), True, "model_unavailable"),
-        (httpx.RemoteProtocolError("secret"), False, "model_unavailable"),
+        (TimeoutError("secret"), False, "model_timeout"),
+        (TimeoutError("secret"), True, "model_stalled"),
+        (NotConnectedError("secret"), False, "model_unavailable"),
+        (BrokenError("secret"), True, "model_unavailable"),
+        (BrokenError("secret"), False, "model_unavailable"),
     ],
 )
-def test_a_failed_connection_has_its_code(exc: httpx.HTTPError, streaming: bool, code: str) -> None:
+def test_a_failed_connection_has_its_code(
+    exc: NotConnectedError | BrokenError | TimeoutError, streaming: bool, code: str
+) -> None:
     mapped = error_of_transport(exc, streaming=streaming)
     assert (mapped.code, mapped.retryable) == (code, True)
     assert "secret" not in mapped.detail
