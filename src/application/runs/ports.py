@@ -10,6 +10,7 @@ from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
+from domain.made_often import made_often
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -176,6 +177,7 @@ class RunStore(Protocol):
 # --- a claimed run: leases and the journal --------------------------------------------------------------------------
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """The right to write into a run: valid while the stored epoch is this one."""
@@ -240,6 +242,7 @@ class RunLeases(Protocol):
         ...
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One atomic advance of a claimed run: everything in it is stored, or nothing.
@@ -266,6 +269,7 @@ class Step:
     quarantine: Quarantine | None = None
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
     """`last_seq` after the step; `promoted` is the thread's next queued run when this step freed the thread. `ending` is the

@@ -7,6 +7,7 @@ from enum import StrEnum
 from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
+from domain.made_often import made_often
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolOutcome, ToolResult
@@ -46,6 +47,7 @@ class ToolCallState(StrEnum):
         )
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A ledger entry. `name` is the tool that is meant, with its arguments `params`; `type` is None for a tool the run does
@@ -132,6 +134,7 @@ class InputAnswer:
     next: Elicitation | None
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """The outcome of a recorded call, to be written once."""

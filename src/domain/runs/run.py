@@ -7,6 +7,7 @@ from enum import StrEnum
 from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
+from domain.made_often import made_often
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
@@ -73,6 +74,7 @@ class RunError:
     detail: str
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """The state of a run, without its messages and events.

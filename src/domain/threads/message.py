@@ -9,6 +9,7 @@ from domain.approvals.approval import PendingApproval
 from domain.errors import Violation, invalid
 from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
+from domain.made_often import made_often
 from domain.tools.elicitation import Elicitation
 
 
@@ -21,6 +22,7 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextContent:
     """Plain text."""
@@ -45,6 +47,7 @@ class ImageContent:
             )
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
     """A call the model asks for.
@@ -61,6 +64,7 @@ class ToolUse:
     approval: PendingApproval | None = None
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultContent:
     """The answer to one tool use, as the model reads it."""
@@ -76,6 +80,7 @@ Content = TextContent | ImageContent | ToolUse | ToolResultContent
 UserContent = TextContent | ImageContent
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One entry of a thread; never changed once written."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.ids import ToolCallId
+from domain.made_often import made_often
 from domain.threads.message import ImageContent, ToolResultContent
 
 
@@ -16,6 +17,7 @@ class ToolOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
     """What the model is told about one call.
