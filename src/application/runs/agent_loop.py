@@ -26,6 +26,7 @@ from domain.tools.result import ToolResult
 logger = logging.getLogger(__name__)
 
 _DISABLED = "The agent of this run is disabled."
+_UNLIMITED = Reserve()
 _UNFINISHED = "The run reached its limit {limit} before this call was finished."
 
 
@@ -157,7 +158,9 @@ class AgentLoop:
         return session.limits.reached_by(usage, active_s=session.active_s, reserve=reserve)
 
     def _reserve(self, session: RunSession, prompt: Prompt) -> Reserve:
-        """What a model call over the present context may take."""
+        """What a model call over the present context may take; nothing where neither tokens nor cost are limited."""
+        if session.limits.max_tokens is None and session.limits.max_cost_usd is None:
+            return _UNLIMITED
         tokens = _tokens(session, prompt)
         cost = None
         if session.limits.max_cost_usd is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from enum import StrEnum
+from operator import attrgetter
 from typing import TypeVar
 
 from domain.errors import Violation, invalid
@@ -43,15 +44,19 @@ class LimitSettings:
 
     def __post_init__(self) -> None:
         wrong = [
-            Violation(path=f"limits.{field.name}", message="must be greater than 0")
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None and value <= 0
+            Violation(path=f"limits.{name}", message="must be greater than 0")
+            for name, value in zip(_NAMES, _stated(self), strict=True)
+            if value is not None and value <= 0
         ]
         if wrong:
             raise invalid("limits_invalid", "Limits must be positive.", *wrong)
 
     def narrowed_by(self, other: "LimitSettings") -> "LimitSettings":
         """The tighter of both, limit by limit."""
+        if _stated(other) == _NOTHING:
+            return self
+        if _stated(self) == _NOTHING:
+            return other
         return LimitSettings(
             max_turns=_tighter(self.max_turns, other.max_turns),
             max_tool_calls=_tighter(self.max_tool_calls, other.max_tool_calls),
@@ -62,6 +67,12 @@ class LimitSettings:
             turn_tool_timeout_s=_tighter(self.turn_tool_timeout_s, other.turn_tool_timeout_s),
             tool_timeout_s=_tighter(self.tool_timeout_s, other.tool_timeout_s),
         )
+
+
+_NAMES = tuple(field.name for field in fields(LimitSettings))
+_NOTHING = (None,) * len(_NAMES)
+_stated = attrgetter(*_NAMES)
+"""What settings say, in the order of their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +91,9 @@ class Limits:
     @classmethod
     def of(cls, settings: LimitSettings) -> "Limits":
         """Settings with the built-in defaults where they are silent."""
-        default = cls()
+        if _stated(settings) == _NOTHING:
+            return _DEFAULT
+        default = _DEFAULT
         return cls(
             max_turns=settings.max_turns or default.max_turns,
             max_tool_calls=settings.max_tool_calls,
@@ -126,9 +139,12 @@ class Limits:
         return active_s < self.timeout_s
 
 
+_DEFAULT = Limits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
     """What one model call over the present context is expected to take, at most."""
 
-    tokens: int
-    cost_usd: Decimal
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)

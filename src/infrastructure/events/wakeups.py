@@ -1,8 +1,10 @@
 """Wake-ups within one process: the embedded set-up's adapter of the `Wakeups` port."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from types import TracebackType
+
+from application.system.deadline import Deadline
 
 
 class InProcessWakeups:
@@ -21,18 +23,9 @@ class InProcessWakeups:
     def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
         """Nor will anybody say anything."""
 
-    @asynccontextmanager
-    async def subscribe(self, topic: str) -> AsyncIterator["Listener"]:
+    def subscribe(self, topic: str) -> "_Listening":
         """Listen from entering the context until leaving it."""
-        listener = Listener()
-        self._listeners.setdefault(topic, set()).add(listener)
-        try:
-            yield listener
-        finally:
-            remaining = self._listeners[topic]
-            remaining.discard(listener)
-            if not remaining:
-                del self._listeners[topic]
+        return _Listening(self._listeners, topic)
 
     def wake(self, *topics: str) -> None:
         """Wake all listeners of the topics."""
@@ -50,6 +43,29 @@ class InProcessWakeups:
         return len(self._listeners)
 
 
+class _Listening:
+    """A topic's listener while it listens; to be entered once."""
+
+    __slots__ = ("_listener", "_listeners", "_topic")
+
+    def __init__(self, listeners: "dict[str, set[Listener]]", topic: str) -> None:
+        self._listeners = listeners
+        self._topic = topic
+        self._listener = Listener()
+
+    async def __aenter__(self) -> "Listener":
+        self._listeners.setdefault(self._topic, set()).add(self._listener)
+        return self._listener
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        remaining = self._listeners[self._topic]
+        remaining.discard(self._listener)
+        if not remaining:
+            del self._listeners[self._topic]
+
+
 class Listener:
     """One place to wait. Wake-ups coalesce: however many came since the last wait, the next one returns once."""
 
@@ -61,7 +77,7 @@ class Listener:
     async def wait(self, timeout_s: float) -> bool:
         """True when woken, False when `timeout_s` passed."""
         try:
-            async with asyncio.timeout(timeout_s):
+            with Deadline(asyncio.get_running_loop().time() + timeout_s):
                 await self._woken.wait()
         except TimeoutError:
             # A wake-up that came together with the deadline still counts, or it would be reported one wait late.

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 
-from prometheus_client import Histogram
+from prometheus_client import Counter, Histogram
 
 from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
@@ -40,7 +40,11 @@ class MeteredTracer:
         self._tracer = tracer
         self._instruments = instruments
         self._turns: OrderedDict[RunId, _Turn] = OrderedDict()
+        # Finding a metric by its labels costs more than counting.
         self._gateway_calls: dict[tuple[ToolType, ToolOutcome], Histogram] = {}
+        self._tool_calls: dict[tuple[ToolType | None, ToolOutcome | None], Histogram] = {}
+        self._model_calls: dict[tuple[str, bool], Histogram] = {}
+        self._tokens: dict[str, tuple[Counter, Counter, Counter]] = {}
 
     @property
     def enabled(self) -> bool:
@@ -52,12 +56,19 @@ class MeteredTracer:
         instruments, reply = self._instruments, record.reply
         model = instruments.model_label(record.request.model if reply is None else reply.model)
         took_s = (record.finished_at - record.started_at).total_seconds()
-        instruments.model_call.labels(model, "ok" if record.error_code is None else "error").observe(took_s)
+        outcome = (model, record.error_code is None)
+        calls = self._model_calls.get(outcome)
+        if calls is None:
+            labelled = instruments.model_call.labels(model, "ok" if record.error_code is None else "error")
+            calls = self._model_calls[outcome] = labelled
+        calls.observe(took_s)
         if reply is not None:
             usage = reply.usage
-            instruments.tokens.labels(model, "input").inc(usage.input_tokens)
-            instruments.tokens.labels(model, "output").inc(usage.output_tokens)
-            instruments.tokens.labels(model, "cached").inc(usage.cached_tokens)
+            taken_in, put_out, cached = self._tokens.get(model) or self._tokens_of(model)
+            taken_in.inc(usage.input_tokens)
+            put_out.inc(usage.output_tokens)
+            if usage.cached_tokens:
+                cached.inc(usage.cached_tokens)
             if usage.cost_usd is not None:
                 instruments.cost.labels(model).inc(float(usage.cost_usd))
         self._turn_over(record.run, record.started_at)
@@ -69,10 +80,13 @@ class MeteredTracer:
     def tool_call(self, record: ToolCallRecord) -> None:
         """A tool call is over."""
         call = record.call
-        outcome = "error" if call.result is None else _OUTCOMES[call.result.outcome]
-        took_s = (record.finished_at - record.started_at).total_seconds()
-        kind = _UNKNOWN_TOOL if call.type is None else call.type.value
-        self._instruments.tool_call.labels(kind, outcome).observe(took_s)
+        kind = (call.type, None if call.result is None else call.result.outcome)
+        found = self._tool_calls.get(kind)
+        if found is None:
+            shown = _UNKNOWN_TOOL if kind[0] is None else kind[0].value
+            labelled = self._instruments.tool_call.labels(shown, "error" if kind[1] is None else _OUTCOMES[kind[1]])
+            found = self._tool_calls[kind] = labelled
+        found.observe((record.finished_at - record.started_at).total_seconds())
         self._tracer.tool_call(record)
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
@@ -113,6 +127,12 @@ class MeteredTracer:
     async def close(self) -> None:
         """End tracing."""
         await self._tracer.close()
+
+    def _tokens_of(self, model: str) -> tuple[Counter, Counter, Counter]:
+        tokens = self._instruments.tokens
+        found = (tokens.labels(model, "input"), tokens.labels(model, "output"), tokens.labels(model, "cached"))
+        self._tokens[model] = found
+        return found
 
     def _turn_over(self, run: Run, at: datetime) -> None:
         """Between turns of one attempt nobody waits for people: then the run is taken up anew."""

@@ -16,6 +16,7 @@ from application.runs.ports import RunOutcome, StartedRun
 from application.runs.queries import GetRun
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
+from application.system.deadline import Deadline
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
@@ -65,7 +66,7 @@ class RunWaits:
     async def _answer(
         self, principal: Principal, run_id: RunId, receive: Receive, waiting: Awaitable[RunOutcome]
     ) -> RunWithMessagesView:
-        scope = asyncio.timeout(None)
+        scope = Deadline(None)
         leaving = asyncio.create_task(client_left(receive))
 
         def give_up(left: "asyncio.Task[None]") -> None:
@@ -75,7 +76,7 @@ class RunWaits:
         waits = True
         leaving.add_done_callback(give_up)
         try:
-            async with scope:
+            with scope:
                 outcome = await waiting
         except TimeoutError:
             if not scope.expired():
