@@ -6,18 +6,26 @@ before anything is encrypted with what it says: at every moment it holds all key
 
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-
-from cryptography.fernet import Fernet
+from typing import Protocol
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.secrets import SecretBox
+from infrastructure.key_derivation import new_fernet_key
 
 SECRET_KEY_FILE = "secret.key"
 
 _PRIVATE_FILE = 0o600
 _PRIVATE_DIRECTORY = 0o700
+
+
+class KeyedBox(Protocol):
+    """What encrypts with keys."""
+
+    def use(self, keys: Sequence[str], /) -> None:
+        """From now on, encrypt with the first of these and decrypt with any."""
+        ...
 
 
 class GivenKeyRing:
@@ -33,7 +41,7 @@ class GivenKeyRing:
 class HomeKeyRing:
     """`KeyRing` over HOME/secret.key. It belongs to the process that owns HOME."""
 
-    def __init__(self, *, home: Path, box: SecretBox) -> None:
+    def __init__(self, *, home: Path, box: KeyedBox) -> None:
         self._home = home
         self._box = box
 
@@ -41,7 +49,7 @@ class HomeKeyRing:
         """Put a new key before the present one, unless that was done already."""
         keys = load_or_create_secret_keys(self._home)
         if len(keys) == 1:
-            keys = (Fernet.generate_key().decode(), *keys)
+            keys = (new_fernet_key(), *keys)
             _replace(self._home / SECRET_KEY_FILE, keys)
         self._box.use(keys)
 
@@ -78,7 +86,7 @@ def _create(path: Path) -> None:
     """Put a new key in place whole or not at all: another process must never read half of one."""
     if path.exists():
         return
-    unfinished = _written_beside(path, (Fernet.generate_key().decode(),))
+    unfinished = _written_beside(path, (new_fernet_key(),))
     try:
         os.link(unfinished, path)  # unlike rename, it never replaces the key of a faster process
     finally:

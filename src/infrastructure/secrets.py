@@ -1,20 +1,12 @@
-"""Encryption of secrets at rest (named secrets, server environments, headers, grants). Its keys: secret_keys.py."""
+"""Encryption of secrets at rest (named secrets, server environments, headers, grants). Its keys: secret_keys.py; a service
+opens it by lazy_secrets.py."""
 
-import base64
-import binascii
 from collections.abc import Sequence
-from contextlib import suppress
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from domain.errors import ErrorKind, ServiceError
-
-_KEY_BYTES = 32
-_FERNET_KEY_LENGTH = 44
-_DERIVATION = b"dragoman/secret-box/v1"
-_DERIVED_BYTES = 32
+from infrastructure.key_derivation import derived_key, fernet_key
 
 
 class SecretBox:
@@ -30,7 +22,7 @@ class SecretBox:
         """From now on, encrypt with the first of these and decrypt with any."""
         if not keys:
             raise ValueError("a secret box needs a key")
-        self._keys = tuple(_fernet_key(key) for key in keys)
+        self._keys = tuple(fernet_key(key) for key in keys)
         newest, *older = [Fernet(key) for key in self._keys]
         self._newest = newest
         self._fernet = MultiFernet([newest, *older])
@@ -49,9 +41,7 @@ class SecretBox:
 
     def derived(self, purpose: bytes) -> tuple[bytes, ...]:
         """32 bytes from each key, newest first, that say nothing of the key or of what another purpose gives."""
-        return tuple(
-            HKDF(algorithm=SHA256(), length=_DERIVED_BYTES, salt=None, info=purpose).derive(key) for key in self._keys
-        )
+        return tuple(derived_key(key, purpose) for key in self._keys)
 
     def decrypt(self, encrypted: bytes) -> bytes:
         """The plain bytes. Raises ServiceError `secret_undecryptable` when no key fits or the value was changed."""
@@ -65,12 +55,3 @@ class SecretBox:
                 "A stored secret cannot be decrypted with the keys at hand. Check DRAGOMAN_SECRET_KEY, or secret.key in"
                 " DRAGOMAN_HOME: the key that was used when the secret was stored must be among them (after a comma).",
             ) from None
-
-
-def _fernet_key(key: str) -> bytes:
-    if len(key) == _FERNET_KEY_LENGTH:
-        with suppress(binascii.Error, ValueError):
-            if len(base64.b64decode(key, altchars=b"-_", validate=True)) == _KEY_BYTES:
-                return key.encode("ascii")
-    derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=_DERIVATION).derive(key.encode())
-    return base64.urlsafe_b64encode(derived)

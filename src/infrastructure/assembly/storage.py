@@ -1,6 +1,6 @@
 """Builds what keeps and carries data: by the settings one SQLite file, or PostgreSQL shared with other processes."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from application.agents.ports import AgentStore
@@ -23,6 +23,7 @@ from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
+from infrastructure.lazy_secrets import LazySecretBox, OpenBox
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.inspection import DatabaseInspection
 from infrastructure.persistence.new_database import made_at_once
@@ -31,17 +32,22 @@ from infrastructure.persistence.revision import is_current
 from infrastructure.persistence.run_store import SqlRunStore
 from infrastructure.persistence.sqlite import SqliteDatabase
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
-from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 
 TOKEN_CACHE_CAPACITY = 1_000
 
 
-def secret_box(settings: Settings) -> SecretBox:
-    return SecretBox(settings.secret_keys or load_or_create_secret_keys(settings.home))
+def secret_box(settings: Settings) -> LazySecretBox:
+    return LazySecretBox(settings.secret_keys or load_or_create_secret_keys(settings.home), load=_open_box)
 
 
-def key_ring(settings: Settings, box: SecretBox) -> KeyRing:
+def _open_box(keys: Sequence[str]) -> OpenBox:
+    from infrastructure.secrets import SecretBox
+
+    return SecretBox(keys)
+
+
+def key_ring(settings: Settings, box: LazySecretBox) -> KeyRing:
     return GivenKeyRing() if settings.secret_keys else HomeKeyRing(home=settings.home, box=box)
 
 
@@ -178,7 +184,7 @@ def gateway_access(
 
 
 def client_handshakes(
-    rows: RowFeed, *, clients: GatewayClientStore, box: SecretBox, clock: Clock, ids: IdSource
+    rows: RowFeed, *, clients: GatewayClientStore, box: LazySecretBox, clock: Clock, ids: IdSource
 ) -> ClientHandshakes:
     handshakes = ClientHandshakes(
         clients=clients,

@@ -15,6 +15,7 @@ from infrastructure.assembly.storage import OpenWakeups
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.home import Home
+from infrastructure.lazy_secrets import LazySecretBox
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.metered_tracer import MeteredTracer
@@ -22,7 +23,6 @@ from infrastructure.metrics.meters import PrometheusMeters
 from infrastructure.metrics.server_states import ServerStates
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
-from infrastructure.secrets import SecretBox
 from infrastructure.settings import Settings
 from infrastructure.system import RandomIds, SystemClock
 from infrastructure.tracing.closable import ClosableTracer
@@ -49,7 +49,7 @@ class Surroundings(containers.DeclarativeContainer):
     )
     redactor: providers.Provider[Redactor] = providers.Singleton(Redactor, settings.provided.secret_values)
     known_secrets: providers.Provider[KnownSecrets] = providers.Singleton(KnownSecrets, redactor)
-    secret_box: providers.Provider[SecretBox] = providers.Singleton(storage_assembly.secret_box, settings)
+    secret_box: providers.Provider[LazySecretBox] = providers.Singleton(storage_assembly.secret_box, settings)
     egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)
     public_address: providers.Provider[ListeningAddress] = providers.Singleton(
         ListeningAddress, settings.provided.public_url

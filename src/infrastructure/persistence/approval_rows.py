@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import cast
 
 from sqlalchemy import Connection, bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql
 
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.approvals.timer import Timer, TimerKind
@@ -23,10 +22,11 @@ from domain.ids import (
 from domain.json_value import JsonObject
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import approval, timer
+from infrastructure.persistence.upsert import upsert
 
 # Ids are derived: what is there already is the same.
-_insert = postgresql.insert(approval).on_conflict_do_nothing(index_elements=["id"])
-_insert_timer = postgresql.insert(timer).on_conflict_do_nothing(index_elements=["id"])
+_insert = upsert(approval).on_conflict_do_nothing(index_elements=["id"])
+_insert_timer = upsert(timer).on_conflict_do_nothing(index_elements=["id"])
 _end = (
     update(approval)
     .where(approval.c.id == bindparam("approval_id"), approval.c.state == ApprovalState.PENDING.value)

@@ -3,18 +3,17 @@
 from typing import Protocol
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql
 
 from domain.audit.chain import ChainKey, ChainKeys, chain_key
 from domain.errors import ServiceError
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import audit_key
+from infrastructure.persistence.upsert import upsert
 
 PURPOSE = b"dragoman/audit-seal/v1"
 
-_stored = select(audit_key.c.secret)
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_keep = postgresql.insert(audit_key).on_conflict_do_nothing(index_elements=["id"])
+_stored = select(audit_key.c.id, audit_key.c.secret)
+_keep = upsert(audit_key).on_conflict_do_nothing(index_elements=["id"])
 
 
 class DerivingBox(Protocol):
@@ -34,12 +33,12 @@ class DerivingBox(Protocol):
 
 
 class SqlSealKeys:
-    """The `SealKeys` port. A key is stored before it seals; one whose encryption no secret key opens is not known."""
+    """The `SealKeys` port. A key is stored before it seals; one whose encryption no secret key opens is not known. Nothing is
+    encrypted or decrypted for keys that the secret keys at hand give anyway."""
 
     def __init__(self, *, database: Database, box: DerivingBox) -> None:
         self._database = database
         self._box = box
-        self._kept: set[str] = set()
 
     def current(self) -> ChainKey:
         """From the newest secret key."""
@@ -49,17 +48,22 @@ class SqlSealKeys:
         """From the secret keys at hand, and those that are stored."""
         derived = [chain_key(secret) for secret in self._box.derived(PURPOSE)]
         current = derived[0]
-        if current.id not in self._kept:
-            row = {"id": current.id, "secret": self._box.encrypt(current.secret)}
+        stored = await self._database.read(lambda connection: connection.execute(_stored).all(), scope=SYSTEM)
+        encrypted = {row.id: row.secret for row in stored}
+        if current.id not in encrypted:
+            await self._keep(current)
+        known = {key.id: key for key in derived}
+        opened = (self._opened(secret) for id_, secret in encrypted.items() if id_ not in known)
+        known |= {key.id: key for key in (chain_key(secret) for secret in opened if secret is not None)}
+        return ChainKeys(current=current, known=known)
 
-            def keep(connection: Connection) -> None:
-                connection.execute(_keep, row)
+    async def _keep(self, key: ChainKey) -> None:
+        row = {"id": key.id, "secret": self._box.encrypt(key.secret)}
 
-            await self._database.write(keep, scope=SYSTEM)
-            self._kept.add(current.id)
-        stored = await self._database.read(lambda connection: list(connection.execute(_stored).scalars()), scope=SYSTEM)
-        opened = [chain_key(secret) for secret in map(self._opened, stored) if secret is not None]
-        return ChainKeys(current=current, known={key.id: key for key in (*opened, *derived)})
+        def keep(connection: Connection) -> None:
+            connection.execute(_keep, row)
+
+        await self._database.write(keep, scope=SYSTEM)
 
     def _opened(self, encrypted: bytes) -> bytes | None:
         try:

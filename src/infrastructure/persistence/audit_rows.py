@@ -3,7 +3,6 @@
 from typing import cast
 
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql
 
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, McpServerId, OrganizationId, RunId
@@ -11,11 +10,11 @@ from domain.json_value import JsonObject
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import audit_event
+from infrastructure.persistence.upsert import upsert
 
 # Ids of audit events of repeatable steps are derived: an entry that is there already is the same entry.
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
 _insert = Prepared(
-    postgresql.insert(audit_event).inline().on_conflict_do_nothing(index_elements=["id"]),
+    upsert(audit_event).inline().on_conflict_do_nothing(index_elements=["id"]),
     columns=[column.name for column in audit_event.columns],
 )
 

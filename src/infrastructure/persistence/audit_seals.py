@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, exists, func, or_, select, tuple_
-from sqlalchemy.dialects import postgresql
 
 from application.audit.ports import Place, PruneEntry, Scanned, Sealed
 from domain.audit.chain import SEALED_FIELDS, ChainHead, ChainKeys, Link, continuable, extended, first_head, pruned
@@ -23,6 +22,7 @@ from infrastructure.persistence.column_types import micros
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.prepared import prepared_insert
 from infrastructure.persistence.tables import audit_event, audit_head, audit_seal, organization
+from infrastructure.persistence.upsert import upsert
 
 _AT = SEALED_FIELDS.index("at")
 
@@ -50,8 +50,7 @@ _scan = (
     .limit(bindparam("at_most"))
 )
 _insert_seal = prepared_insert(audit_seal)
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_first_head = postgresql.insert(audit_head).on_conflict_do_nothing(index_elements=["organization_id"])
+_first_head = upsert(audit_head).on_conflict_do_nothing(index_elements=["organization_id"])
 _save_head = audit_head.update().where(audit_head.c.organization_id == bindparam("of_organization"))
 _last_key = (
     select(audit_seal.c.key_id)

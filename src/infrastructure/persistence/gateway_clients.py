@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from sqlalchemy import Connection, bindparam, select, update
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import not_found
@@ -13,9 +12,9 @@ from domain.mcp.log_level import LogLevel
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import gateway_client
+from infrastructure.persistence.upsert import upsert
 
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_insert_unless_there = postgresql.insert(gateway_client).on_conflict_do_nothing(index_elements=["id"])
+_insert_unless_there = upsert(gateway_client).on_conflict_do_nothing(index_elements=["id"])
 _get = select(gateway_client).where(
     gateway_client.c.organization_id == bindparam("of_organization"), gateway_client.c.id == bindparam("client_id")
 )

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import not_found
@@ -14,13 +13,13 @@ from infrastructure.persistence.column_types import Moment
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import gateway_call, gateway_note
+from infrastructure.persistence.upsert import upsert
 
 _of_session = (
     gateway_note.c.organization_id == bindparam("of_organization"),
     gateway_note.c.session_id == bindparam("of_session"),
 )
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_insert = postgresql.insert(gateway_note).on_conflict_do_nothing(index_elements=["id"])
+_insert = upsert(gateway_note).on_conflict_do_nothing(index_elements=["id"])
 _one = select(gateway_note).where(*_of_session, gateway_note.c.id == bindparam("note_id"))
 _of_call = (
     select(gateway_note)

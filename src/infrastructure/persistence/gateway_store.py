@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, func, select, update
-from sqlalchemy.dialects import postgresql
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -17,11 +16,11 @@ from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import api_key, gateway_session, run, thread, workflow_run
+from infrastructure.persistence.upsert import upsert
 
 _insert = gateway_session.insert()
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_insert_unless_there = postgresql.insert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
-_insert_thread = postgresql.insert(thread).on_conflict_do_nothing(index_elements=["id"])
+_insert_unless_there = upsert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
+_insert_thread = upsert(thread).on_conflict_do_nothing(index_elements=["id"])
 _ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at, workflow_run.c.finished_at).label("ended_at")
 _with_end = select(
     gateway_session, _ended_at, api_key.c.rate_calls.label("key_calls"), api_key.c.rate_per_s.label("key_per_s")

@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, delete, or_, select, update
-from sqlalchemy.dialects import postgresql
 
 from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
@@ -14,6 +13,7 @@ from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.json_text import decode, encode
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant
+from infrastructure.persistence.upsert import upsert
 
 _load = (
     select(oauth_grant.c.sealed)
@@ -27,8 +27,7 @@ _server = (
     .where(mcp_server.c.organization_id == bindparam("of_organization"), mcp_server.c.id == bindparam("of_server"))
     .with_for_update(key_share=True)
 )
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_new = postgresql.insert(oauth_grant)
+_new = upsert(oauth_grant)
 _save = _new.on_conflict_do_update(
     index_elements=["organization_id", "server_id", "issuer"],
     set_={"sealed": _new.excluded.sealed, "updated_at": _new.excluded.updated_at},

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql
 
 from application.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
@@ -29,6 +28,7 @@ from infrastructure.persistence.thread_queue import (
     unfinished_runs,
 )
 from infrastructure.persistence.thread_rows import add_thread
+from infrastructure.persistence.upsert import upsert
 
 _expire_keys = delete(idempotency_key).where(
     idempotency_key.c.organization_id == bindparam("organization_id"),
@@ -36,7 +36,7 @@ _expire_keys = delete(idempotency_key).where(
 )
 # Waits for another transaction that is using the same key, then stores nothing.
 _take_key = (
-    postgresql.insert(idempotency_key)
+    upsert(idempotency_key)
     .on_conflict_do_nothing(index_elements=["organization_id", "key"])
     .returning(idempotency_key.c.run_id)
 )

@@ -1,8 +1,17 @@
 """The column type of words to be found by: text for SQLite's index beside the table, a tsvector in PostgreSQL."""
 
 from sqlalchemy import Dialect, Text
-from sqlalchemy.dialects.postgresql import TSVECTOR
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
+
+
+class _TsVector(UserDefinedType[str]):
+    """PostgreSQL's type by its name: its dialect, which has it too, is not loaded for services on SQLite."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        """As SQL says it."""
+        return "TSVECTOR"
 
 
 class SearchWords(TypeDecorator[str]):
@@ -13,4 +22,4 @@ class SearchWords(TypeDecorator[str]):
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:
         """A tsvector where there are tsvectors."""
-        return dialect.type_descriptor(TSVECTOR() if dialect.name == "postgresql" else Text())
+        return dialect.type_descriptor(_TsVector() if dialect.name == "postgresql" else Text())

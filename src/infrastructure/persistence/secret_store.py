@@ -3,7 +3,6 @@
 from typing import cast
 
 from sqlalchemy import Connection, bindparam, delete, select
-from sqlalchemy.dialects import postgresql
 
 from application.secrets.ports import SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
@@ -16,6 +15,7 @@ from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.tables import mcp_server, model_provider, secret, workflow
+from infrastructure.persistence.upsert import upsert
 
 _dates = (secret.c.organization_id, secret.c.name, secret.c.created_at, secret.c.updated_at)
 _of = (secret.c.organization_id == bindparam("of_organization"), secret.c.name == bindparam("named"))
@@ -23,8 +23,7 @@ _get = select(*_dates).where(*_of)
 _lock = select(secret.c.created_at).where(*_of).with_for_update()
 _value = select(secret.c.value).where(*_of)
 _delete = delete(secret).where(*_of)
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_new = postgresql.insert(secret)
+_new = upsert(secret)
 _put = _new.on_conflict_do_update(
     index_elements=["organization_id", "name"],
     set_={"value": _new.excluded.value, "updated_at": _new.excluded.updated_at},

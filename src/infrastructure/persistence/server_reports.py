@@ -1,7 +1,6 @@
 """What processes report of their connections to MCP servers, in SQL: a row for each process and server."""
 
 from sqlalchemy import Connection, Row, bindparam, delete, select, update
-from sqlalchemy.dialects import postgresql
 
 from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.server_reports import REPORT_EXPIRES, ServerReport
@@ -10,9 +9,9 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.tables import mcp_connection_state, mcp_server
+from infrastructure.persistence.upsert import upsert
 
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_new = postgresql.insert(mcp_connection_state)
+_new = upsert(mcp_connection_state)
 _publish = _new.on_conflict_do_update(
     index_elements=["server_id", "process"],
     set_={

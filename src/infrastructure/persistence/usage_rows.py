@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, update
-from sqlalchemy.dialects import postgresql
 
 from domain.ids import AgentId, OrganizationId, RunId
 from domain.runs.usage import ModelSpending
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.tables import budget_reservation, usage
+from infrastructure.persistence.upsert import upsert
 
 _SUMMED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "cost_nano_usd", "unpriced_calls")
 
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_insert = postgresql.insert(usage).inline()
+_insert = upsert(usage).inline()
 _add = Prepared(
     _insert.on_conflict_do_update(
         index_elements=["organization_id", "day", "agent_id", "model"],

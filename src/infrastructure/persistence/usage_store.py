@@ -18,7 +18,6 @@ from sqlalchemy import (
     text,
     tuple_,
 )
-from sqlalchemy.dialects import postgresql
 
 from application.runs.ports import Lease, LeaseLost
 from application.system.pages import Page, PageRequest
@@ -29,6 +28,7 @@ from domain.usage.daily_usage import UsageKey, UsageSum
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.paging import AnyRow, decode_cursor, encode_cursor, page_of
 from infrastructure.persistence.tables import budget_reservation, run, usage
+from infrastructure.persistence.upsert import upsert
 
 _SUMS = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "cost_nano_usd", "unpriced_calls")
 _MAX_ORDINAL = date.max.toordinal()
@@ -62,7 +62,7 @@ _forget_ended = delete(budget_reservation).where(
         select(run.c.id).where(run.c.id == budget_reservation.c.run_id, run.c.finished_at.is_not(None))
     ),
 )
-_insert = postgresql.insert(budget_reservation)
+_insert = upsert(budget_reservation)
 _reserve = _insert.on_conflict_do_update(
     index_elements=["run_id"],
     set_={"day": _insert.excluded.day, "amount_nano_usd": _insert.excluded.amount_nano_usd},

@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, or_, select, update
-from sqlalchemy.dialects import postgresql
 
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
@@ -13,6 +12,7 @@ from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import organization, webhook_key
+from infrastructure.persistence.upsert import upsert
 
 _of = webhook_key.c.organization_id == bindparam("of_organization")
 _in_force = (
@@ -21,7 +21,7 @@ _in_force = (
     .order_by(webhook_key.c.created_at.desc(), webhook_key.c.id.desc())
 )
 # The unique index over keys without an end decides between two that come first.
-_add_first = postgresql.insert(webhook_key).on_conflict_do_nothing()
+_add_first = upsert(webhook_key).on_conflict_do_nothing()
 _insert = webhook_key.insert()
 _forget_older = delete(webhook_key).where(_of, webhook_key.c.expires_at.is_not(None))
 _end_present = update(webhook_key).where(_of, webhook_key.c.expires_at.is_(None)).values(expires_at=bindparam("end"))

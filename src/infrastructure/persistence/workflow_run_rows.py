@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, select, update
-from sqlalchemy.dialects import postgresql
 
 from application.runs.idempotency import idempotency_key_reused
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey
@@ -23,18 +22,18 @@ from domain.workflows.run import (
 from infrastructure.persistence.column_types import micros, moment_of
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import workflow_event, workflow_node_run, workflow_run
+from infrastructure.persistence.upsert import upsert
 from infrastructure.persistence.workflow_tool_store import remove_tools
 
 _nodes_of = select(workflow_node_run.c.state).where(workflow_node_run.c.workflow_run_id == bindparam("of_run"))
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_new_node = postgresql.insert(workflow_node_run)
+_new_node = upsert(workflow_node_run)
 _put_node = _new_node.on_conflict_do_update(
     index_elements=["workflow_run_id", "node_id"],
     set_={name: _new_node.excluded[name] for name in ("state", "waits_for", "waits_seq")},
 )
 # Waits for another transaction that is using the same key, then stores nothing.
 _insert = (
-    postgresql.insert(workflow_run)
+    upsert(workflow_run)
     .on_conflict_do_nothing(
         index_elements=["organization_id", "idempotency_key"],
         index_where=workflow_run.c.idempotency_key.is_not(None),

@@ -1,16 +1,15 @@
 """Registered tools of workflow runs in SQL. They are written and removed in the transactions of their run."""
 
 from sqlalchemy import Connection, bindparam, delete, select
-from sqlalchemy.dialects import postgresql
 
 from domain.ids import OrganizationId, WorkflowRunId
 from domain.tools.wired import RegisteredTool, WiredNodes
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import workflow_tool
+from infrastructure.persistence.upsert import upsert
 
-# SQLite took ON CONFLICT from PostgreSQL, and SQLAlchemy renders the one construct for both.
-_new = postgresql.insert(workflow_tool)
+_new = upsert(workflow_tool)
 _put = _new.on_conflict_do_update(
     index_elements=["workflow_run_id", "node_id"],
     set_={name: _new.excluded[name] for name in ("kind", "sealed", "registered_at")},

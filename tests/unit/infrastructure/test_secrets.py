@@ -2,12 +2,17 @@
 
 import stat
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from domain.errors import ErrorKind, ServiceError
+from infrastructure.key_derivation import derived_key
+from infrastructure.lazy_secrets import LazySecretBox
 from infrastructure.secret_keys import SECRET_KEY_FILE, HomeKeyRing, load_or_create_secret_keys
 from infrastructure.secrets import SecretBox
 
@@ -35,6 +40,47 @@ def test_keys_rotate_the_first_encrypts_and_all_decrypt() -> None:
     assert SecretBox([NEW]).decrypt(stored_after) == b"value"
     with pytest.raises(ServiceError):
         SecretBox([OLD]).decrypt(stored_after)
+
+
+@pytest.mark.parametrize("key", [b"", b"k", bytes(range(32)), b"longer than a block of the hash function " * 3])
+@pytest.mark.parametrize("purpose", [b"", b"dragoman/secret-box/v1"])
+def test_keys_are_derived_as_rfc_5869_says(key: bytes, purpose: bytes) -> None:
+    expected = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(key)
+
+    assert derived_key(key, purpose) == expected
+
+
+def test_a_service_opens_its_box_with_the_first_value_and_has_what_is_derived_without() -> None:
+    opened: list[SecretBox] = []
+
+    def load(keys: Sequence[str]) -> SecretBox:
+        opened.append(SecretBox(keys))
+        return opened[-1]
+
+    box = LazySecretBox([NEW, OLD], load=load)
+    assert box.derived(b"a purpose") == SecretBox([NEW, OLD]).derived(b"a purpose")
+    assert opened == []
+
+    stored_before = SecretBox([OLD]).encrypt(b"value")
+    assert box.decrypt(stored_before) == b"value"
+    assert not box.is_current(stored_before)
+    assert SecretBox([NEW]).decrypt(box.encrypt(b"value")) == b"value"
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("opened_before", [True, False])
+def test_a_service_uses_the_keys_it_is_given_last(*, opened_before: bool) -> None:
+    box = LazySecretBox([OLD], load=SecretBox)
+    derived = box.derived(b"a purpose")
+    if opened_before:
+        box.encrypt(b"value")
+
+    box.use([NEW, OLD])
+
+    assert SecretBox([NEW]).decrypt(box.encrypt(b"value")) == b"value"
+    assert box.derived(b"a purpose") == (SecretBox([NEW]).derived(b"a purpose")[0], *derived)
+    with pytest.raises(ValueError, match="needs a key"):
+        box.use([])
 
 
 def test_a_fernet_key_is_used_as_it_is() -> None:

@@ -1,9 +1,10 @@
 """Tables of agents and their versions."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # An agent in use has a name nobody else has; a deleted one stays for the runs that name it.
 agent = Table(
@@ -16,13 +17,12 @@ agent = Table(
     Column("created_at", Moment, nullable=False),
     Column("deleted_at", Moment),
     Index(None, "organization_id", "created_at", "id"),
-    Index(
+    partial_index(
         "uq_agent_name_in_use",
         "organization_id",
         "name",
         unique=True,
-        sqlite_where=text("deleted_at IS NULL"),
-        postgresql_where=text("deleted_at IS NULL"),
+        where="deleted_at IS NULL",
     ),
 )
 

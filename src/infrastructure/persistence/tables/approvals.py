@@ -1,9 +1,10 @@
 """Tables of approvals, and of what has to happen at a moment."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # Of a run's call, or of a gateway session's: exactly one of the two is there.
 approval = Table(
@@ -32,13 +33,12 @@ approval = Table(
     Column("edited_arguments", JsonText),
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "run_id"),
-    Index(
+    partial_index(
         "ix_approval_pending",
         "organization_id",
         "created_at",
         "id",
-        sqlite_where=text("state = 'pending'"),
-        postgresql_where=text("state = 'pending'"),
+        where="state = 'pending'",
     ),
 )
 

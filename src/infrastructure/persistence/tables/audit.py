@@ -1,9 +1,10 @@
 """Tables of the audit trail."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table, text
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # Outlives everything it speaks of: no foreign keys.
 audit_event = Table(
@@ -22,11 +23,10 @@ audit_event = Table(
     Column("arguments_digest", PlainText),
     Column("details", JsonText, nullable=False),
     Index(None, "organization_id", "at", "id"),
-    Index(
+    partial_index(
         "ix_audit_event_run_id",
         "run_id",
-        sqlite_where=text("run_id IS NOT NULL"),
-        postgresql_where=text("run_id IS NOT NULL"),
+        where="run_id IS NOT NULL",
     ),
     sqlite_with_rowid=False,
 )

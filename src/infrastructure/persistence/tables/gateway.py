@@ -1,9 +1,10 @@
 """Tables of the gateway: sessions, what their clients asked for, and the ledger of their calls."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # `token_hash` is NULL for the session that an API key itself has with an agent. One with a `run_id` or a
 # `workflow_run_id` ends with that run.
@@ -58,12 +59,11 @@ gateway_call = Table(
     Column("result", JsonText),
     Column("duration_ms", Integer),
     Column("settled_at", Moment),
-    Index(
+    partial_index(
         "ix_gateway_call_open",
         "session_id",
         "name",
-        sqlite_where=text("state <> 'settled'"),
-        postgresql_where=text("state <> 'settled'"),
+        where="state <> 'settled'",
     ),
     sqlite_with_rowid=False,
 )

@@ -11,11 +11,11 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     Table,
-    text,
 )
 
 from infrastructure.persistence.column_types import JsonText, Moment, NanoUsd, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # The state of a run: small, because every step rewrites it. What was asked for stands in run_request.
 run = Table(
@@ -59,22 +59,20 @@ run = Table(
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "thread_id", "created_at", "id"),
     Index(None, "agent_id", "created_at", "id"),
-    Index(
+    partial_index(
         "ix_run_unfinished",
         "status",
         "thread_id",
         "attempt",
         "created_at",
         "id",
-        sqlite_where=text("status IN ('queued', 'in_progress', 'requires_action')"),
-        postgresql_where=text("status IN ('queued', 'in_progress', 'requires_action')"),
+        where="status IN ('queued', 'in_progress', 'requires_action')",
     ),
-    Index(
+    partial_index(
         "uq_run_active_thread",
         "thread_id",
         unique=True,
-        sqlite_where=text("status IN ('in_progress', 'requires_action')"),
-        postgresql_where=text("status IN ('in_progress', 'requires_action')"),
+        where="status IN ('in_progress', 'requires_action')",
     ),
 )
 

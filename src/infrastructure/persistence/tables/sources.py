@@ -1,10 +1,11 @@
 """Tables of the sources of threads: what is known of them, their bytes in parts, and their text in pieces."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table
 
 from infrastructure.persistence.column_types import Moment, PlainText
 from infrastructure.persistence.search_words import SearchWords
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # One that is not `finished` is still on its way in, and nobody sees it.
 source = Table(
@@ -23,12 +24,11 @@ source = Table(
     Column("finished", Boolean, nullable=False),
     Column("created_at", Moment, nullable=False),
     Index(None, "thread_id", "created_at", "id"),
-    Index(
+    partial_index(
         "ix_source_on_its_way",
         "organization_id",
         "created_at",
-        sqlite_where=text("NOT finished"),
-        postgresql_where=text("NOT finished"),
+        where="NOT finished",
     ),
 )
 

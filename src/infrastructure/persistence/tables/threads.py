@@ -1,9 +1,10 @@
 """Tables of threads and their messages."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, UniqueConstraint, text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, UniqueConstraint
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 thread = Table(
     "thread",
@@ -16,11 +17,10 @@ thread = Table(
     Column("quarantined_by", PlainText),
     Column("quarantined_for", PlainText),
     Index(None, "organization_id", "created_at", "id"),
-    Index(
+    partial_index(
         "ix_thread_quarantined",
         "id",
-        sqlite_where=text("quarantined_at IS NOT NULL"),
-        postgresql_where=text("quarantined_at IS NOT NULL"),
+        where="quarantined_at IS NOT NULL",
     ),
 )
 

@@ -1,9 +1,10 @@
 """Tables of webhooks: deliveries on their way, and the keys that sign them."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
 from infrastructure.persistence.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # Where it goes stands in run_request.webhook. While it is `delivering`, `next_attempt_at` is when its taker counts as lost.
 webhook_delivery = Table(
@@ -24,12 +25,11 @@ webhook_delivery = Table(
     Column("next_attempt_at", Moment),
     Column("delivered_at", Moment),
     Index(None, "run_id", "created_at", "id"),
-    Index(
+    partial_index(
         "ix_webhook_delivery_open",
         "next_attempt_at",
         "id",
-        sqlite_where=text("state IN ('pending', 'delivering')"),
-        postgresql_where=text("state IN ('pending', 'delivering')"),
+        where="state IN ('pending', 'delivering')",
     ),
 )
 
@@ -42,12 +42,11 @@ webhook_key = Table(
     Column("secret", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment),
-    Index(
+    partial_index(
         "uq_webhook_key_newest",
         "organization_id",
         unique=True,
-        sqlite_where=text("expires_at IS NULL"),
-        postgresql_where=text("expires_at IS NULL"),
+        where="expires_at IS NULL",
     ),
     Index(None, "organization_id"),
 )

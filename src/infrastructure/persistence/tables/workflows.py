@@ -1,9 +1,10 @@
 """Tables of workflows, their versions and their runs."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, text
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # A workflow in use has a name nobody else has; a deleted one stays for the runs that name it. `secrets` are the names of
 # those its newest version refers to.
@@ -18,13 +19,12 @@ workflow = Table(
     Column("created_at", Moment, nullable=False),
     Column("deleted_at", Moment),
     Index(None, "organization_id", "created_at", "id"),
-    Index(
+    partial_index(
         "uq_workflow_name_in_use",
         "organization_id",
         "name",
         unique=True,
-        sqlite_where=text("deleted_at IS NULL"),
-        postgresql_where=text("deleted_at IS NULL"),
+        where="deleted_at IS NULL",
     ),
 )
 
@@ -68,20 +68,18 @@ workflow_run = Table(
     Column("body_digest", PlainText),
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "workflow_id"),
-    Index(
+    partial_index(
         "uq_workflow_run_idempotency_key",
         "organization_id",
         "idempotency_key",
         unique=True,
-        sqlite_where=text("idempotency_key IS NOT NULL"),
-        postgresql_where=text("idempotency_key IS NOT NULL"),
+        where="idempotency_key IS NOT NULL",
     ),
-    Index(
+    partial_index(
         "ix_workflow_run_unfinished",
         "created_at",
         "id",
-        sqlite_where=text("finished_at IS NULL"),
-        postgresql_where=text("finished_at IS NULL"),
+        where="finished_at IS NULL",
     ),
 )
 
@@ -95,11 +93,10 @@ workflow_node_run = Table(
     Column("state", JsonText, nullable=False),
     Column("waits_for", PlainText),
     Column("waits_seq", Integer),
-    Index(
+    partial_index(
         "ix_workflow_node_run_waits_for",
         "waits_for",
-        sqlite_where=text("waits_for IS NOT NULL"),
-        postgresql_where=text("waits_for IS NOT NULL"),
+        where="waits_for IS NOT NULL",
     ),
     sqlite_with_rowid=False,
 )
