@@ -16,6 +16,7 @@ from domain.ids import RunId
 from infrastructure.jobs.queue_schema import SCHEMA
 from infrastructure.jobs.queue_session import LOST, Job, QueueSession, queue_session
 from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.prepared import Prepared
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +28,12 @@ _RETRY_S = 0.5
 _LEAVE_S = 2.0
 """How long a consumer that stops may take to say goodbye. What it leaves behind is tidied up by others."""
 
-_submit = text(f"SELECT {SCHEMA}.submit_runs(CAST(:run_ids AS text[]))")
+_submit = Prepared(text(f"SELECT {SCHEMA}.submit_runs(CAST(:run_ids AS text[]))"))
 
 
 def submit_runs(connection: Connection, run_ids: Sequence[RunId]) -> None:
     """Ring for the runs once the transaction of `connection` commits, with any role."""
-    connection.execute(_submit, {"run_ids": list(run_ids)})
+    _submit.ask(connection, {"run_ids": list(run_ids)})
 
 
 @dataclass(slots=True)

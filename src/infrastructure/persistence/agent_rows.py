@@ -1,5 +1,6 @@
 """Agents and their versions to rows and back."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 
@@ -34,8 +35,18 @@ _newest_of_any = Prepared(select_newest.where(agent.c.id == bindparam("agent_id"
 
 def newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Agent:
     """The agent at its newest version, even if it was deleted. Raises ValueError if it never was."""
-    (row,) = _newest_of_any.rows(connection, {"agent_id": agent_id})
-    return agent_of(row, box)
+    return ask_newest_version(connection, agent_id, box)()
+
+
+def ask_newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Callable[[], Agent]:
+    """The same, to be read in the next stage."""
+    rows = _newest_of_any.ask_rows(connection, {"agent_id": agent_id})
+
+    def read() -> Agent:
+        (row,) = rows()
+        return agent_of(row, box)
+
+    return read
 
 
 def version_row(stored: Agent, box: SecretBox) -> dict[str, object]:

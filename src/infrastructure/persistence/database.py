@@ -135,7 +135,11 @@ class Job(Generic[T]):
 
     def execute(self, connection: Connection) -> None:
         """Run the unit in the calling thread. Raises what it raises."""
-        self._result = self._unit(connection)
+        self.succeed(self._unit(connection))
+
+    def succeed(self, result: T) -> None:
+        """The unit was run by somebody else, with this result."""
+        self._result = result
         self._executed = True
 
     def fail(self, error: Exception) -> None:

@@ -83,10 +83,11 @@ def add_calls(connection: Connection, organization_id: OrganizationId, calls: tu
         _insert.run_many(connection, [_row(organization_id, call) for call in calls])
 
 
-def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...]) -> None:
-    """Replace params, state, elicitation, input and approval. Raises ValueError for a call that is not recorded or settled already."""
+def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...]) -> Callable[[], None]:
+    """Replace params, state, elicitation, input and approval. What it returns is to be called when that was executed: it raises
+    ValueError for a call that is not recorded or settled already."""
     if not calls:
-        return
+        return _nothing_to_check
     rows: list[dict[str, object]] = [
         {
             "call_id": call.id,
@@ -99,8 +100,13 @@ def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, .
         }
         for call in calls
     ]
-    if _change.run_many(connection, rows) != len(rows):
-        raise ValueError(f"run {run_id} has not all of these calls to be changed: {[call.id for call in calls]}")
+    changed = _change.later(connection, rows)
+
+    def check() -> None:
+        if changed() != len(rows):
+            raise ValueError(f"run {run_id} has not all of these calls to be changed: {[call.id for call in calls]}")
+
+    return check
 
 
 def settle_calls(
@@ -131,7 +137,13 @@ def settle_calls(
 
 def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:
     """The run's calls that no message answers, in order."""
-    return tuple(_call_of(row, {}) for row in _open.rows(connection, {"run_id": run_id}))
+    return ask_open_calls(connection, run_id)()
+
+
+def ask_open_calls(connection: Connection, run_id: RunId) -> Callable[[], tuple[ToolCall, ...]]:
+    """The same, to be read in the next stage."""
+    rows = _open.ask_rows(connection, {"run_id": run_id})
+    return lambda: tuple(_call_of(row, {}) for row in rows())
 
 
 def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
@@ -139,6 +151,10 @@ def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id
     rows = connection.execute(_of_run, {"organization_id": organization_id, "run_id": run_id}).all()
     carried = _carried_results(connection, run_id, rows)
     return tuple(_call_of(row, carried) for row in rows)
+
+
+def _nothing_to_check() -> None:
+    """Of a step that changes no calls."""
 
 
 def _carried_results(

@@ -1,12 +1,12 @@
 """PostgreSQL through psycopg: each unit of work in a transaction of its own, a bounded number at once, as the role and for
-the organization it works for. See ADR 0002 and 0011."""
+the organization it works for; those in stages share transactions. See ADR 0002, 0011 and 0030."""
 
 import asyncio
 import functools
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -16,8 +16,10 @@ from sqlalchemy.exc import DBAPIError
 from domain.ids import OrganizationId
 from infrastructure.persistence.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, translated
 from infrastructure.persistence.patience import patience_s
-from infrastructure.persistence.postgres_url import driver_url
+from infrastructure.persistence.postgres_group import GroupedWrites
+from infrastructure.persistence.postgres_url import driver_url, library_url
 from infrastructure.persistence.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE, roles_refused
+from infrastructure.persistence.staged import Staged
 
 T = TypeVar("T")
 
@@ -38,13 +40,16 @@ _OPENING = sql.SQL("{begin}; SELECT set_config('role', {role}, true), set_config
 
 
 class PostgresDatabase:
-    """The `Database` interface over PostgreSQL. `connections` bounds both the pool and the threads that use it."""
+    """The `Database` interface over PostgreSQL. `connections` bounds both the pool and the threads that use it; units in stages have
+    one connection more."""
 
     def __init__(self, url: str, *, connections: int = 8) -> None:
         self._url = driver_url(url)
+        self._library_url = library_url(url)
         self._connections = connections
         self._engine: Engine | None = None
         self._threads: ThreadPoolExecutor | None = None
+        self._groups: GroupedWrites | None = None
 
     async def start(self) -> None:
         """Connect once, so that a wrong address and missing roles fail here. Raises UNAVAILABLE
@@ -64,9 +69,13 @@ class PostgresDatabase:
             raise _refused(error) from error
         self._engine = engine
         self._threads = ThreadPoolExecutor(self._connections, thread_name_prefix="postgres")
+        self._groups = GroupedWrites(self._library_url, dialect=engine.dialect, alone=self._write_alone)
 
     async def stop(self) -> None:
         """Finish what waits, then close the connections."""
+        groups, self._groups = self._groups, None
+        if groups is not None:
+            await groups.stop()
         threads, engine = self._threads, self._engine
         self._threads = self._engine = None
         if threads is not None and engine is not None:
@@ -87,6 +96,9 @@ class PostgresDatabase:
         while True:
             job = Job(unit, after_commit)
             try:
+                if isinstance(unit, Staged) and self._groups is not None:
+                    self._groups.put(scope, job, unit)
+                    return await job.wait()
                 return await self._submitted(_WRITING, scope, job)
             except StorageAway as away:
                 if away.in_doubt and is_stored is None:
@@ -107,6 +119,13 @@ class PostgresDatabase:
                 return await self._submitted(_READING, scope, Job(unit))
             except StorageAway as away:
                 await waiting.rest(away)
+
+    def _write_alone(self, scope: Scope, job: Job[Any]) -> None:
+        if self._engine is None or self._threads is None:
+            job.fail(stopped())
+            job.resolve()
+            return
+        self._threads.submit(functools.partial(_work, self._engine, _WRITING, scope, job))
 
     async def _submitted(self, begin: str, scope: Scope, job: Job[T]) -> T:
         if self._engine is None or self._threads is None:

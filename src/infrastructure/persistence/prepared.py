@@ -5,10 +5,10 @@ keeps one description for both databases and leaves that out. Everything else go
 """
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import BindParameter, Connection, Dialect, Select, Table
 from sqlalchemy.exc import DBAPIError
@@ -18,6 +18,41 @@ from sqlalchemy.sql.elements import ClauseElement
 from infrastructure.persistence.column_types import PlainText, storable
 
 _Process = Callable[[Any], Any]
+UNKNOWN = -1
+"""How many rows a statement touched whose answer is not there yet."""
+
+
+class Answer(Protocol):
+    """What the database says to a statement that was sent; to be read once it is there."""
+
+    @property
+    def count(self) -> int:
+        """How many rows were touched."""
+        ...
+
+    @property
+    def type_codes(self) -> list[int]:
+        """What the database calls the types of the columns."""
+        ...
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """As the driver gives them."""
+        ...
+
+
+class SendingConnection:
+    """A connection on which statements are sent without waiting for their answers; it stands in for SQLAlchemy's where units of
+    work go through their stages side by side. Raises whatever says that a unit of work cannot be done here."""
+
+    dialect: Dialect
+
+    def send(self, statement: str, values: list[Any]) -> Answer:
+        """Send a statement whose parameters are $1, $2, …"""
+        raise NotImplementedError
+
+    def refuse(self) -> Exception:
+        """What to raise where an answer is wanted at once."""
+        raise NotImplementedError
 
 
 class Prepared:
@@ -33,6 +68,9 @@ class Prepared:
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
         """Execute for one set of parameters; how many rows that touched."""
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        if isinstance(connection, SendingConnection):
+            compiled.send(connection, parameters)
+            return UNKNOWN
         cursor = _cursor(connection)
         try:
             cursor.execute(compiled.sql, compiled.values(parameters))
@@ -47,6 +85,10 @@ class Prepared:
         if len(rows) == 1:
             return self.run(connection, rows[0])
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        if isinstance(connection, SendingConnection):
+            for row in rows:
+                compiled.send(connection, row)
+            return UNKNOWN
         cursor = _cursor(connection)
         try:
             cursor.executemany(compiled.sql, [compiled.values(row) for row in rows])
@@ -57,14 +99,35 @@ class Prepared:
             cursor.close()
 
     def later(self, connection: Connection, rows: "list[dict[str, object]]") -> Callable[[], int]:
-        """As `run_many`, also within `pipelined`: how many rows that touched is to be asked once that is over."""
+        """As `run_many`, also within `pipelined` and in a stage: how many rows that touched is to be asked once that is over."""
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        if isinstance(connection, SendingConnection):
+            answers = [compiled.send(connection, row) for row in rows]
+            return lambda: sum(answer.count for answer in answers)
         cursor = _cursor(connection)
         try:
             cursor.executemany(compiled.sql, [compiled.values(row) for row in rows])
         except compiled.driver_error as error:
             raise _wrapped(error, connection, compiled.sql) from error
         return lambda: int(cursor.rowcount)
+
+    def ask(self, connection: Connection, parameters: Mapping[str, Any]) -> Callable[[], tuple[Any, ...] | None]:
+        """As `first`, to be read in the next stage."""
+        if isinstance(connection, SendingConnection):
+            compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+            answer = compiled.send(connection, parameters)
+            return lambda: next(iter(answer.rows()), None)
+        row = self.first(connection, parameters)
+        return lambda: row
+
+    def ask_rows(self, connection: Connection, parameters: Mapping[str, Any]) -> Callable[[], list[Any]]:
+        """As `rows`, to be read in the next stage."""
+        if isinstance(connection, SendingConnection):
+            compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+            answer = compiled.send(connection, parameters)
+            return lambda: compiled.typed(answer.rows(), answer.type_codes)
+        rows = self.rows(connection, parameters)
+        return lambda: rows
 
     def first(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Execute, and give the first row as the driver does, without result types."""
@@ -85,7 +148,7 @@ class Prepared:
         cursor = _cursor(connection)
         try:
             cursor.execute(compiled.sql, compiled.values(parameters))
-            return compiled.typed(cursor)
+            return compiled.typed(cursor.fetchall(), [described[1] for described in cursor.description])
         except compiled.driver_error as error:
             raise _wrapped(error, connection, compiled.sql) from error
         finally:
@@ -121,6 +184,7 @@ class _Compiled:
         "_dialect",
         "_fixed",
         "_names",
+        "_numbered",
         "_pick",
         "_positional",
         "_processed",
@@ -144,6 +208,7 @@ class _Compiled:
             names = tuple(written_out.positiontup if self._positional else sorted(written_out.parameters))
         binds: list[BindParameter[Any]] = [compiled.binds[name] for name in names]
         self._names = names
+        self._numbered: str | None = None
         self._pick: _Process = itemgetter(*names) if len(names) > 1 else _alone(names)
         # Literals of the statement itself, which nobody passes.
         self._fixed = {name: bind.value for name, bind in zip(names, binds, strict=True) if not bind.required}
@@ -164,6 +229,10 @@ class _Compiled:
 
     def values(self, parameters: Mapping[str, Any]) -> "list[Any] | dict[str, Any]":
         """The parameters as the driver takes them. Raises KeyError for one that is missing."""
+        values = self._listed(parameters)
+        return values if self._positional else dict(zip(self._names, values, strict=True))
+
+    def _listed(self, parameters: Mapping[str, Any]) -> list[Any]:
         values = list(self._pick({**self._fixed, **parameters} if self._fixed else parameters))
         for index in self._texts:
             text = values[index]
@@ -172,19 +241,24 @@ class _Compiled:
         for index, process in self._processed:
             if values[index] is not None:
                 values[index] = process(values[index])
-        return values if self._positional else dict(zip(self._names, values, strict=True))
+        return values
 
-    def typed(self, cursor: Any) -> list[Any]:
+    def send(self, connection: SendingConnection, parameters: Mapping[str, Any]) -> Answer:
+        """Send it, with its parameters by number."""
+        if self._numbered is None:
+            self._numbered = self.sql % {name: f"${number}" for number, name in enumerate(self._names, 1)}
+        return connection.send(self._numbered, self._listed(parameters))
+
+    def typed(self, found: Iterable[Sequence[Any]], type_codes: Sequence[Any]) -> list[Any]:
         """What the driver found, with the types of its columns."""
         if self._typed is None:
             # Some types ask what the driver calls the column's, which an answer tells.
             processors = [
-                kind.result_processor(self._dialect, described[1])
-                for kind, described in zip(self._types, cursor.description, strict=True)
+                kind.result_processor(self._dialect, code) for kind, code in zip(self._types, type_codes, strict=True)
             ]
             self._typed = [(index, process) for index, process in enumerate(processors) if process is not None]
         made = []
-        for row in cursor.fetchall():
+        for row in found:
             values = list(row)
             for index, process in self._typed:
                 values[index] = process(values[index])
@@ -196,6 +270,8 @@ def pipelined(connection: Connection) -> AbstractContextManager[None]:
     """Statements of `Prepared` that are executed within do not wait for each other's answers, where the driver can do
     without (PostgreSQL, 32.5 Pipeline Mode). Nothing may be asked of them but by `later`. What one of them raises may be raised
     by the next one, or at the end."""
+    if isinstance(connection, SendingConnection):
+        return nullcontext()
     pipeline = getattr(connection.connection.driver_connection, "pipeline", None)
     return nullcontext() if pipeline is None else _pipelined(connection, pipeline())
 
@@ -232,4 +308,6 @@ def _alone(names: tuple[str, ...]) -> _Process:
 
 
 def _cursor(connection: Connection) -> Any:
+    if isinstance(connection, SendingConnection):
+        raise connection.refuse()
     return connection.connection.cursor()

@@ -8,7 +8,8 @@ from domain.runs.events import NewEvent
 from domain.runs.run import Run, RunStatus
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.patience import STEP_PATIENCE_S, patient
-from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, is_written, waker
+from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, is_plain, is_written, waker
+from infrastructure.persistence.staged import Staged, Stages, completed
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.thread_queue import lock_thread_of
 
@@ -31,11 +32,14 @@ class SqlRunJournal:
         """Store a step."""
         leaves = step.run.status is not RunStatus.IN_PROGRESS
 
-        def unit(connection: Connection) -> tuple[StepOutcome, Run]:
+        def begin(connection: Connection) -> Stages[tuple[StepOutcome, Run]]:
             if leaves:
                 # Whoever starts or claims a run of the thread meanwhile either sees this step or is seen by it.
                 lock_thread_of(connection, lease.run_id)
             return commit_step(connection, lease, step)
+
+        def unit(connection: Connection) -> tuple[StepOutcome, Run]:
+            return completed(begin(connection))
 
         def wake(stored: tuple[StepOutcome, Run]) -> None:
             follow_up(self._wakeups, stored[1])
@@ -47,7 +51,7 @@ class SqlRunJournal:
 
         with patient(STEP_PATIENCE_S):
             outcome, _ = await self._database.write(
-                unit,
+                Staged(begin) if is_plain(step) else unit,
                 scope=lease.organization_id,
                 after_commit=wake,
                 # Its events tell whether it was stored; most steps without any can be stored twice, but not all.
@@ -59,7 +63,7 @@ class SqlRunJournal:
         """Store events alone."""
         with patient(STEP_PATIENCE_S):
             await self._database.write(
-                lambda connection: append_events(connection, lease, events),
+                Staged(lambda connection: append_events(connection, lease, events)),
                 scope=lease.organization_id,
                 after_commit=waker(self._wakeups, lease.run_id),
                 is_stored=lambda connection, last_seq: is_written(connection, lease, last_seq=last_seq),

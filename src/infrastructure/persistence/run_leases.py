@@ -14,16 +14,24 @@ from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
-from infrastructure.persistence.agent_rows import newest_version
+from infrastructure.persistence.agent_rows import ask_newest_version
 from infrastructure.persistence.database import SYSTEM, Database, is_duplicate
-from infrastructure.persistence.ledger_rows import open_calls
+from infrastructure.persistence.ledger_rows import ask_open_calls
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.message_rows import message_of
+from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import run_of, select_run
 from infrastructure.persistence.run_steps import change_run, claim_run, follow_up
+from infrastructure.persistence.staged import Staged, Stages
 from infrastructure.persistence.tables import message, run, run_event
-from infrastructure.persistence.thread_queue import in_quarantine, is_unfinished, lock_thread_of, next_run, queue_order
+from infrastructure.persistence.thread_queue import (
+    ask_next_run,
+    in_quarantine,
+    is_unfinished,
+    lock_thread_of,
+    queue_order,
+)
 
 _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
 _put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
@@ -36,9 +44,14 @@ _transcript = Prepared(
     .order_by(message.c.position)
 )
 _any_message = Prepared(select(message.c.id).where(message.c.thread_id == bindparam("thread_id")).limit(1))
-_newest_reply_event = (
+_newest_reply_event = Prepared(
     select(run_event.c.type, run_event.c.data)
-    .where(run_event.c.run_id == bindparam("run_id"), run_event.c.type.in_([kind.value for kind in REPLY_EVENTS]))
+    .where(
+        run_event.c.run_id == bindparam("run_id"),
+        run_event.c.type.in_(
+            bindparam("kinds", [kind.value for kind in REPLY_EVENTS], expanding=True, literal_execute=True)
+        ),
+    )
     .order_by(run_event.c.seq.desc())
     .limit(1)
 )
@@ -126,7 +139,7 @@ class SqlRunLeases:
 
         try:
             claim = await self._database.write(
-                lambda connection: _claim(connection, run_id, lease, at, self._box),
+                Staged(lambda connection: _claim(connection, run_id, lease, at, self._box)),
                 scope=SYSTEM,
                 after_commit=wake,
                 is_stored=is_stored,
@@ -209,26 +222,34 @@ class SqlRunLeases:
 
 def _claim(
     connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
-) -> _Claim | EndedAtClaim | None:
+) -> Stages[_Claim | EndedAtClaim | None]:
     lock_thread_of(connection, run_id)
-    found = _taken_up.rows(connection, {"run_id": run_id})
+    asked = _taken_up.ask_rows(connection, {"run_id": run_id})
+    yield
+    found = asked()
     if not found or found[0].status != RunStatus.QUEUED.value:
         return None
     stored = run_of(found[0])
-    if next_run(connection, stored.thread_id) != run_id:
-        return None
+    first = ask_next_run(connection, stored.thread_id)
+    newest = ask_newest_version(connection, stored.agent_id, box)
     began_before = stored.attempt > 0
-    calls = open_calls(connection, run_id) if began_before else ()
-    abandoned = _abandoned_message(connection, run_id) if began_before else None
+    any_message = _any_message.ask(connection, {"thread_id": stored.thread_id})
+    open_calls = ask_open_calls(connection, run_id) if began_before else None
+    reply_events = _newest_reply_event.ask_rows(connection, {"run_id": run_id}) if began_before else None
+    yield
+    if first() != run_id:
+        return None
+    calls = () if open_calls is None else open_calls()
+    abandoned = None if reply_events is None else _abandoned_message(reply_events())
     ending = ending_at_claim(stored, calls, at=at, abandoned=abandoned)
     if ending is not None:
         ended = change_run(connection, ending, seen=RunStatus.QUEUED)
         return EndedAtClaim(run=replace(ending.run, last_seq=ended.last_seq), promoted=ended.promoted)
-    agent = newest_version(connection, stored.agent_id, box)
+    agent = newest()
     claimed = replace(stored.claimed(at=at), agent_version=agent.version)
     step = claiming_step(claimed, calls, at=at, abandoned=abandoned)
-    is_first = not began_before and _any_message.first(connection, {"thread_id": stored.thread_id}) is None
-    outcome = claim_run(connection, step, lease)
+    is_first = not began_before and any_message() is None
+    outcome = yield from claim_run(connection, step, lease)
     if outcome is None:
         return None
     return _Claim(
@@ -244,12 +265,11 @@ def _claimable_runs(connection: Connection, *, but: list[RunId], limit: int) -> 
     return tuple(RunId(run_id) for run_id in found)
 
 
-def _abandoned_message(connection: Connection, run_id: RunId) -> MessageId | None:
-    """The message that a former worker was streaming when it vanished."""
-    row = connection.execute(_newest_reply_event, {"run_id": run_id}).first()
-    if row is None or row.type != RunEventType.MESSAGE_DELTA.value:
+def _abandoned_message(reply_events: list[AnyRow]) -> MessageId | None:
+    """The message that a former worker was streaming when it vanished; from the newest event about one."""
+    if not reply_events or reply_events[0].type != RunEventType.MESSAGE_DELTA.value:
         return None
-    return MessageId(row.data["message_id"])
+    return MessageId(reply_events[0].data["message_id"])
 
 
 def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:

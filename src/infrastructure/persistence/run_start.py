@@ -49,6 +49,11 @@ _insert_run = Prepared(run.insert().inline(), columns=NEW_RUN_COLUMNS)
 _insert_request = prepared_insert(run_request)
 
 
+def starts_plainly(new: NewRun) -> bool:
+    """Whether it begins a thread of its own, and there is nothing to look at before."""
+    return new.new_thread is not None and new.idempotency is None and new.firing is None
+
+
 def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Run, ...]]:
     """What was started, and every run that was written to, as it stands then. Raises as `RunStore.start` says."""
     earlier = _earlier_run(connection, new)

@@ -21,8 +21,9 @@ from infrastructure.persistence.ledger_rows import add_calls, change_calls, open
 from infrastructure.persistence.message_rows import add_messages
 from infrastructure.persistence.prepared import Prepared, pipelined
 from infrastructure.persistence.run_rows import state_row
+from infrastructure.persistence.staged import Stages, completed
 from infrastructure.persistence.tables import message, run, run_request, thread
-from infrastructure.persistence.thread_queue import lock_thread, next_run, unfinished_runs
+from infrastructure.persistence.thread_queue import ask_next_run, lock_thread, unfinished_runs
 from infrastructure.persistence.usage_rows import add_spending
 from infrastructure.persistence.webhook_rows import add_announcements
 
@@ -75,9 +76,14 @@ def _advancing(statement: Update) -> Prepared:
     )
 
 
-def _first(prepared: Prepared, connection: Connection, parameters: dict[str, Any]) -> _Advanced | None:
-    row = prepared.first(connection, parameters)
-    return None if row is None else _Advanced(*row)
+def _ask(prepared: Prepared, connection: Connection, parameters: dict[str, Any]) -> Callable[[], _Advanced | None]:
+    asked = prepared.ask(connection, parameters)
+
+    def read() -> _Advanced | None:
+        row = asked()
+        return None if row is None else _Advanced(*row)
+
+    return read
 
 
 # The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
@@ -117,18 +123,29 @@ _quarantine = (
     .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_(None))
     .values(quarantined_at=bindparam("since"), quarantined_by=bindparam("by"), quarantined_for=bindparam("token_id"))
 )
-_supersede = update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True)
+_supersede = Prepared(update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True))
 
 
-def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepOutcome, Run]:
+def is_plain(step: Step) -> bool:
+    """Whether everything about it is stored without looking further: not where it asks people something, or halts the run."""
+    return (
+        (step.run.status is RunStatus.IN_PROGRESS or step.run.status.is_terminal)
+        and not (step.approvals or step.outcomes)
+        and step.quarantine is None
+    )
+
+
+def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tuple[StepOutcome, Run]]:
     """Store a worker's step, and give the run as it stands then. Raises LeaseLost, or ValueError for settlements that
     do not fit."""
     if step.quarantine is not None:
         lock_thread(connection, lease.organization_id, lease.thread_id)  # before the run, as everybody does
-    row = _first(_advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
+    advanced = _ask(_advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
+    yield
+    row = advanced()
     if row is None:
         raise LeaseLost(lease.run_id)
-    outcome = _store_rest(connection, step, row)
+    outcome = yield from _store_rest(connection, step, row)
     if step.run.status is RunStatus.REQUIRES_ACTION:
         ending = step_instead_of_waiting(
             step.run,
@@ -143,10 +160,12 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> tuple[StepO
     return outcome, step.run
 
 
-def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> int:
+def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> Stages[int]:
     """Store events alone; the number of the last one. Raises LeaseLost."""
     counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
-    row = _count_events.first(connection, counting)
+    counted = _count_events.ask(connection, counting)
+    yield
+    row = counted()
     if row is None:
         raise LeaseLost(lease.run_id)
     last_seq, organization_id = row
@@ -165,13 +184,13 @@ def is_written(connection: Connection, lease: Lease, *, last_seq: int) -> bool:
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
     """Store a step of a run nobody executes, under the thread's lock."""
-    row = _first(_change, connection, {**_parameters(step), "seen_status": seen.value})
+    row = _ask(_change, connection, {**_parameters(step), "seen_status": seen.value})()
     if row is None:
         raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
-    return _store_rest(connection, step, row)
+    return completed(_store_rest(connection, step, row))
 
 
-def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> StepOutcome | None:
+def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> Stages[StepOutcome | None]:
     """Store the claiming step with the lease (`new_worker_id`, `new_lease_expires_at`); None if it came too late."""
     taken = step.run
     claiming = {
@@ -181,8 +200,10 @@ def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> S
         **lease,
         **_parameters(step),
     }
-    row = _first(_claim, connection, claiming)
-    return None if row is None else _store_rest(connection, step, row)
+    claimed = _ask(_claim, connection, claiming)
+    yield
+    row = claimed()
+    return None if row is None else (yield from _store_rest(connection, step, row))
 
 
 def follow_up(wakeups: Wakeups, changed: Run) -> None:
@@ -216,11 +237,11 @@ def _parameters(step: Step) -> dict[str, Any]:
     return {"run_id": step.run.id, "event_count": len(step.events), **state}
 
 
-def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutcome:
+def _store_rest(connection: Connection, step: Step, row: _Advanced) -> Stages[StepOutcome]:
     after = step.run
     organization_id, run_id = after.organization_id, after.id
-    change_calls(connection, run_id, step.changed)
     with pipelined(connection):
+        check_changed = change_calls(connection, run_id, step.changed)
         add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
         add_messages(connection, organization_id, step.messages)
         add_calls(connection, organization_id, step.recorded)
@@ -229,15 +250,17 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> StepOutco
         add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
         if after.overview is not None and row.without_overview:
             _set_overview.run(connection, {"of_run": run_id, "new_overview": after.overview})
+        if after.status.is_terminal and row.rolled_back:
+            _supersede.run(connection, {"of_run": run_id})
+    next_one = ask_next_run(connection, after.thread_id) if after.status.is_terminal else None
+    yield
+    check_changed()
     check_settled()
     add_approvals(connection, step.approvals)
     end_approvals(connection, step.outcomes)
     add_announcements(connection, after, step.events, last_seq=row.last_seq)
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
-    promoted = None
-    if after.status.is_terminal:
-        if row.rolled_back:
-            connection.execute(_supersede, {"of_run": run_id})
-        promoted = next_run(connection, after.thread_id)
+    # In quarantine nothing of the thread is to be claimed, which was asked before.
+    promoted = next_one() if next_one is not None and step.quarantine is None else None
     return StepOutcome(last_seq=row.last_seq, promoted=promoted)

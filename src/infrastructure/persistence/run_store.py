@@ -32,9 +32,10 @@ from infrastructure.persistence.message_rows import message_of
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.prepared import Prepared
 from infrastructure.persistence.run_rows import run_of, select_run
-from infrastructure.persistence.run_start import run_of_key, start_run
+from infrastructure.persistence.run_start import run_of_key, start_run, starts_plainly
 from infrastructure.persistence.run_steps import change_run, follow_up
 from infrastructure.persistence.run_stopping import stop_run
+from infrastructure.persistence.staged import in_one_stage
 from infrastructure.persistence.tables import message, run
 from infrastructure.persistence.thread_queue import lock_thread_of, unfinished_runs
 
@@ -71,7 +72,7 @@ class SqlRunStore:
             return replace(started, submitted=True), touched
 
         started, _ = await self._database.write(
-            unit,
+            in_one_stage(unit) if starts_plainly(new) else unit,
             scope=new.run.organization_id,
             after_commit=lambda result: self._wake(result[1]),
         )

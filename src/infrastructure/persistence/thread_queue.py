@@ -1,5 +1,7 @@
 """The unfinished runs of a thread, and the lock that lets one transaction at a time decide about them."""
 
+from collections.abc import Callable
+
 from sqlalchemy import Connection, bindparam, case, exists, select
 
 from domain.errors import conflict
@@ -62,9 +64,9 @@ def lock_thread(connection: Connection, organization_id: OrganizationId, thread_
 
 
 def lock_thread_of(connection: Connection, run_id: RunId) -> None:
-    """The same by one of the thread's runs; costs nothing on SQLite."""
+    """The same by one of the thread's runs, before whatever is asked for next; costs nothing on SQLite."""
     if connection.dialect.name != "sqlite":
-        _lock_of_run.first(connection, {"run_id": run_id})
+        _lock_of_run.ask(connection, {"run_id": run_id})
 
 
 def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]:
@@ -74,8 +76,18 @@ def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]
 
 def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
     """The queued run that may be claimed on this thread, if any; none while it is in quarantine."""
-    row = _next.first(connection, {"thread_id": thread_id})
-    return RunId(row[0]) if row is not None and row[1] == RunStatus.QUEUED.value else None
+    return ask_next_run(connection, thread_id)()
+
+
+def ask_next_run(connection: Connection, thread_id: ThreadId) -> Callable[[], RunId | None]:
+    """The same, to be read in the next stage."""
+    first = _next.ask(connection, {"thread_id": thread_id})
+
+    def read() -> RunId | None:
+        row = first()
+        return RunId(row[0]) if row is not None and row[1] == RunStatus.QUEUED.value else None
+
+    return read
 
 
 def refuse_if_quarantined(connection: Connection, thread_id: ThreadId) -> None:

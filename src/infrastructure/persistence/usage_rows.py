@@ -35,7 +35,8 @@ def add_spending(
     spent: Iterable[ModelSpending],
 ) -> None:
     """Within the transaction of the step that stores the reply."""
-    for spending in spent:
+    # Every transaction takes the sums, which runs share, in one order.
+    for spending in sorted(spent, key=lambda spending: (spending.at.date(), spending.model)):
         used = spending.usage
         row: dict[str, object] = {
             "organization_id": organization_id,

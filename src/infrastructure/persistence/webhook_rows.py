@@ -11,6 +11,7 @@ from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import Run
 from domain.webhooks.delivery import OPEN_STATES, DeliveryState, WebhookDelivery
 from infrastructure.persistence.paging import AnyRow
+from infrastructure.persistence.prepared import prepared_insert
 from infrastructure.persistence.tables import webhook_delivery
 
 select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name != "body"))
@@ -20,15 +21,15 @@ is_open = webhook_delivery.c.state.in_(
     bindparam("open_states", [state.value for state in OPEN_STATES], expanding=True, literal_execute=True)
 )
 
-_insert = webhook_delivery.insert()
+_insert = prepared_insert(webhook_delivery)
 
 
 def add_announcements(connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int) -> None:
     """Store a delivery of each event that the run's webhook wants; `run` is as it stands after them."""
     announcements = announced(run, events, last_seq=last_seq)
     if announcements:
-        connection.execute(
-            _insert,
+        _insert.run_many(
+            connection,
             [
                 {
                     "id": new.delivery.id,

@@ -1,0 +1,173 @@
+"""One connection to PostgreSQL in pipeline mode, on the event loop: statements are sent as they come, and waited for together.
+
+psycopg connects, and says how values are written and read; what goes between is libpq's own (PostgreSQL, 32.5 Pipeline Mode): a
+cursor per statement costs several times what the statement does.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from psycopg import AsyncConnection, OperationalError, abc, errors, pq
+from psycopg.adapt import PyFormat, Transformer
+
+_FAILED = pq.ExecStatus.FATAL_ERROR
+_SKIPPED = pq.ExecStatus.PIPELINE_ABORTED
+_SYNC = pq.ExecStatus.PIPELINE_SYNC
+
+
+class Sent:
+    """The answer to a statement: there once `Pipeline.answered` has returned."""
+
+    __slots__ = ("_transformer", "result")
+
+    def __init__(self, transformer: abc.Transformer) -> None:
+        self._transformer = transformer
+        self.result: pq.abc.PGresult | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows were touched."""
+        return self._there().command_tuples or 0
+
+    @property
+    def type_codes(self) -> list[int]:
+        """The types of the columns."""
+        result = self._there()
+        return [result.ftype(index) for index in range(result.nfields)]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """As psycopg reads them."""
+        result = self._there()
+        self._transformer.set_pgresult(result)
+        return self._transformer.load_rows(0, result.ntuples, tuple)
+
+    def _there(self) -> pq.abc.PGresult:
+        if self.result is None:
+            raise RuntimeError("an answer was read in the stage it was asked for in")
+        return self.result
+
+
+class Pipeline:
+    """Not to be used any more once anything of it has raised."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self._pgconn = connection.pgconn
+        self._transformer: abc.Transformer = Transformer(connection)
+        self._names: dict[tuple[str, str], bytes] = {}
+        self._unanswered: deque[Sent] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._waiting: asyncio.Future[None] | None = None
+        self._refused: Exception | None = None
+        self._lost: Exception | None = None
+        self._socket = self._pgconn.socket
+        self._is_choked = False
+        self._loop.add_reader(self._socket, self._readable)
+        self._is_watched = True
+
+    @classmethod
+    async def open(cls, url: str, *, lock_timeout: str) -> "Pipeline":
+        """Connect. Raises psycopg's errors."""
+        connection = await AsyncConnection.connect(url, autocommit=True)
+        try:
+            await connection.execute("SELECT set_config('lock_timeout', %s, false)", (lock_timeout,))
+            connection.pgconn.enter_pipeline_mode()
+            return cls(connection)
+        except BaseException:
+            await connection.close()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether the server has gone."""
+        return self._lost is not None
+
+    def send(self, statement: str, values: list[Any], *, role: str = "") -> Sent:
+        """Send a statement, which is prepared once: for each role, as row security is part of its plan. Raises psycopg's errors."""
+        key = (role, statement)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"_d{len(self._names)}".encode()
+            self._pgconn.send_prepare(name, statement.encode())
+            self._unanswered.append(Sent(self._transformer))
+        written = self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values)) if values else None
+        self._pgconn.send_query_prepared(name, written)
+        sent = Sent(self._transformer)
+        self._unanswered.append(sent)
+        return sent
+
+    def command(self, statement: bytes) -> None:
+        """Send what has neither parameters nor a plan. Raises psycopg's errors."""
+        self._pgconn.send_query_params(statement, None)
+        self._unanswered.append(Sent(self._transformer))
+
+    async def answered(self) -> None:
+        """Until all that was sent is answered. Raises psycopg's errors: the first one of the server's."""
+        if (broken := self._lost or self._refused) is not None:
+            raise broken
+        self._waiting = self._loop.create_future()
+        self._pgconn.pipeline_sync()
+        self._flush()
+        await self._waiting
+        if self._refused is not None:
+            raise self._refused
+
+    async def undone(self) -> None:
+        """Until the transaction is rolled back. Raises psycopg's errors, those too that were raised before."""
+        await self.answered()
+        self.command(b"ROLLBACK")
+        await self.answered()
+
+    async def close(self) -> None:
+        """Leave; the server undoes what was not committed."""
+        self._unwatch()
+        await self._connection.close()
+
+    def _flush(self) -> None:
+        try:
+            more = self._pgconn.flush()
+        except OperationalError as error:
+            self._lose(error)
+            return
+        if more and not self._is_choked:
+            self._loop.add_writer(self._socket, self._flush)
+        elif self._is_choked and not more:
+            self._loop.remove_writer(self._socket)
+        self._is_choked = bool(more)
+
+    def _readable(self) -> None:
+        try:
+            self._pgconn.consume_input()
+            while (self._unanswered or self._waiting is not None) and not self._pgconn.is_busy():
+                self._take(self._pgconn.get_result())
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            self._lose(error)
+
+    def _take(self, result: pq.abc.PGresult | None) -> None:
+        if result is None:  # after each statement's
+            if self._pgconn.status == pq.ConnStatus.BAD:
+                raise OperationalError("the connection is lost")
+            return
+        if result.status == _SYNC:
+            waiting, self._waiting = self._waiting, None
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
+            return
+        self._unanswered.popleft().result = result
+        if self._refused is None and result.status in (_FAILED, _SKIPPED):
+            self._refused = errors.error_from_result(result)
+
+    def _lose(self, error: Exception) -> None:
+        self._lost = error
+        self._unwatch()
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)
+
+    def _unwatch(self) -> None:
+        # Once: libpq closes a socket that is lost, and the next one that is opened anywhere may have its number.
+        if self._is_watched:
+            self._is_watched = False
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
