@@ -184,7 +184,7 @@ class CallTools:
             audit = tool_call_audit(session.run, call, settlement, decision=decision)
             if end is None:
                 return Step(run=session.run, events=(settled,), settled=(settlement,), audit=(audit,))
-            return replace(end, events=(settled, *end.events), settled=(settlement,), audit=(audit, *end.audit))
+            return end.led_by(settled, settled=settlement, audit=audit)
 
         await session.advance(build)
 

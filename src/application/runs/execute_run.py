@@ -26,6 +26,7 @@ from application.runs.ports import (
 from application.runs.run_events import message_discarded
 from application.runs.run_session import RunSession
 from application.runs.trace_ended_run import TraceEndedRun
+from application.system.ended import ended
 from application.system.ports import Clock, IdSource, LogContext
 from application.tracing.ports import Tracer
 from domain.errors import is_storage_away
@@ -113,8 +114,8 @@ class ExecuteRun:
                 await self._hold(session, control)
         await self._leave(session)
 
-    async def _ended_at_claim(self, ended: EndedAtClaim) -> None:
-        run = ended.run
+    async def _ended_at_claim(self, claimed: EndedAtClaim) -> None:
+        run = claimed.run
         ids = {"run_id": run.id, "thread_id": run.thread_id, "organization_id": run.organization_id}
         logger.log(
             logging.WARNING if run.status is RunStatus.FAILED else logging.INFO,
@@ -128,8 +129,8 @@ class ExecuteRun:
             },
         )
         await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
-        if ended.promoted is not None:
-            await self._queue.submit(ended.promoted)
+        if claimed.promoted is not None:
+            await self._queue.submit(claimed.promoted)
         await self._trace_ended.execute(run)
 
     async def _hold(self, session: RunSession, control: Subscription) -> None:
@@ -140,7 +141,7 @@ class ExecuteRun:
             session.buffer.close()
             self._active_runs.remove(session.lease)
             watching.cancel()
-            await asyncio.wait((watching,))
+            await ended(watching)
 
     async def _work(self, session: RunSession) -> None:
         ids = _log_ids(session)
@@ -197,9 +198,9 @@ class ExecuteRun:
         now = self._clock.now()
 
         def build() -> Step:
-            ended = session.run.ended(RunStatus.FAILED, at=now, error=error)
+            failed = session.run.ended(RunStatus.FAILED, at=now, error=error)
             step = closing_step(
-                ended, tuple(session.open_calls.values()), result=ToolResult.failed("run_failed", _FAILED), at=now
+                failed, tuple(session.open_calls.values()), result=ToolResult.failed("run_failed", _FAILED), at=now
             )
             if session.unfinished is None:
                 return step

@@ -268,6 +268,22 @@ class Step:
     spent: tuple[ModelSpending, ...] = ()
     quarantine: Quarantine | None = None
 
+    def led_by(self, event: NewEvent, *, settled: Settlement, audit: AuditEvent) -> "Step":
+        """The same step, with a settlement that comes before whatever else is in it."""
+        return Step(
+            run=self.run,
+            events=(event, *self.events),
+            messages=self.messages,
+            recorded=self.recorded,
+            changed=self.changed,
+            settled=(settled, *self.settled),
+            approvals=self.approvals,
+            outcomes=self.outcomes,
+            audit=(audit, *self.audit),
+            spent=self.spent,
+            quarantine=self.quarantine,
+        )
+
 
 @made_often
 @dataclass(frozen=True, slots=True, kw_only=True)

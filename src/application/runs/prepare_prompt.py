@@ -1,7 +1,7 @@
 """Prepares what stays the same from turn to turn of a run: the toolset and the system prompt, until the agent changes."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
@@ -53,7 +53,8 @@ class PreparePrompt:
         for problem in toolset.problems:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
         overview = servers_overview(toolset) if run.overview is None else run.overview
-        session.run = replace(run, overview=overview)
+        if run.overview is None:
+            session.run = run.advanced(usage=run.usage, overview=overview)
         system = session.guard.filled(system_prompt(session.agent.config, overview))
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
 

@@ -159,7 +159,7 @@ class RecordReply:
         run = session.run.advanced(usage=usage)
         calls = tuple(entry.call for entry in decided)
         if blocked is None:
-            end = turn_end(run, calls, [*session.transcript[-8:], message], at=now) or Step(run=run)
+            end = turn_end(run, calls, [*session.transcript[-8:], message], at=now)
         else:
             end = halted_end(run, calls, blocked, said=answer.reply.text or None, at=now)
         spent = answer.spending(session, at=now)
@@ -170,20 +170,22 @@ class RecordReply:
             elif entry.refused is not None:
                 server = _server(toolset, entry.call)
                 events.append(tool_settled(entry.call, entry.refused, server=server, decision=entry.decision))
+        audit = tuple(
+            [
+                tool_call_audit(run, entry.call, entry.refused, decision=entry.decision)
+                for entry in decided
+                if entry.refused is not None
+            ]
+        )
+        if end is None:
+            return Step(run=run, events=tuple(events), messages=(message,), recorded=calls, audit=audit, spent=(spent,))
         return Step(
             run=end.run,
             events=(*events, *end.events),
             messages=(message, *end.messages),
             recorded=calls,
             approvals=end.approvals,
-            audit=(
-                *(
-                    tool_call_audit(run, entry.call, entry.refused, decision=entry.decision)
-                    for entry in decided
-                    if entry.refused is not None
-                ),
-                *end.audit,
-            ),
+            audit=(*audit, *end.audit),
             spent=(spent,),
         )
 

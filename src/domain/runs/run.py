@@ -177,8 +177,15 @@ class Run:
             finished_at=at,
         )
 
-    def advanced(self, *, usage: Usage, active_s: float | None = None, last_seq: int | None = None) -> "Run":
-        """After a step of its worker; None leaves things as they are. Written out, as each step of each run comes by here:
+    def advanced(
+        self,
+        *,
+        usage: Usage,
+        active_s: float | None = None,
+        last_seq: int | None = None,
+        overview: str | None = None,
+    ) -> "Run":
+        """As its worker leads it on; None leaves things as they are. Written out, as each step of each run comes by here:
         `replace` takes three times as long to find out what its fields are."""
         return Run(
             id=self.id,
@@ -206,7 +213,7 @@ class Run:
             epoch=self.epoch,
             last_seq=self.last_seq if last_seq is None else last_seq,
             active_s=self.active_s if active_s is None else active_s,
-            overview=self.overview,
+            overview=self.overview if overview is None else overview,
             cancel_requested_by=self.cancel_requested_by,
             started_at=self.started_at,
             finished_at=self.finished_at,

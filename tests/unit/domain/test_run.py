@@ -166,8 +166,8 @@ def test_a_step_changes_nothing_of_a_run_but_what_it_is_about() -> None:
     run = Run(**of_all_fields(Run))
     used = Usage(turns=3)
     assert run.advanced(usage=used) == replace(run, usage=used, lapses=0)
-    stored = run.advanced(usage=used, active_s=2.5, last_seq=7)
-    assert stored == replace(run, usage=used, active_s=2.5, last_seq=7, lapses=0)
+    stored = run.advanced(usage=used, active_s=2.5, last_seq=7, overview="")
+    assert stored == replace(run, usage=used, active_s=2.5, last_seq=7, overview="", lapses=0)
 
 
 def test_a_settlement_changes_nothing_of_a_call_but_what_it_is_about() -> None:

@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
-from dataclasses import replace
 
 from litestar.types import Receive
 
@@ -17,6 +16,7 @@ from application.runs.queries import GetRun
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
 from application.system.deadline import Deadline
+from application.system.ended import ended
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
@@ -43,15 +43,18 @@ class RunWaits:
         self._start_run = start_run
         self._watch_run = watch_run
 
+    def new_id(self) -> RunId:
+        """For a command without an idempotency key."""
+        return self._start_run.new_id()
+
     async def of_new(self, command: StartRunCommand, receive: Receive) -> tuple[StartedRun, RunWithMessagesView]:
-        """Start a run and wait for it."""
-        principal = command.principal
-        if command.idempotency_key is not None:  # the run may have ended long ago
+        """Start a run and wait for it. With a `run_id` of its own, as `new_id` gives them, nothing is looked at before it rests."""
+        principal, run_id = command.principal, command.run_id
+        if run_id is None:  # an idempotency key may name a run that has ended long ago
             started = await self._start_run.execute(command)
             return started, await self.of_existing(principal, started.run.id, receive)
-        run_id = self._start_run.new_id()
         async with self._watch_run.listening(run_id) as bell:
-            started = await self._start_run.execute(replace(command, run_id=run_id))
+            started = await self._start_run.execute(command)
             return started, await self._answer(
                 principal, run_id, receive, self._watch_run.wait_for_new(principal, run_id, bell)
             )
@@ -86,7 +89,7 @@ class RunWaits:
         finally:
             waits = False
             leaving.cancel()
-            await asyncio.wait((leaving,))
+            await ended(leaving)
         return {"run": run_view(outcome.run), "messages": [message_view(message) for message in outcome.messages]}
 
 

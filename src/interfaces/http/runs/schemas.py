@@ -12,7 +12,7 @@ from application.runs.resume_run import ClientToolResult
 from application.runs.start_run import StartRunCommand
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
-from domain.ids import ThreadId, ToolCallId
+from domain.ids import RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import MultitaskStrategy
 from interfaces.http.agents.schemas import LimitsBody
@@ -47,7 +47,13 @@ class RunBody(Body):
     )
 
     def to_command(
-        self, principal: Principal, thread_id: str | None, *, idempotency_key: str | None, body_digest: str
+        self,
+        principal: Principal,
+        thread_id: str | None,
+        *,
+        idempotency_key: str | None,
+        body_digest: str,
+        run_id: RunId | None = None,
     ) -> StartRunCommand:
         """The command. Raises INVALID `body_invalid`."""
         agent = self.agent_id or self.agent
@@ -70,6 +76,7 @@ class RunBody(Body):
             webhook=None if self.webhook is None else webhook_of(self.webhook),
             idempotency_key=idempotency_key,
             body_digest=body_digest,
+            run_id=run_id,
         )
 
 

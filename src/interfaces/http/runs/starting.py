@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import HeaderParameter, JSONBody
 
 from application.runs.start_run import StartRun, StartRunCommand
+from domain.ids import RunId
 from interfaces.http.paths import OptionalThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -62,7 +63,8 @@ async def start_run_and_wait(
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunWithMessagesView]:
     """Answers when the run has ended or waits for an action. A client that leaves does not stop the run."""
-    command = await _command(request, data, thread_id, idempotency_key)
+    run_id = run_waits.new_id() if idempotency_key is None else None
+    command = await _command(request, data, thread_id, idempotency_key, run_id=run_id)
     started, view = await run_waits.of_new(command, request.receive)
     return Response(view, headers=run_headers(started))
 
@@ -90,7 +92,14 @@ async def start_run_and_stream(
 
 
 async def _command(
-    request: ApiRequest, body: RunBody, thread_id: str | None, idempotency_key: str | None
+    request: ApiRequest,
+    body: RunBody,
+    thread_id: str | None,
+    idempotency_key: str | None,
+    *,
+    run_id: RunId | None = None,
 ) -> StartRunCommand:
     digest = "" if idempotency_key is None else digest_of(thread_id, await request.json())
-    return body.to_command(request.principal, thread_id, idempotency_key=idempotency_key, body_digest=digest)
+    return body.to_command(
+        request.principal, thread_id, idempotency_key=idempotency_key, body_digest=digest, run_id=run_id
+    )
