@@ -5,8 +5,7 @@ Below: asyncio and llhttp. Above: the pool that keeps connections (`kept_http.py
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import httptools
 
@@ -14,9 +13,8 @@ _MAX_HEAD_BYTES = 64 * 1024
 _HIGH_WATER_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where connections go: a host as it is resolved, and its name in `Host`."""
+class Origin(NamedTuple):
+    """Where connections go: a host as it is resolved, and its name in `Host`. A tuple, as its hash is taken for each request."""
 
     host: str
     port: int

@@ -182,12 +182,19 @@ class _StreamIntake:
             events = self._parser.feed(chunk)
         except EventTooLargeError as exc:
             raise invalid_reply("sent an event that is too large") from exc
-        texts = [text for data in events if (text := self._reader.read_event(data)) is not None]
-        if texts:
-            self._progress_at = self._monotonic()
-        elif self._monotonic() - self._progress_at > self._patience.stall_s:
+        read, added, progress = self._reader.read_event, "", False
+        for data in events:
+            text = read(data)
+            if text is not None:
+                progress = True
+                if text:
+                    added += text
+        now = self._monotonic()
+        if progress:
+            self._progress_at = now
+        elif now - self._progress_at > self._patience.stall_s:
             raise stalled()
-        return "".join(texts)
+        return added
 
 
 async def _read(answer: Answer, limit: int, wait_s: float) -> bytes:

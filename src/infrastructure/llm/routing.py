@@ -92,7 +92,7 @@ class RoutedModels:
     def _open(self, organization_id: OrganizationId, provider: ProviderConfig) -> LanguageModel:
         place = (organization_id, provider.name)
         known = self._opened.get(place)
-        if known is not None and known[0] == provider:
+        if known is not None and (known[0] is provider or known[0] == provider):
             self._opened.move_to_end(place)
             return known[1]
         opened = self._open_provider(provider)

@@ -23,6 +23,21 @@ class EventStreamParser:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of every event that `chunk` completes, in order. Raises EventTooLargeError."""
+        if self._size or self._data or b"\r" in chunk:
+            return self._lines(chunk)
+        events: list[bytes] = []
+        *blocks, rest = chunk.split(b"\n\n")
+        for block in blocks:
+            # What nearly every event is: one line of data.
+            if block.startswith(b"data: ") and b"\n" not in block and len(block) <= MAX_EVENT_BYTES:
+                events.append(block[6:])
+            else:
+                events += self._lines(block + b"\n\n")
+        if rest:
+            events += self._lines(rest)
+        return events
+
+    def _lines(self, chunk: bytes) -> list[bytes]:
         if b"\n" not in chunk:
             self._keep(chunk)
             return []

@@ -1,15 +1,14 @@
 """Which uses of a server share one connection: the server's isolation mode as a key. Used by the connection pools."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from application.mcp.ports import ConnectionScope
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import Isolation, McpServer
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionKey:
-    """Two uses with equal keys share a connection. `scope_id` is the id of the thread, or of the run or
+class ConnectionKey(NamedTuple):
+    """Two uses with equal keys share a connection. A tuple, as one is made and looked up for each call. `scope_id` is the id of the thread, or of the run or
     gateway session, None where all share."""
 
     organization_id: OrganizationId

@@ -114,6 +114,15 @@ class Exchanges:
             return True
         return False
 
+    def settle(self, call_id: int | str, result: dict[str, Any]) -> bool:
+        """Whether a result was for a request of ours, and has been given to it."""
+        answer = self._waiting.get(call_id) if isinstance(call_id, str) else None
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(result)
+        return True
+
     def close(self) -> None:
         """The connection has ended: nobody is answered any more."""
         self._is_closed = True
@@ -122,14 +131,12 @@ class Exchanges:
                 answer.set_exception(closed_error())
 
     def _settle(self, reply: JSONRPCResponse | JSONRPCError) -> bool:
+        if isinstance(reply, JSONRPCResponse):
+            return self.settle(reply.id, reply.result)
         answer = self._waiting.get(reply.id) if isinstance(reply.id, str) else None
         if answer is None:
             return False
-        if answer.done():
-            return True
-        if isinstance(reply, JSONRPCResponse):
-            answer.set_result(reply.result)
-        else:
+        if not answer.done():
             answer.set_exception(_error(reply.error))
         return True
 

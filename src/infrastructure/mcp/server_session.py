@@ -79,6 +79,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
         self.ended = asyncio.Event()
         self.exchanges = Exchanges(writer, is_private=is_private)
         reader.tap = self.exchanges.take
+        reader.answers = self.exchanges.settle
 
     async def run(
         self,

@@ -149,7 +149,7 @@ class StdioTransport:
             if isinstance(line, OversizedLine):
                 self._hand_over(read_oversized(line, self._max_line_bytes))
             else:
-                for message in read_line(line):
+                for message in read_line(line, self._reader.settled):
                     self._hand_over(message)
         self._unread_bytes = self._unread_bytes + len(data) if self._reader.has_items else 0
         if self._unread_bytes > self._max_line_bytes:

@@ -5,8 +5,9 @@ Pure, no I/O. Used by ``stdio.py``.
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from mcp.shared.message import SessionMessage
@@ -43,6 +44,10 @@ class OversizedLineError(ValueError):
         self.size = size
         self.limit = limit
         super().__init__(f"message of {size} bytes exceeds the limit of {limit} bytes")
+
+
+Settled = Callable[[int | str, dict[str, Any]], bool]
+"""Whether the call with the id was waiting, and has been given the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,10 @@ class BoundedLines:
         return OversizedLine(size, self._head, line) if size > self._max_bytes else line
 
 
-def read_line(line: bytes) -> list[SessionMessage | Exception]:
+def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessage | Exception]:
     """The messages in a line: one, none for a blank line, several for a batch (a 2025-03-26 server may send those).
 
+    `settled` is asked first about a result: whether its call has been given it, and no message need be made of it.
     A reply that cannot be read becomes an error reply for the call it belongs to, so that nobody waits for it in vain;
     anything else that cannot be read becomes an `UnreadableLineError`, which the SDK's session takes as a value.
     """
@@ -103,15 +109,18 @@ def read_line(line: bytes) -> list[SessionMessage | Exception]:
     if text[0] not in b"{[":  # cheap: a server may print a lot
         return [UnreadableLineError(text)]
     if (plain := _plain_response(text)) is not None:
-        return [SessionMessage(plain)]
+        call_id, result = plain
+        if settled is not None and settled(call_id, result):
+            return []
+        return [SessionMessage(JSONRPCResponse.model_construct(jsonrpc="2.0", id=call_id, result=result))]
     try:
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError:
         return _read_odd_line(text)
 
 
-def _plain_response(text: bytes) -> JSONRPCResponse | None:
-    """What nearly every line is, without the detour over all the kinds of messages that it is not."""
+def _plain_response(text: bytes) -> tuple[int | str, dict[str, Any]] | None:
+    """The id and result in what nearly every line is, without the detour over all the kinds of messages that it is not."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -119,9 +128,9 @@ def _plain_response(text: bytes) -> JSONRPCResponse | None:
     if not isinstance(value, dict) or len(value) != 3 or value.get("jsonrpc") != "2.0":
         return None
     call_id, result = value.get("id"), value.get("result")
-    if not isinstance(result, dict) or type(call_id) not in (int, str):
+    if not isinstance(result, dict) or not isinstance(call_id, int | str) or isinstance(call_id, bool):
         return None
-    return JSONRPCResponse.model_construct(jsonrpc="2.0", id=call_id, result=result)
+    return call_id, result
 
 
 def read_oversized(line: OversizedLine, limit: int) -> SessionMessage | Exception:

@@ -31,11 +31,17 @@ class MessageReader:
         """Whether the reader left; what arrives then is dropped."""
         self.tap: Callable[[SessionMessage | Exception], bool] | None = None
         """Sees each item first, and keeps those for which it returns True."""
+        self.answers: Callable[[int | str, dict[str, Any]], bool] | None = None
+        """Given each result first, of which then no item is made; True for those that somebody waited for."""
 
     @property
     def has_items(self) -> bool:
         """Whether something is waiting to be taken."""
         return bool(self._items)
+
+    def settled(self, call_id: int | str, result: dict[str, Any]) -> bool:
+        """Whether a result has come to the call it is for."""
+        return not self.closed and self.answers is not None and self.answers(call_id, result)
 
     def put(self, item: SessionMessage | Exception) -> None:
         """Hands an item to the reader."""

@@ -27,6 +27,20 @@ def test_any_split_of_a_stream_gives_the_same_events(cuts: set[int]) -> None:
     assert events == EVENTS
 
 
+@given(st.lists(st.sampled_from([b"data: a", b"data:b", b"data", b"id: 1", b": c", b"", b"\n", b"\n\n"]), max_size=12))
+def test_lines_in_one_piece_give_the_events_that_they_give_byte_by_byte(lines: list[bytes]) -> None:
+    stream = b"\n".join(lines)
+    parser = EventStreamParser()
+    assert EventStreamParser().feed(stream) == [
+        event for at in range(len(stream)) for event in parser.feed(stream[at : at + 1])
+    ]
+
+
+def test_an_event_in_one_piece_that_is_too_large_is_refused() -> None:
+    with pytest.raises(EventTooLargeError):
+        EventStreamParser().feed(b"data: " + b"x" * (MAX_EVENT_BYTES + 1) + b"\n\n")
+
+
 def test_an_event_without_its_end_is_not_handed_out() -> None:
     parser = EventStreamParser()
     assert parser.feed(b"data: whole\n\ndata: half\n") == [b"whole"]

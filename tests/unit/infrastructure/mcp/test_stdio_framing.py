@@ -188,6 +188,24 @@ def test_a_batch_is_several_messages_and_a_bad_one_spoils_no_other() -> None:
     assert isinstance(last, SessionMessage)
 
 
+def test_a_result_that_a_call_was_waiting_for_becomes_no_message() -> None:
+    waiting: dict[int | str, object] = {"call-1": None}
+
+    def settled(call_id: int | str, result: dict[str, object]) -> bool:
+        if call_id in waiting:
+            waiting[call_id] = result
+        return call_id in waiting
+
+    assert read_line(b' {"jsonrpc":"2.0","id":"call-1","result":{"a":1}}\r', settled) == []
+    assert waiting == {"call-1": {"a": 1}}
+    others = [
+        b'{"jsonrpc":"2.0","id":7,"result":{}}',
+        b'{"jsonrpc":"2.0","id":"call-1","error":{"code":1,"message":"m"}}',
+    ]
+    assert [type(only(read_line(line, settled))) for line in others] == [SessionMessage, SessionMessage]
+    assert waiting == {"call-1": {"a": 1}}
+
+
 @pytest.mark.requirement("B11")
 @given(st.binary())
 def test_no_line_raises(line: bytes) -> None:
