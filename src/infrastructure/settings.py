@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from domain.rate_limit import RateLimit
 from infrastructure import setting_values as values
@@ -43,10 +42,10 @@ class SettingsError(Exception):
     no secret."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
         default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
@@ -270,7 +269,7 @@ class Settings(BaseSettings):
 def load_settings() -> Settings:
     """The settings of this process. Raises SettingsError naming every wrong one."""
     try:
-        settings = Settings()
+        settings = Settings.model_validate(_given())
     except ValidationError as error:
         # From None: pydantic's own message repeats the values, secrets among them.
         raise _settings_error([_complaint(detail) for detail in error.errors(include_url=False)]) from None
@@ -285,6 +284,17 @@ def load_settings() -> Settings:
         complaint = "is missing: all processes on one PostgreSQL database encrypt with it"
         raise _settings_error([_line("secret_key", complaint)])
     return settings
+
+
+def _given() -> dict[str, str]:
+    """What the environment says, by field or alias. An empty variable is none; case does not matter. (pydantic-settings would do
+    this and more, at a fortieth of a start.)"""
+    present = {name.upper(): value for name, value in os.environ.items() if value}
+    given = {}
+    for name, field in Settings.model_fields.items():
+        if (value := present.get(variable_name(name))) is not None:
+            given[field.validation_alias if isinstance(field.validation_alias, str) else name] = value
+    return given
 
 
 def _key_of_search(settings: Settings) -> str | None:

@@ -40,8 +40,8 @@ asyncio.run(start())
 print(*sys.modules)
 """
 _LATER = {
-    "aiohttp", "alembic", "ddgs", "genai_prices", "httpx", "httpx2", "interfaces.console.app", "jinja2", "jsonschema_rs", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
-    "psycopg", "pydantic_monty", "pygments", "rich", "sqlalchemy.dialects.postgresql", "trafilatura", "werkzeug",
+    "aiohttp", "alembic", "ddgs", "dotenv", "genai_prices", "greenlet", "httpx", "httpx2", "interfaces.console.app", "jinja2", "jsonschema_rs", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
+    "psycopg", "pydantic_monty", "pydantic_settings", "pygments", "rich", "sqlalchemy.dialects.postgresql", "trafilatura", "werkzeug",
 }  # fmt: skip
 """What is heavy, and not used by a service to which nothing was added yet."""
 _ONCE = {"cryptography"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-_UNUSED = ("fast_depends", "fastapi", "flask", "rich", "starlette", "werkzeug")
+_UNUSED = ("fast_depends", "fastapi", "flask", "greenlet", "pydantic_settings", "rich", "starlette", "werkzeug")
 """What dependency-injector and structlog import where it is installed, for features that nothing here uses: a tenth of the
 start, and some megabytes."""
 

@@ -111,7 +111,7 @@ from application.workflows.update_workflow import UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class UseCases:
     """One instance each, shared by all requests. A handler asks for one by the name of its field."""
 

@@ -8,6 +8,22 @@ from domain.rate_limit import RateLimit
 from infrastructure.settings import SettingsError, base_process_environment, load_settings, unknown_variables
 
 
+def test_the_case_of_a_variable_does_not_matter_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "dragoman_port": "9000",
+        "openai_api_key": "sk-1",
+        "DRAGOMAN_HOST": "",
+        "HOST": "10.0.0.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    settings = load_settings()
+
+    assert settings.port == 9000
+    assert settings.openai_api_key is not None
+    assert settings.host == "127.0.0.1"
+
+
 def test_everything_has_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
