@@ -88,6 +88,20 @@ def _ask(prepared: Prepared, connection: Connection, parameters: dict[str, Any])
 
 # The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
 _advance = _advancing(update(run).where(*_held).values(last_seq=_counted, lapses=0, **_state))
+_progress = (
+    "agent_version",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cost_nano_usd",
+    "turns",
+    "tool_calls",
+    "active_s",
+)
+"""What changes while a run goes on. Its status is not named again: SQLite would write the indexes over unfinished runs anew."""
+_go_on = _advancing(
+    update(run).where(*_held).values(last_seq=_counted, lapses=0, **{name: _state[name] for name in _progress})
+)
 _count_events = Prepared(
     update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
 )
@@ -140,7 +154,8 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tupl
     do not fit."""
     if step.quarantine is not None:
         lock_thread(connection, lease.organization_id, lease.thread_id)  # before the run, as everybody does
-    advanced = _ask(_advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
+    advance = _go_on if step.run.status is RunStatus.IN_PROGRESS else _advance
+    advanced = _ask(advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
     yield
     row = advanced()
     if row is None:
