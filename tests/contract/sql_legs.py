@@ -48,7 +48,7 @@ from infrastructure.persistence.secret_store import SqlSecretStore
 from infrastructure.persistence.source_intake import SqlSourceIntake
 from infrastructure.persistence.source_search import SqlSourceSearch
 from infrastructure.persistence.source_store import SqlSourceStore
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.sqlite import SqliteDatabase, Synchronous
 from infrastructure.persistence.thread_store import SqlThreadStore
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.usage_store import SqlUsageStore
@@ -149,19 +149,23 @@ def kept(stores: Stores, feed: RowFeed) -> Stores:
 
 
 class SqliteLeg:
-    """A file for each opening."""
+    """A file for each opening. Steps of runs are stored on the event loop (ADR 0027)."""
+
+    synchronous: Synchronous = "normal"
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._files = cast(SqliteFiles, request.getfixturevalue("sqlite_files"))
 
     @asynccontextmanager
     async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
-        async with opened(SqliteDatabase(self._files.fresh()), *organizations) as stores:
+        async with opened(SqliteDatabase(self._files.fresh(), synchronous=self.synchronous), *organizations) as stores:
             yield stores
 
 
 class CachedSqliteLeg(SqliteLeg):
-    """The same with rows kept in memory, as the embedded service runs it."""
+    """The same with rows kept in memory, as the embedded service runs it, and everything stored by the thread that writes."""
+
+    synchronous = "full"
 
     @asynccontextmanager
     async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:

@@ -72,9 +72,10 @@ class Database(Protocol):
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
         is_small: bool = False,
+        may_gather: bool = False,
     ) -> T:
         """Run a unit in a transaction of its own. One that `is_small` takes well below a millisecond, and may be run and committed
-        on the event loop. `after_commit` is called on the event loop with its result once
+        on the event loop; `may_gather` has it wait some milliseconds there, to share a commit. `after_commit` is called on the event loop with its result once
         that is durable, even if the caller has gone. `is_stored` tells from the database and the result of a unit whether
         that unit took effect: asked where a connection was lost while it was being committed. Without it such a unit
         fails, and may have taken effect."""

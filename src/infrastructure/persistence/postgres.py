@@ -90,6 +90,7 @@ class PostgresDatabase:
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
         is_small: bool = False,
+        may_gather: bool = False,
     ) -> T:
         """Run a unit in a transaction."""
         waiting = _Waiting(patience_s())

@@ -9,6 +9,7 @@ from domain.runs.run import Run, RunStatus
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.patience import STEP_PATIENCE_S, patient
 from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, is_plain, is_written, waker
+from infrastructure.persistence.small_units import is_small_step
 from infrastructure.persistence.staged import Staged, Stages, completed
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.thread_queue import lock_thread_of
@@ -56,6 +57,8 @@ class SqlRunJournal:
                 after_commit=wake,
                 # Its events tell whether it was stored; most steps without any can be stored twice, but not all.
                 is_stored=is_stored if step.events else None,
+                is_small=is_small_step(step),
+                may_gather=True,
             )
         return outcome
 
@@ -67,6 +70,8 @@ class SqlRunJournal:
                 scope=lease.organization_id,
                 after_commit=waker(self._wakeups, lease.run_id),
                 is_stored=lambda connection, last_seq: is_written(connection, lease, last_seq=last_seq),
+                is_small=True,  # as large as what a model says within a moment
+                may_gather=True,
             )
 
     async def cancel_requested_by(self, lease: Lease) -> str | None:

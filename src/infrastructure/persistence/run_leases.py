@@ -143,6 +143,8 @@ class SqlRunLeases:
                 scope=SYSTEM,
                 after_commit=wake,
                 is_stored=is_stored,
+                is_small=True,
+                may_gather=True,
             )
         except IntegrityError as error:
             # The unique index on active runs is the last word: somebody else was quicker on this thread.

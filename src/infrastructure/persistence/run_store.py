@@ -35,6 +35,7 @@ from infrastructure.persistence.run_rows import run_of, select_run
 from infrastructure.persistence.run_start import run_of_key, start_run, starts_plainly
 from infrastructure.persistence.run_steps import change_run, follow_up
 from infrastructure.persistence.run_stopping import stop_run
+from infrastructure.persistence.small_units import is_small_start
 from infrastructure.persistence.staged import in_one_stage
 from infrastructure.persistence.tables import message, run
 from infrastructure.persistence.thread_queue import lock_thread_of, unfinished_runs
@@ -75,6 +76,8 @@ class SqlRunStore:
             in_one_stage(unit) if starts_plainly(new) else unit,
             scope=new.run.organization_id,
             after_commit=lambda result: self._wake(result[1]),
+            is_small=is_small_start(new),
+            may_gather=True,
         )
         return started
 

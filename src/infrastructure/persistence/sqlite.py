@@ -6,31 +6,23 @@ import logging
 import queue
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from infrastructure.persistence.database import Job, Scope, Unit, resolve_all, stopped, translated
+from infrastructure.persistence.sqlite_batch import raw_of, store, wrapped
+from infrastructure.persistence.sqlite_here import BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, CommitsHere
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
 
-_BUSY_TIMEOUT_MS = 5_000
 _PAGE_CACHE_KIB = 16 * 1024
-_CHECKPOINT_PAGES = 4_000
-"""How much is written before it is folded into the file: most pages change many times meanwhile, and are folded once."""
-
-_FOLD_AFTER = 256
-"""Commits on the event loop after which the thread folds the log: each writes some ten pages."""
-_SLOW_S, _LEFT_ALONE_S = 0.02, 1.0
-"""A commit that takes so long waits for a disk that cannot keep up; for so long, the thread is the one to wait."""
 
 _Jobs = queue.SimpleQueue["Job[object] | None"]
 _Serve = Callable[[Connection, sqlite3.Connection, "list[Job[object]]"], None]
@@ -55,8 +47,12 @@ class SqliteDatabase:
         self._threads: list[_ServingThread] = []
         self._open = False
         self._here: CommitsHere | None = None
-        self.commits = 0
-        """Transactions committed by the writer so far."""
+        self._commits = 0
+
+    @property
+    def commits(self) -> int:
+        """Transactions committed so far."""
+        return self._commits + (0 if self._here is None else self._here.commits)
 
     async def start(self) -> None:
         """Open the file, creating it if needed, and start the threads."""
@@ -70,14 +66,14 @@ class SqliteDatabase:
                 "journal_mode = WAL",
                 f"synchronous = {self._synchronous.upper()}",
                 "foreign_keys = ON",
-                f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+                f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             ),
             max_batch=self._max_batch,
         )
         # The writer comes first: it makes the write-ahead log that the readers need.
         await self._started(writer)
         if self._synchronous == "normal":  # with FULL each commit waits for the disk
-            self._here = CommitsHere(writer, fold=lambda: self._writes.put(Job(_nothing)))
+            self._here = CommitsHere(writer, fold=lambda: self._writes.put(Job(_nothing)), leave=self._writes.put)
         for number in range(self._readers):
             await self._started(
                 _ServingThread(
@@ -94,6 +90,8 @@ class SqliteDatabase:
     async def stop(self) -> None:
         """Commit what waits, then close the file."""
         self._open = False
+        if self._here is not None:
+            self._here.stop()
         # The writer goes last: only a connection that may write can fold the write-ahead log into the file.
         for jobs, threads in ((self._reads, self._threads[1:]), (self._writes, self._threads[:1])):
             for _ in threads:
@@ -101,7 +99,7 @@ class SqliteDatabase:
             for thread in threads:
                 await asyncio.to_thread(thread.join)
         self._threads.clear()
-        self._here = None
+        self._commits, self._here = self.commits, None
 
     async def write(
         self,
@@ -111,12 +109,16 @@ class SqliteDatabase:
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
         is_small: bool = False,
+        may_gather: bool = False,
     ) -> T:
-        """Run a unit in the next batch, or, if it is small and nobody writes, here and now."""
+        """Run a unit in the next batch, or, if it is small and nobody writes, here: now, or with others in a moment."""
         job = Job(unit, after_commit)
-        if is_small and self._open and self._here is not None and self._here.committed(job):
-            self.commits += 1
-            return await job.wait()
+        if is_small and self._open and self._here is not None:
+            if may_gather:
+                self._here.gather(job)
+                return await job.wait()
+            if self._here.committed(job):
+                return await job.wait()
         return await self._submitted(self._writes, job)
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
@@ -142,20 +144,9 @@ class SqliteDatabase:
         """One transaction for the whole batch, a savepoint for each unit: a unit fails alone, a commit for all."""
         if self._here is not None:
             self._here.hand_over(raw)
-        raw.execute("BEGIN IMMEDIATE")
-        try:
-            for job in batch:
-                if not job.withdrawn:
-                    _execute_in_savepoint(job, connection, raw)
-            raw.execute("COMMIT")
-        except sqlite3.Error as error:
-            if raw.in_transaction:
-                raw.execute("ROLLBACK")
-            for job in batch:
-                if not job.failed:
-                    job.fail(_wrapped(error))
-        else:
-            self.commits += 1
+        raw.execute("BEGIN IMMEDIATE").close()
+        if store(batch, connection, raw):
+            self._commits += 1
             if self._here is not None:
                 self._here.fold_if_due(raw)
 
@@ -191,7 +182,7 @@ class _ServingThread(threading.Thread):
             self._connected()
         except Exception as error:  # noqa: BLE001  # whatever it is, whoever starts us is told
             self._disconnect()
-            self._loop.call_soon_threadsafe(self._ready.set_exception, _wrapped(error))
+            self._loop.call_soon_threadsafe(self._ready.set_exception, wrapped(error))
             return
         self._loop.call_soon_threadsafe(self._ready.set_result, None)
         more = True
@@ -211,19 +202,19 @@ class _ServingThread(threading.Thread):
         with self.at_work:
             try:
                 connection = self._connected()
-                self._serve(connection, _raw(connection), batch)
+                self._serve(connection, raw_of(connection), batch)
             except Exception as error:  # noqa: BLE001  # it goes to the units' callers
                 # Nothing of the batch was committed, and closing the connection undoes what it began.
                 self._disconnect()
                 for job in batch:
                     if not job.failed:
-                        job.fail(_wrapped(error))
+                        job.fail(wrapped(error))
         resolve_all(self._loop, batch)
 
     def _connected(self) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
-            raw = _raw(self._connection)
+            raw = raw_of(self._connection)
             for pragma in self._pragmas:
                 raw.execute(f"PRAGMA {pragma}").close()
         return self._connection
@@ -252,101 +243,8 @@ class _ServingThread(threading.Thread):
         return batch, False
 
 
-class CommitsHere:
-    """Small units of work, run and committed on the event loop over the writer's own connection, while the writer has nothing to
-    do: two threads that hand a row to each other cost several times what storing it does. ADR 0027.
-
-    Nothing here waits for the disk: the log is folded into the file by the thread, which `fold` wakes; after a commit that was
-    slow all the same, it is left to the thread for a while.
-    """
-
-    def __init__(self, writer: "_ServingThread", *, fold: Callable[[], None]) -> None:
-        self._writer = writer
-        self._fold = fold
-        self._commits = 0
-        self._hurried: sqlite3.Connection | None = None
-        self._not_before = 0.0
-
-    def committed(self, job: "Job[T]") -> bool:
-        """Whether the unit was run and its caller told; False if that is for the thread."""
-        began = time.monotonic()
-        if began < self._not_before or not self._writer.at_work.acquire(blocking=False):
-            return False
-        try:
-            connection = self._writer.open_connection
-            if connection is None or not self._begun(_raw(connection)):
-                return False
-            self._store(job, connection, _raw(connection))
-            self._commits += 1
-            is_due = self._commits % _FOLD_AFTER == 0
-        finally:
-            self._writer.at_work.release()
-        ended = time.monotonic()
-        if ended - began > _SLOW_S:
-            self._not_before = ended + _LEFT_ALONE_S
-        if is_due:
-            self._fold()
-        job.resolve()
-        return True
-
-    def hand_over(self, raw: sqlite3.Connection) -> None:
-        """In the thread, before a transaction: let the connection wait again, for other processes and for the disk."""
-        if self._hurried is raw:
-            self._hurried = None
-            raw.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}").close()
-            raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}").close()
-
-    def fold_if_due(self, raw: sqlite3.Connection) -> None:
-        """In the thread, after a transaction: fold what was committed here; what the thread commits is folded as it does so."""
-        if self._commits >= _FOLD_AFTER:
-            self._commits = 0
-            try:
-                raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
-            except sqlite3.Error:  # what was committed stays committed
-                logger.warning("the write-ahead log could not be folded", exc_info=True)
-
-    def _begun(self, raw: sqlite3.Connection) -> bool:
-        """Whether a transaction was; not while another process writes, which the thread is the one to wait for."""
-        try:
-            if self._hurried is not raw:
-                self._hurried = raw
-                raw.execute("PRAGMA busy_timeout = 0").close()
-                raw.execute("PRAGMA wal_autocheckpoint = 0").close()
-            raw.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error:
-            return False
-        return True
-
-    def _store(self, job: "Job[T]", connection: Connection, raw: sqlite3.Connection) -> None:
-        try:
-            job.execute(connection)
-        except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
-            job.fail(error)
-        try:
-            if not job.failed:
-                raw.execute("COMMIT")
-            elif raw.in_transaction:  # after some errors (disk full) SQLite has undone it by itself
-                raw.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            if raw.in_transaction:
-                raw.execute("ROLLBACK")
-            if not job.failed:
-                job.fail(_wrapped(error))
-
-
 def _nothing(connection: Connection) -> None:
     """Wakes the thread."""
-
-
-def _execute_in_savepoint(job: Job[object], connection: Connection, raw: sqlite3.Connection) -> None:
-    raw.execute("SAVEPOINT unit")
-    try:
-        job.execute(connection)
-    except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
-        job.fail(error)
-        # After some errors (disk full) SQLite has undone the whole transaction: this raises, and the batch has failed.
-        raw.execute("ROLLBACK TO unit")
-    raw.execute("RELEASE unit")
 
 
 def _read(connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
@@ -379,20 +277,5 @@ def _engine(path: Path, *, mode: str) -> Engine:
         isolation_level="AUTOCOMMIT",
         hide_parameters=True,
         # One thread at a time: whoever holds the serving thread's lock.
-        connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
+        connect_args={"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
     )
-
-
-def _raw(connection: Connection) -> sqlite3.Connection:
-    raw = connection.connection.driver_connection
-    if not isinstance(raw, sqlite3.Connection):
-        raise TypeError(f"{raw!r} is not a connection to SQLite")
-    return raw
-
-
-def _wrapped(error: Exception) -> DBAPIError:
-    """As SQLAlchemy would raise it, so that callers meet one family of errors."""
-    if isinstance(error, DBAPIError):
-        return error
-    family = IntegrityError if isinstance(error, sqlite3.IntegrityError) else OperationalError
-    return family(None, None, error)

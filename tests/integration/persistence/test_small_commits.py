@@ -6,17 +6,20 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from infrastructure.persistence.database import SYSTEM
+from infrastructure.persistence.database import SYSTEM, Unit
 from infrastructure.persistence.sqlite import SqliteDatabase
 from tests.builders import ORG
 from tests.databases import SqliteFiles
 from tests.integration.persistence.conftest import add_first_organization
 from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
+
+T = TypeVar("T")
 
 
 def thread_of_mine(connection: Connection) -> int:
@@ -35,6 +38,11 @@ def failing_once_undone(connection: Connection) -> None:
     """SQLite undoes a transaction by itself where the disk is full."""
     connection.execute(text("ROLLBACK"))
     raise ValueError("the disk is full")
+
+
+async def gathered(database: SqliteDatabase, unit: Unit[T]) -> T:
+    """Stores a small unit that may wait for company."""
+    return await database.write(unit, scope=SYSTEM, is_small=True, may_gather=True)
 
 
 @pytest.fixture
@@ -143,3 +151,85 @@ async def test_nothing_is_committed_here_once_the_database_has_stopped(sqlite_fi
 
     with pytest.raises(Exception, match="not open"):
         await database.write(thread_of_mine, scope=SYSTEM, is_small=True)
+
+
+async def test_what_is_gathered_in_one_turn_shares_a_commit(sqlite: SqliteDatabase) -> None:
+    before = sqlite.commits
+
+    assert await asyncio.gather(*(gathered(sqlite, adding(number)) for number in range(1, 4))) == [1, 2, 3]
+    assert await gathered(sqlite, thread_of_mine) == threading.get_ident()
+
+    assert sqlite.commits - before == 2
+    assert await thread_numbers(sqlite) == [1, 2, 3]
+
+
+async def test_the_event_loop_is_held_by_few_at_once_and_all_are_stored_in_order(sqlite: SqliteDatabase) -> None:
+    before = sqlite.commits
+    stored: list[int] = []
+
+    await asyncio.gather(
+        *(
+            sqlite.write(adding(number), scope=SYSTEM, after_commit=stored.append, is_small=True, may_gather=True)
+            for number in range(1, 41)
+        )
+    )
+
+    assert stored == list(range(1, 41)) == await thread_numbers(sqlite)
+    assert sqlite.commits - before == 3
+    assert await gathered(sqlite, adding(41)) == 41  # it waits a moment for others, and goes on without them
+
+
+async def test_one_of_the_gathered_fails_alone(sqlite: SqliteDatabase) -> None:
+    ended = await asyncio.gather(
+        gathered(sqlite, adding(1)),
+        gathered(sqlite, failing_after_adding(2)),
+        gathered(sqlite, adding(3)),
+        return_exceptions=True,
+    )
+
+    assert [ended[0], type(ended[1]), ended[2]] == [1, ValueError, 3]
+    assert await thread_numbers(sqlite) == [1, 3]
+
+
+async def test_what_the_commit_refuses_of_one_is_refused_to_all_it_was_gathered_with(sqlite: SqliteDatabase) -> None:
+    ended = await asyncio.gather(
+        gathered(sqlite, adding(1)), gathered(sqlite, leaving_a_dangling_reference), return_exceptions=True
+    )
+
+    assert [type(error) for error in ended] == [IntegrityError, IntegrityError]
+    assert await thread_numbers(sqlite) == []
+    assert await gathered(sqlite, adding(2)) == 2
+
+
+async def test_who_gives_up_before_the_gathered_are_stored_has_changed_nothing(sqlite: SqliteDatabase) -> None:
+    given_up = asyncio.create_task(gathered(sqlite, adding(1)))
+    kept = asyncio.create_task(gathered(sqlite, adding(2)))
+    asyncio.get_running_loop().call_soon(given_up.cancel)  # once it is gathered, before it is stored
+
+    assert await kept == 2
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    assert await thread_numbers(sqlite) == [2]
+
+
+async def test_what_is_gathered_is_left_to_a_writer_at_work(sqlite: SqliteDatabase) -> None:
+    gate = Gate()
+    holder = asyncio.create_task(sqlite.write(gate.unit, scope=SYSTEM))
+    await asyncio.to_thread(gate.wait_begun)
+    waiting = [asyncio.create_task(gathered(sqlite, thread_of_mine)) for _ in range(2)]
+    await asyncio.sleep(0)
+    gate.open()
+
+    assert threading.get_ident() not in await asyncio.gather(*waiting)
+    assert await holder == "passed"
+
+
+async def test_stopping_commits_what_is_gathered(at: tuple[Path, SqliteDatabase]) -> None:
+    path, database = at
+    waiting = asyncio.create_task(gathered(database, adding(1)))
+    stopping = asyncio.get_running_loop().create_task(database.stop())
+
+    assert await waiting == 1
+    await stopping
+    with closing(sqlite3.connect(path)) as stored:
+        assert stored.execute("SELECT count(*) FROM thread").fetchone() == (1,)
