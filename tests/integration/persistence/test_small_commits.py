@@ -217,7 +217,8 @@ async def test_what_is_gathered_is_left_to_a_writer_at_work(sqlite: SqliteDataba
     holder = asyncio.create_task(sqlite.write(gate.unit, scope=SYSTEM))
     await asyncio.to_thread(gate.wait_begun)
     waiting = [asyncio.create_task(gathered(sqlite, thread_of_mine)) for _ in range(2)]
-    await asyncio.sleep(0)
+    for _ in range(3):  # turns of the event loop: they are gathered, then to be stored
+        await asyncio.sleep(0)
     gate.open()
 
     assert threading.get_ident() not in await asyncio.gather(*waiting)
