@@ -247,3 +247,19 @@ def test_every_page_of_workflows_can_be_read_by_everybody_in_light_and_dark_and_
             somebody.keep(f"{page}-{name}", shots)
         assert somebody.complaints == []
         somebody.page.context.close()
+
+
+@pytest.mark.requirement("C6")
+def test_who_is_signed_out_meanwhile_comes_back_to_the_run_after_signing_in(browser: Browser, service: Service) -> None:
+    somebody = Person(browser, service.url)
+    somebody.sign_in(service.key)
+    somebody.page.route("**/stream?*", lambda route: route.abort())
+    somebody.go(f"/console/workflows/runs/{begun(service)}")
+    expect(somebody.page.locator("#connection")).to_contain_text("Trying again")
+    somebody.page.context.clear_cookies()
+    somebody.page.get_by_label("API key").fill(service.key)
+    somebody.page.unroute("**/stream?*")
+    somebody.page.get_by_role("button", name="Sign in").click()
+    expect(somebody.page.get_by_role("heading", name="Workflow run")).to_be_visible()
+    expect(somebody.page.locator("#connection")).to_have_text("Live")
+    somebody.page.context.close()

@@ -7,6 +7,7 @@ from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
+from application.mcp.secret_destinations import address_of
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
@@ -54,7 +55,8 @@ class TestMcpServer:
 
     The test has a connection of its own, opened afresh and closed afterwards, so that connections in use are not
     disturbed; a disabled server can be tested before it is enabled. One that has to be installed first fails until it is. It ends within the deadline and never raises for
-    a broken server. What a saved server lists is kept as a refresh would. Audited `mcp_server.tested` with its outcome.
+    a broken server. What a saved server lists is kept as a refresh would. Audited `mcp_server.tested` with its outcome,
+    and of a remote server with the address that its secrets were sent to.
     """
 
     __test__ = False
@@ -94,6 +96,7 @@ class TestMcpServer:
         outcome = await self._discover(probe)
         latency_ms = round((self._clock.monotonic() - started) * 1000)
         error = outcome if isinstance(outcome, McpTestFailure) else None
+        address = address_of(config)
         await self._audit_log.record(
             audit_entry(
                 principal,
@@ -106,6 +109,7 @@ class TestMcpServer:
                 details={
                     "slug": config.slug,
                     "ok": error is None,
+                    **({} if address is None else {"address": address}),
                     **({} if error is None else {"error": error.code.value}),
                 },
             )

@@ -5,12 +5,14 @@ from urllib.parse import quote, urlsplit
 from litestar import Response
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 from litestar.plugins.htmx import HTMXHeaders
+from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE
 from litestar.types import ExceptionHandlersMap
 
 from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sessions import SIGN_IN_PATH
+from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_reference
 
 FLASH = "#flash"
@@ -39,6 +41,9 @@ def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
             return shown(request, 404, "Not found", "There is no such page.")
         if isinstance(error, ValidationException):
             return shown(request, 422, "Not valid", "Something that was entered, or in the address, is not valid.")
+        if error.status_code == HTTP_413_REQUEST_ENTITY_TOO_LARGE:
+            detail = f"What was sent is larger than {MAX_JSON_BYTES // 2**20} MiB, which is all that is taken at once."
+            return shown(request, error.status_code, "Too large", detail)
         return shown(request, error.status_code, "Not possible", "The request could not be taken.")
 
     def unexpected(request: AnyRequest, error: Exception) -> Response[str]:

@@ -21,7 +21,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-STATIC = ("console.css", "run.js", "forms.js", "rows.js", "workflow.js", "htmx-4.0.1.min.js", "icon.svg")
+STATIC = ("console.css", "live.js", "run.js", "forms.js", "rows.js", "workflow.js", "htmx-4.0.1.min.js", "icon.svg")
 NAVIGATION = (
     ("Overview", PATH),
     ("Runs", f"{PATH}/runs"),

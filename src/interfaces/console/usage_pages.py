@@ -7,7 +7,6 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from application.agents.list_agents import ListAgents, ListAgentsCommand
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.usage.get_usage import GetUsage, GetUsageCommand
 from application.usage.ports import UsageFilter
@@ -17,6 +16,7 @@ from domain.ids import AgentId
 from domain.usage.daily_usage import UsageKey, UsageSum
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
+from interfaces.console.whole_lists import all_of
 
 DAYS = 30
 MAX_DAYS = 366
@@ -105,8 +105,6 @@ class UsagePages:
         }, True
 
     async def _sums(self, principal: Principal, wanted: UsageFilter, by: UsageKey) -> tuple[UsageSum, ...]:
-        sums: list[UsageSum] = []
-        cursor: str | None = None
         grouped = UsageFilter(
             since=wanted.since,
             until=wanted.until,
@@ -114,24 +112,14 @@ class UsagePages:
             model=wanted.model,
             by=frozenset({by}),
         )
-        while True:
-            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
-            page = await self._get_usage.execute(GetUsageCommand(principal=principal, wanted=grouped, page=request))
-            sums += page.items
-            if (cursor := page.next_cursor) is None:
-                return tuple(sums)
+        return await all_of(
+            lambda page: self._get_usage.execute(GetUsageCommand(principal=principal, wanted=grouped, page=page))
+        )
 
     async def _agent_names(self, principal: Principal) -> dict[str, str]:
         """Of the agents there are; those that were deleted have their ids."""
-        names: dict[str, str] = {}
-        cursor: str | None = None
-        while True:
-            page = await self._list_agents.execute(
-                ListAgentsCommand(principal=principal, page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
-            )
-            names |= {agent.id: agent.config.name for agent in page.items}
-            if (cursor := page.next_cursor) is None:
-                return names
+        agents = await all_of(lambda page: self._list_agents.execute(ListAgentsCommand(principal=principal, page=page)))
+        return {agent.id: agent.config.name for agent in agents}
 
 
 def _wanted(asked: FormValues, today: date) -> UsageFilter:

@@ -35,6 +35,7 @@ from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, op
 from interfaces.http.organization.routes import organization_routes
 from interfaces.http.organizations.routes import organizations_routes
 from interfaces.http.problems import exception_handlers
+from interfaces.http.query_names import only_declared_queries
 from interfaces.http.requests import ApiRequest
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
 from interfaces.http.runs.following import RunStreams, RunWaits
@@ -118,6 +119,7 @@ def create_app(
             OwnRouter("/", route_handlers=routes, dependencies=asked_for(routes, provided)) for routes in slices
         ],
         middleware=[authentication(use_cases.authenticate)],
+        guards=[only_declared_queries],
         security=[{SECURITY_SCHEME: []}],
     )
     app = Litestar(

@@ -19,6 +19,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.types import ExceptionHandlersMap
 
 from domain.errors import ErrorKind, ServiceError, Violation
+from interfaces.http.query_names import query_names
 from interfaces.http.requests import MalformedJson
 
 MEDIA_TYPE = "application/problem+json"
@@ -123,7 +124,7 @@ def from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[dic
         case MalformedJson():
             return problem(400, "json_malformed", exc.detail)
         case ValidationException():
-            return _from_validation(exc)
+            return _from_validation(request, exc)
         case NotFoundException():
             return problem(404, "route_not_found", "There is nothing at this path.")
         case MethodNotAllowedException():
@@ -167,12 +168,17 @@ def exception_handlers() -> ExceptionHandlersMap:
     return {ServiceError: from_service_error, HTTPException: from_http_exception, Exception: from_unexpected}
 
 
-def _from_validation(exc: ValidationException) -> Response[dict[str, object]]:
+def _from_validation(request: AnyRequest, exc: ValidationException) -> Response[dict[str, object]]:
     faults = [entry for entry in exc.extra or [] if isinstance(entry, dict)]
     if any(fault.get("key") == "data" for fault in faults):
         return problem(400, "body_missing", "This request needs a JSON body.")
+    # A parameter may have another name in our code: `state` is one of the framework's.
+    names = query_names(request.scope["route_handler"])
     violations = tuple(
-        Violation(path=str(fault.get("key", "")), message=str(fault.get("message", "is not valid"))) for fault in faults
+        Violation(
+            path=names.get(key := str(fault.get("key", "")), key), message=str(fault.get("message", "is not valid"))
+        )
+        for fault in faults
     )
     return problem(422, "parameters_invalid", "A parameter of the request is not valid.", violations=violations)
 

@@ -157,3 +157,51 @@ async def test_a_fault_of_ours_shows_a_reference_that_the_log_has_and_nothing_el
     assert record.__dict__["reference"] == problem["reference"]
     assert record.__dict__["path"] == "/v1/agents"
     assert record.exc_info is not None
+
+
+LISTS = [
+    "/v1/agents",
+    "/v1/api-keys",
+    "/v1/approvals",
+    "/v1/audit-events",
+    "/v1/gateway-sessions",
+    "/v1/mcp-servers",
+    "/v1/model-providers",
+    "/v1/runs",
+    "/v1/schedules",
+    "/v1/secrets",
+    "/v1/threads",
+    "/v1/tools",
+    "/v1/usage",
+    "/v1/workflow-runs",
+    "/v1/workflows",
+]
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_a_query_parameter_that_a_list_does_not_have_is_422_and_named(service: Service, path: str) -> None:
+    refused = await service.call("GET", f"{path}?sttus=failed&limt=1&sttus=x")
+    assert paths_of(problem_of(refused, 422, "parameters_invalid")) == ["limt", "sttus"]
+    assert (await service.call("GET", f"{path}?")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("/v1/runs?status=done", "status"),
+        ("/v1/workflow-runs?status=done", "status"),
+        ("/v1/approvals?state=done", "state"),
+        ("/v1/usage?by=year", "by"),
+        ("/v1/runs?limit=many", "limit"),
+        ("/v1/audit-events?since=yesterday", "since"),
+    ],
+)
+async def test_a_query_parameter_of_no_known_value_is_422_and_named(service: Service, query: str, path: str) -> None:
+    assert paths_of(problem_of(await service.call("GET", query), 422, "parameters_invalid")) == [path]
+
+
+async def test_a_route_that_takes_no_query_refuses_one_and_does_nothing(service: Service) -> None:
+    refused = await service.call("POST", "/v1/agents?dry_run=true", json=AGENT)
+    assert paths_of(problem_of(refused, 422, "parameters_invalid")) == ["dry_run"]
+    assert service.state.agents == {}
+    assert (await service.call("GET", "/v1/runs?sttus=failed", token="dgm_nobody")).status_code == 401

@@ -8,10 +8,13 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
 from domain.identity.role import Role
 from infrastructure.memory.mcp_connections import text_reply
 from interfaces.console.app import console_routes
 from interfaces.console.sessions import COOKIE
+from interfaces.console.whole_lists import all_of
+from interfaces.http.bodies import MAX_JSON_BYTES
 from tests.builders import an_audit_event
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_audit import seal
@@ -323,3 +326,32 @@ async def test_files_of_the_console_are_kept_by_browsers_and_nothing_else_is_ser
         assert "immutable" in answer.headers["cache-control"]
     for name in ("nothing.js", "..%2fpages.py", "htmx.LICENSE"):
         assert (await browse(service, "GET", f"/console/static/{name}")).status_code == 404
+
+
+async def test_what_is_larger_than_may_be_sent_is_told_so_with_how_much_may(service: Service) -> None:
+    browser = await signed_in(service)
+    form = {"agent": "x", "input": "a" * (MAX_JSON_BYTES + 1)}
+    refused = await browse(service, "POST", "/console/playground", headers=browser, data=form)
+    assert (refused.status_code, refused.headers["hx-retarget"]) == (413, "#flash")
+    assert "10 MiB" in refused.text
+
+
+async def test_what_is_chosen_from_is_there_whole_however_much_there_is() -> None:
+    every = [str(number) for number in range(2 * MAX_PAGE_SIZE + 1)]
+
+    async def page(request: PageRequest) -> Page[str]:
+        begin = int(request.cursor or 0)
+        end = begin + request.limit
+        return Page(items=tuple(every[begin:end]), next_cursor=str(end) if end < len(every) else None)
+
+    assert list(await all_of(page)) == every
+
+
+async def test_more_agents_than_a_page_has_can_all_be_talked_with(service: Service) -> None:
+    for number in range(101):
+        await service.call("POST", "/v1/agents", json={"name": f"agent-{number}", "model": MODEL})
+    browser = await signed_in(service)
+    for path in ("/console/playground", "/console/runs"):
+        page = await browse(service, "GET", path, headers=browser)
+        assert page.text.count("<option") >= 101
+        assert ">agent-0" in page.text

@@ -177,6 +177,41 @@ async def test_a_server_is_tried_out_before_it_is_saved_or_changed(service: Serv
     assert (await saved(service, "other"))["revision"] == 1
 
 
+@pytest.mark.requirement("B12", "C6")
+async def test_stored_secrets_go_to_a_new_address_only_once_somebody_has_read_which_and_where(service: Service) -> None:
+    admin = await signed_in(service)
+    await service.call("POST", "/v1/secrets", json={"name": "TOKEN", "value": "s3cret"})
+    kept = {
+        "headers-0-name": "X-Key",
+        "headers-0-value": "k3y",
+        "headers-1-name": "X-Token",
+        "headers-1-value.secret": "TOKEN",
+    }
+    await browse(service, "POST", NEW, headers=admin, data=REMOTE | kept)
+    path = "/console/servers/tickets/edit/test"
+    form = {name: value for name, value in (REMOTE | kept).items() if name != "headers-0-value"}
+    moved = form | {"url": "https://me:pw@Elsewhere.example.com/mcp?key=1"}
+
+    async def sent_to() -> list[object]:
+        entries = (await service.call("GET", "/v1/audit-events?action=mcp_server.tested")).json()["data"]
+        return [entry["details"]["address"] for entry in entries]
+
+    asked = await browse(service, "POST", path, headers=admin, data=moved)
+    assert asked.status_code == 200
+    for told in ("https://elsewhere.example.com/mcp<", "headers.X-Key<", "headers.X-Token (TOKEN)<"):
+        assert told in asked.text
+    assert "k3y" not in asked.text
+    assert await sent_to() == []
+    other = moved | {"send_secrets_to": "https://other.example.com/mcp"}
+    assert "Send them there" in (await browse(service, "POST", path, headers=admin, data=other)).text
+    agreed = moved | {"send_secrets_to": "https://elsewhere.example.com/mcp"}
+    assert "Send them there" not in (await browse(service, "POST", path, headers=admin, data=agreed)).text
+    assert await sent_to() == ["https://elsewhere.example.com/mcp"]
+    for unasked in (form, moved | {"headers-0-value": "new", "headers-1-value.secret": "", "headers-1-value": "new"}):
+        assert "Send them there" not in (await browse(service, "POST", path, headers=admin, data=unasked)).text
+    assert len(await sent_to()) == 3
+
+
 @pytest.mark.requirement("B1", "B12")
 async def test_a_file_is_imported_only_after_it_was_looked_at(service: Service) -> None:
     admin = await signed_in(service)

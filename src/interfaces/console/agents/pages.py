@@ -26,6 +26,7 @@ from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.policy_rows import PREFIX
 from interfaces.console.version_changes import Change, changes
+from interfaces.console.whole_lists import all_of
 from interfaces.http.agents.views import agent_view
 
 PAGE = 50
@@ -168,19 +169,19 @@ class AgentPages:
         conflict: Conflict | None = None,
     ) -> dict[str, object]:
         """The form with what stands in it, and what there is to choose from."""
-        servers = [slug async for slug in self._slugs(principal)]
-        organization = await self._get_organization.execute(GetOrganizationCommand(principal=principal))
-        agents = await self._list_agents.execute(
-            ListAgentsCommand(principal=principal, page=PageRequest(limit=MAX_PAGE_SIZE))
+        servers = await all_of(
+            lambda page: self._list_servers.execute(ListMcpServersCommand(principal=principal, page=page))
         )
-        used = (model for agent in agents.items for model in agent.config.models)
+        organization = await self._get_organization.execute(GetOrganizationCommand(principal=principal))
+        agents = await all_of(lambda page: self._list_agents.execute(ListAgentsCommand(principal=principal, page=page)))
+        used = (model for agent in agents for model in agent.config.models)
         return {
             "form": form,
             "faults": faults,
             "conflict": conflict,
             # What is chosen goes first, in its order: saving what was not touched changes nothing.
             "tools": _options(form, TOOLS, [kind.value for kind in NATIVE_TYPES]),
-            "servers": _options(form, SERVERS, sorted(servers)),
+            "servers": _options(form, SERVERS, sorted(server.config.slug for server in servers)),
             "models": list(dict.fromkeys((*organization.models, *used))),
             "rules": form.rows(PREFIX),
             "canaries": form.rows(CANARIES),
@@ -212,17 +213,6 @@ class AgentPages:
         return {
             version: event.actor for event in page.items if isinstance(version := event.details.get("version"), int)
         }
-
-    async def _slugs(self, principal: Principal) -> AsyncIterator[str]:
-        cursor: str | None = None
-        while True:
-            page = await self._list_servers.execute(
-                ListMcpServersCommand(principal=principal, page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
-            )
-            for server in page.items:
-                yield server.config.slug
-            if (cursor := page.next_cursor) is None:
-                return
 
 
 def explained_context(explained: ExplainedAgent) -> dict[str, object]:

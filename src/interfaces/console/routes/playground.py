@@ -7,13 +7,13 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.runs.start_run import StartRun, StartRunCommand
-from application.system.pages import PageRequest
 from domain.ids import ThreadId
 from domain.threads.message import TextContent
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.sessions import PATH
+from interfaces.console.whole_lists import all_of
 
 
 @get("/playground")
@@ -24,8 +24,8 @@ async def show_playground(
     agent: FromQuery[str] = "",
 ) -> Response[str]:
     """Where a run is started."""
-    agents = await list_agents.execute(ListAgentsCommand(principal=request.principal, page=PageRequest(limit=100)))
-    enabled = [each for each in agents.items if each.config.enabled]
+    agents = await all_of(lambda page: list_agents.execute(ListAgentsCommand(principal=request.principal, page=page)))
+    enabled = [each for each in agents if each.config.enabled]
     return pages.show(request, "playground.html", {"agents": enabled, "chosen": agent})
 
 

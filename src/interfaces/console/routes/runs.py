@@ -26,6 +26,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.questions import fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.run_costs import RunCosts
+from interfaces.console.whole_lists import all_of
 
 PAGE = 50
 MAX_CALLS = 200
@@ -52,7 +53,7 @@ async def show_runs(
         status=RunStatus(status) if status in set(RunStatus) else None, agent_id=AgentId(agent) if agent else None
     )
     runs = await list_runs.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor))
-    agents = await list_agents.execute(ListAgentsCommand(principal=principal, page=PageRequest(limit=100)))
+    agents = await all_of(lambda page: list_agents.execute(ListAgentsCommand(principal=principal, page=page)))
     return pages.show(
         request,
         "runs.html",
@@ -61,7 +62,7 @@ async def show_runs(
             "agent_names": await name_agents.execute(principal, (run.agent_id for run in runs.items)),
             "unpriced": run_costs.unknown(runs.items),
             "next_cursor": runs.next_cursor,
-            "agents": agents.items,
+            "agents": agents,
             "statuses": list(RunStatus),
             "chosen": {"status": status, "agent": agent},
         },

@@ -13,7 +13,6 @@ from application.model_providers.list_model_providers import ListModelProviders,
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
 from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
 from application.secrets.set_secret import SetSecret, SetSecretCommand
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -24,6 +23,7 @@ from interfaces.console.form_values import FormValues
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.whole_lists import all_of
 from interfaces.http.bodies import decoded_body
 from interfaces.http.model_providers.schemas import ModelProviderBody
 from interfaces.http.model_providers.views import model_provider_view
@@ -34,7 +34,7 @@ _PARTS = "parts/secrets.html"
 
 
 class SecretPages:
-    """What there is, up to five hundred of each."""
+    """What there is."""
 
     def __init__(self, *, list_secrets: ListSecrets, list_model_providers: ListModelProviders) -> None:
         self._list_secrets = list_secrets
@@ -44,12 +44,15 @@ class SecretPages:
         self, principal: Principal, form: FormValues | None = None, faults: FieldFaults = NO_FAULTS, said: str = ""
     ) -> dict[str, object]:
         """Names, never values. Raises FORBIDDEN."""
-        request = PageRequest(limit=MAX_PAGE_SIZE)
-        secrets = await self._list_secrets.execute(ListSecretsCommand(principal=principal, page=request))
-        providers = await self._list_providers.execute(ListModelProvidersCommand(principal=principal, page=request))
+        secrets = await all_of(
+            lambda page: self._list_secrets.execute(ListSecretsCommand(principal=principal, page=page))
+        )
+        providers = await all_of(
+            lambda page: self._list_providers.execute(ListModelProvidersCommand(principal=principal, page=page))
+        )
         return {
-            "secrets": secrets.items,
-            "providers": [model_provider_view(provider) for provider in providers.items],
+            "secrets": secrets,
+            "providers": [model_provider_view(provider) for provider in providers],
             "kinds": list(ProviderKind),
             "form": form or FormValues({}),
             "faults": faults,

@@ -11,10 +11,10 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.secret_destinations import address_of, secrets_sent_elsewhere
 from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand, changed_config
 from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
-from application.system.pages import PageRequest
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.server import (
@@ -32,6 +32,7 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.server_form import AUTH_TYPES, ENTRY_GROUPS, KINDS, MAX_ENTRIES, FilledIn
 from interfaces.console.sessions import PATH
+from interfaces.console.whole_lists import all_of
 from interfaces.http.bodies import decoded_body
 from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
 from interfaces.http.mcp_servers.views import server_view
@@ -148,7 +149,8 @@ async def test_changed_server(
     get_mcp_server: NamedDependency[GetMcpServer],
     test_mcp_server: NamedDependency[TestMcpServer],
 ) -> Response[str]:
-    """Tries out what was filled in, with the secrets that are stored where none was entered; saves nothing."""
+    """Tries out what was filled in, with the secrets that are stored where none was entered; saves nothing. Before stored
+    secrets go to another address than the server's, it is asked whether they should."""
     request.principal.require(Role.ADMIN)
     server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
     with FormCheck() as check:
@@ -156,6 +158,10 @@ async def test_changed_server(
         config = changed_config(
             server.config, changes.to_changes(), env=changes.to_env_changes(), headers=changes.to_header_changes()
         )
+        sent, address = secrets_sent_elsewhere(server.config, config), address_of(config)
+        if sent and data.get("send_secrets_to") != address:
+            told = {"secrets": sent, "address": address, "slug": server.config.slug}
+            return pages.show(request, "parts/secrets_elsewhere.html", told)
         result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=config))
         return pages.show(request, "parts/form_tested.html", {"result": result})
     return check.shown(pages, request)
@@ -228,8 +234,8 @@ def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) 
 
 async def _secret_names(principal: Principal, list_secrets: ListSecrets) -> list[str]:
     """What the organization has, which admins see. Raises FORBIDDEN."""
-    page = await list_secrets.execute(ListSecretsCommand(principal=principal, page=PageRequest(limit=100)))
-    return sorted(secret.name for secret in page.items)
+    secrets = await all_of(lambda page: list_secrets.execute(ListSecretsCommand(principal=principal, page=page)))
+    return sorted(secret.name for secret in secrets)
 
 
 def _kind(name: str) -> McpServerKind:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -13,7 +14,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.name_agents import NameAgents
 from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
-from application.system.pages import PageRequest
+from application.system.pages import Page, PageRequest
 from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
 from application.workflows.run_queries import GetWorkflowRun, WatchWorkflowRun
 from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
@@ -31,6 +32,7 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.run_events import AfterSeq
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.routes.workflows import nodes_of
+from interfaces.console.whole_lists import all_of
 from interfaces.http.sse import EventStream, sequence_after
 from interfaces.http.workflow_runs.views import workflow_end_frame, workflow_event_frame
 
@@ -77,9 +79,13 @@ class WorkflowRunPages:
         for node in run.waiting_nodes:
             if node.run_id is not None:
                 wanted = ApprovalFilter(state=ApprovalState.PENDING, run_id=node.run_id)
-                command = ListApprovalsCommand(principal=principal, wanted=wanted, page=PageRequest(limit=100))
-                found += (await self._approvals.execute(command)).items
+                found += await all_of(partial(self._page_of_approvals, principal, wanted))
         return found
+
+    async def _page_of_approvals(
+        self, principal: Principal, wanted: ApprovalFilter, page: PageRequest
+    ) -> Page[Approval]:
+        return await self._approvals.execute(ListApprovalsCommand(principal=principal, wanted=wanted, page=page))
 
 
 @get("/workflows/runs/{run_id:str}")

@@ -16,10 +16,8 @@
   let target = list; // where lines go: the list, or what will be put into it in one go
   let seq = 0;
   let turn = null;
-  let source = null;
   let queue = [];
   let drawing = false;
-  let pause = 1000;
 
   function element(name, className, text) {
     const made = document.createElement(name);
@@ -259,9 +257,8 @@
 
   async function catchUp() {
     for (;;) {
-      const answer = await fetch(`${list.dataset.events}?after=${seq}`);
-      if (answer.redirected) { location.reload(); return null; } // signed out: back here after signing in
-      if (!answer.ok) throw new Error(`events: ${answer.status}`);
+      const answer = await live.fetched(`${list.dataset.events}?after=${seq}`);
+      if (!answer) return null;
       const page = await answer.json();
       drawTogether(page.data);
       seq = Math.max(seq, page.last_seq);
@@ -275,41 +272,17 @@
   }
 
   async function begin() {
-    let page;
-    try {
-      page = await catchUp();
-    } catch {
-      again();
-      return;
-    }
-    if (!page) return;
+    const page = await catchUp();
+    if (!page) return null;
     performance.mark("timeline-drawn");
-    if (page.is_over) ended(page.status);
-    else connect(page.status);
-  }
-
-  function again() {
-    // Browsers give up on some answers (a service that is starting answers nothing, a proxy 502): we do not.
-    connection.textContent = "Disconnected. Trying again …";
-    setTimeout(begin, pause);
-    pause = Math.min(2 * pause, 10000);
-  }
-
-  function connect(status) {
-    if (document.getElementById("status")?.textContent !== status) changed();
-    source = new EventSource(`${list.dataset.stream}?after=${seq}`);
-    for (const type of Object.keys(handlers)) source.addEventListener(type, take);
-    source.addEventListener("open", () => { connection.textContent = "Live"; pause = 1000; });
-    source.addEventListener("end", (message) => {
-      source.close();
-      ended(JSON.parse(message.data).status);
-    });
-    source.addEventListener("error", () => {
-      source.close();
-      again();
-    });
+    if (page.is_over) {
+      ended(page.status);
+      return null;
+    }
+    if (document.getElementById("status")?.textContent !== page.status) changed();
+    return seq;
   }
 
   document.getElementById("state").addEventListener("htmx:after:swap", tellWords);
-  begin();
+  live.follow({ connection, stream: list.dataset.stream, types: Object.keys(handlers), begin, take, ended });
 })();

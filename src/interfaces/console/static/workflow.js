@@ -7,8 +7,10 @@
     "node.succeeded", "node.failed", "node.skipped", "node.cancelled",
   ];
   const connection = document.getElementById("connection");
+  const state = document.getElementById("state");
   let seq = 0;
   let telling = false;
+  let connected = false;
 
   function tell() {
     telling = false;
@@ -23,20 +25,16 @@
     setTimeout(tell, 50);
   }
 
-  function connect() {
-    const source = new EventSource(`${connection.dataset.stream}?after=${seq}`);
-    for (const type of TYPES) source.addEventListener(type, take);
-    source.addEventListener("open", () => { connection.textContent = "Live"; });
-    source.addEventListener("end", (message) => {
-      source.close();
-      connection.textContent = `Ended: ${JSON.parse(message.data).status}`;
-    });
-    source.addEventListener("error", () => {
-      connection.textContent = "Disconnected. Trying again …";
-      source.close();
-      setTimeout(connect, 1000);
-    });
+  function ended(status) {
+    connection.textContent = `Ended: ${status}`;
   }
 
-  connect();
+  async function begin() {
+    // Once connected, the page asks before it connects again: a stream does not say why it was refused.
+    if (connected && !(await live.fetched(state.getAttribute("hx-get")))) return null;
+    connected = true;
+    return seq;
+  }
+
+  live.follow({ connection, stream: connection.dataset.stream, types: TYPES, begin, take, ended });
 })();

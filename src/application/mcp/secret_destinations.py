@@ -1,0 +1,36 @@
+"""Where a remote MCP server is, as it may be written down, and which stored secrets would go somewhere new."""
+
+from urllib.parse import urlsplit
+
+from domain.mcp.auth import secrets_of
+from domain.mcp.server import McpServerConfig
+from domain.secrets.secret import SecretRef, SecretValue
+
+
+def address_of(config: McpServerConfig) -> str | None:
+    """Scheme, host, port and path of its URL: user, password, query and fragment may be secrets. None for one that is
+    started."""
+    if config.url is None:
+        return None
+    parts = urlsplit(config.url)
+    return f"{parts.scheme.lower()}://{parts.netloc.rpartition('@')[2].lower()}{parts.path}"
+
+
+def secrets_sent_elsewhere(stored: McpServerConfig, edited: McpServerConfig) -> tuple[str, ...]:
+    """Which secrets of `stored` are still in `edited`, whose address is another one, by where they stand: `headers.X`,
+    `auth.token`, with their name if they have one. None of them if it is reached where it was."""
+    if address_of(edited) in (None, address_of(stored)):
+        return ()
+    before = _secrets(stored)
+    return tuple(
+        f"{path} ({value.name})" if isinstance(value, SecretRef) else path
+        for path, value in _secrets(edited).items()
+        if value and before.get(path) == value
+    )
+
+
+def _secrets(config: McpServerConfig) -> dict[str, SecretValue]:
+    of_auth = {} if config.auth is None else secrets_of(config.auth)
+    return {f"headers.{name}": value for name, value in config.headers.items()} | {
+        f"auth.{name}": value for name, value in of_auth.items()
+    }

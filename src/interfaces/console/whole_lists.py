@@ -1,0 +1,19 @@
+"""Lists that are shown whole, to choose from: fetched page by page until there is no more."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
+
+_Item = TypeVar("_Item")
+
+
+async def all_of(page: Callable[[PageRequest], Awaitable[Page[_Item]]]) -> tuple[_Item, ...]:
+    """Every item of a list, in its order."""
+    found: list[_Item] = []
+    cursor: str | None = None
+    while True:
+        one = await page(PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
+        found += one.items
+        if (cursor := one.next_cursor) is None:
+            return tuple(found)

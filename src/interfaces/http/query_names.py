@@ -1,0 +1,41 @@
+"""Query parameters that a route does not have are refused, as unknown fields of bodies are: a misspelt filter filters nothing."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from litestar.connection import ASGIConnection
+from litestar.datastructures.state import State
+from litestar.di import Provide
+from litestar.handlers import BaseRouteHandler
+from litestar.params import QueryParameter
+
+from domain.errors import Violation, invalid
+
+AnyConnection = ASGIConnection[BaseRouteHandler, object, object, State]
+
+
+async def only_declared_queries(connection: AnyConnection, handler: BaseRouteHandler) -> None:
+    """A guard. Raises INVALID `parameters_invalid` with every name that the route does not take."""
+    if not connection.scope["query_string"]:
+        return
+    declared = frozenset(query_names(handler).values())
+    unknown = sorted({name for name in connection.query_params if name not in declared})
+    if unknown:
+        takes = ", ".join(sorted(declared)) or "none"
+        message = f"is not a query parameter here; there are: {takes}"
+        wrong = (Violation(path=name[:100], message=message) for name in unknown[:20])
+        raise invalid("parameters_invalid", "A parameter of the request is not valid.", *wrong)
+
+
+@cache
+def query_names(handler: BaseRouteHandler) -> Mapping[str, str]:
+    """The query parameters of a route, and of what it has for itself to read them: from the names of ours to those that
+    clients send."""
+    own = (each for each in (handler.dependencies or {}).values() if isinstance(each, Provide))
+    signatures = (handler.parsed_fn_signature, *(each.parsed_fn_signature for each in own))
+    return {
+        name: kwarg.name or kwarg.query or name
+        for signature in signatures
+        for name, field in signature.parameters.items()
+        if isinstance(kwarg := field.kwarg_definition, QueryParameter)
+    }
