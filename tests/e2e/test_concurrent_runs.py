@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from httpx_aiohttp import AiohttpTransport
 
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, a_turn, assert_consistent, parts, serving
 
@@ -53,10 +54,14 @@ async def test_two_hundred_concurrent_runs_end_gapless_and_with_every_call_answe
             tools=["code_execution"],
             mcp_servers=["shared", "clock"],
         )
-        # A pool that lets connections expire may close one that it has just given to a request (httpcore 1.0).
-        limits = httpx.Limits(max_connections=RUNS, max_keepalive_connections=RUNS, keepalive_expiry=None)
+        # Over aiohttp: httpx's own pool looks through all of its connections for each request, which takes longer than the runs.
+        limits = httpx.Limits(max_connections=RUNS, max_keepalive_connections=RUNS)
         async with httpx.AsyncClient(
-            base_url=service.client.base_url, headers=service.headers, timeout=150, limits=limits, trust_env=False
+            transport=AiohttpTransport(limits=limits),
+            base_url=service.client.base_url,
+            headers=service.headers,
+            timeout=150,
+            trust_env=False,
         ) as client:
             answers = await asyncio.gather(*(ended(client, number) for number in range(RUNS)))
         for number, (answer, events) in enumerate(answers):
