@@ -33,7 +33,8 @@ export PATH := $(PATH):$(CURDIR)/$(PACKAGED_NODE)
 SCRIPTS := $(wildcard demo benchmarks chaos docsite examples)
 # One more than there are processors: tests also wait, for processes and for time. Each has a PostgreSQL of its own, so not too many.
 WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 7 ? cores + 1 : 8 )))
-PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile
+# Files are begun in the order of tests/conftest.py, the longest first; by itself pytest-xdist would leave those of few tests to the end.
+PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # An environment that is whole is kept; one that is not (copied, moved, its Python gone or too old) is made anew.
 # pip's own script tells: it runs only where the environment was made, and says where that is.

@@ -20,8 +20,8 @@ from benchmarks import browser, control, gateway, growth, listeners, queue, run_
 from benchmarks.page import FILE, document, section
 from benchmarks.processes import ROOT
 
-PATIENCE_S, LONG_PATIENCE_S = 300.0, 900.0
-"""What a part may take before it is stopped; on two cores none takes half of it."""
+PATIENCE_S, LONG_PATIENCE_S = 600.0, 1_200.0
+"""What a part may take before it is stopped; on two cores none takes a quarter of it."""
 _CLEAN_UP_S = 30.0
 
 

@@ -20,7 +20,8 @@ hypothesis.settings.load_profile("dragoman")
 
 # Programs by others that only tests import, kept out of the environment that the service runs in (`make peers`). At the end
 # of the path: what both environments have is the service's.
-PEERS = Path(__file__).parent.parent / ".venv-peers" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+TESTS = Path(__file__).parent
+PEERS = TESTS.parent / ".venv-peers" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
 sys.path.append(str(PEERS / "site-packages"))
 pytest_plugins = ("llmock.pytest_plugin", "tests.completeness")
 
@@ -37,6 +38,16 @@ FOREIGN_PREFIXES = (
 OPT_IN_PREFIX = "DRAGOMAN_TEST_"
 SLOWS_EVERY_START = "PYTHONDONTWRITEBYTECODE"
 """With it each of the hundreds of processes that tests start compiles all of this code anew."""
+
+
+LONGEST_FIRST = ("e2e", "documents", "integration", "contract", "unit", "architecture")
+"""Few tests of the first kinds take minutes, many of the last ones a second: at the end of a run no process waits long for another."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest. Processes of pytest-xdist are given files in this order (`--no-loadscope-reorder`)."""
+    places = {kind: place for place, kind in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.relative_to(TESTS).parts[0], 0))
 
 
 def pytest_collection_finish() -> None:
