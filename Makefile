@@ -31,8 +31,9 @@ NPM := $(if $(shell command -v npm 2>/dev/null),,$(PACKAGED_NODE)/npm)
 export PATH := $(PATH):$(CURDIR)/$(PACKAGED_NODE)
 # The top-level code besides src and tests, as far as it is there.
 SCRIPTS := $(wildcard demo benchmarks chaos docsite examples)
-# One more than there are processors: tests also wait, for processes and for time. Each has a PostgreSQL of its own, so not too many.
-WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 7 ? cores + 1 : 8 )))
+# Two more than there are processors: tests also wait, for processes and for time; with one more, two processors stand still for a
+# quarter of it. Each has a PostgreSQL of its own, so not too many.
+WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 6 ? cores + 2 : 8 )))
 # Files are begun in the order of tests/conftest.py, the longest first; by itself pytest-xdist would leave those of few tests to the end.
 PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

@@ -65,8 +65,9 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
         yield PostgresTables(url, partial(databases.empty_of_rows, url))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def house(tables: Tables) -> House:
+    """A file's own: its clock goes on whenever it is read, and a day of it is over after some hundred tests."""
     return House(tables)
 
 
