@@ -33,21 +33,22 @@ class SqlRunJournal:
         """Store a step."""
         leaves = step.run.status is not RunStatus.IN_PROGRESS
 
-        def begin(connection: Connection) -> Stages[tuple[StepOutcome, Run]]:
+        # Quoted: annotations of a function within one are made each time it is.
+        def begin(connection: Connection) -> "Stages[tuple[StepOutcome, Run]]":
             if leaves:
                 # Whoever starts or claims a run of the thread meanwhile either sees this step or is seen by it.
                 lock_thread_of(connection, lease.run_id)
             return commit_step(connection, lease, step)
 
-        def unit(connection: Connection) -> tuple[StepOutcome, Run]:
+        def unit(connection: Connection) -> "tuple[StepOutcome, Run]":
             return completed(begin(connection))
 
-        def wake(stored: tuple[StepOutcome, Run]) -> None:
+        def wake(stored: "tuple[StepOutcome, Run]") -> None:
             follow_up(self._wakeups, stored[1])
             if step.approvals:
                 self._wakeups.wake(TIMERS_TOPIC)
 
-        def is_stored(connection: Connection, stored: tuple[StepOutcome, Run]) -> bool:
+        def is_stored(connection: Connection, stored: "tuple[StepOutcome, Run]") -> bool:
             return is_written(connection, lease, last_seq=stored[0].last_seq)
 
         with patient(STEP_PATIENCE_S):
