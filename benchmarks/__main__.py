@@ -56,13 +56,13 @@ PARTS = (
         about="With a session token, policy, argument schema, ledger, audit and limits, to a server that says a text again; beside "
         "them the same calls sent to the server itself, and through a bare relay (Litestar and aiohttp, without any control). "
         "`python -m benchmarks.gateway --help` says what more can be measured.",
-        measure=partial(gateway.report, calls=1_500, memory_calls=0),
+        measure=partial(gateway.report, calls=4_000, memory_calls=0),
     ),
     Part(
         name="gateway-on-postgresql",
         title="Calls through the gateway on PostgreSQL",
         about="The same to one server over HTTP.",
-        measure=partial(gateway.report, calls=1_000, memory_calls=0, only="modern", postgres=True),
+        measure=partial(gateway.report, calls=2_000, memory_calls=0, only="modern", postgres=True),
     ),
     Part(
         name="gateway-memory",
@@ -182,6 +182,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [
         part for part in PARTS if (given.long or not part.is_long if given.only is None else part.name in given.only)
     ]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends what a part has started
     began = time.monotonic()
     failed = measured(chosen, written if given.write else lambda _: None, in_process_of_its_own)
     sys.stderr.write(f"{len(chosen) - len(failed)} of {len(chosen)} parts in {time.monotonic() - began:.0f} s\n")

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from benchmarks.__main__ import PARTS, Part, PartFailed, in_process_of_its_own, measured
+from benchmarks.__main__ import PARTS, TITLES, Part, PartFailed, in_process_of_its_own, measured
 from benchmarks.figures import Budget, held, summary
-from benchmarks.page import document, section
+from benchmarks.page import FILE, document, section
 
 FORMER = (
     "# Performance\n\nOld head.\n\n## Start\n\nslow\n\n## Queue\n\nlong\n\n## Why\n\nBecause.\n\n### In detail\n\nSo.\n"
@@ -71,3 +71,8 @@ def test_a_part_that_ends_badly_in_its_process_has_failed() -> None:
     unknown = Part(name="none", title="None", about="", measure=list)
     with pytest.raises(PartFailed, match="exit status 2"):
         in_process_of_its_own(unknown)
+
+
+def test_the_page_has_a_section_for_each_part() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    assert [title for title in TITLES.values() if f"\n## {title}\n" not in text] == []
