@@ -39,6 +39,21 @@ class Sink(Protocol):
         ...
 
 
+class _Progress:
+    """Who listens to the progress of a request, of which most report none: the relay is made for the first news."""
+
+    __slots__ = ("_tell", "relay")
+
+    def __init__(self, tell: ProgressCallback) -> None:
+        self._tell = tell
+        self.relay: Relay[McpProgress] | None = None
+
+    def put(self, news: McpProgress) -> None:
+        if self.relay is None:
+            self.relay = Relay(self._tell)
+        self.relay.put(news)
+
+
 class Exchanges:
     """Requests in flight. `take` is to see every message that arrives, before anyone else. `is_private`: all of them are of one
     user of the server."""
@@ -48,7 +63,7 @@ class Exchanges:
         self._is_private = is_private
         self._ids = itertools.count(1)
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self._progress: dict[str, Relay[McpProgress]] = {}
+        self._progress: dict[str, _Progress] = {}
         self._logs: dict[str, LogRelay] = {}
         self._is_closed = False
 
@@ -72,14 +87,12 @@ class Exchanges:
             raise closed_error()
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
-        relays: list[Relay[McpProgress] | LogRelay] = []
+        progress = messages = None
         if on_progress is not None:
-            progress = self._progress[request_id] = Relay(on_progress)
-            relays.append(progress)
+            progress = self._progress[request_id] = _Progress(on_progress)
             params["_meta"] = {**params.get("_meta", {}), "progressToken": request_id}
         if logs is not None:
             messages = self._logs[request_id] = LogRelay(logs)
-            relays.append(messages)
         try:
             try:
                 result = await self._sink.ask(request_id, method, params, headers)
@@ -87,18 +100,22 @@ class Exchanges:
                 raise closed_error() from None
             if result is None:
                 result = await answer
-            for relay in relays:
-                await relay.finish(_LISTENER_GRACE_S)
+            if progress is not None and progress.relay is not None:
+                await progress.relay.finish(_LISTENER_GRACE_S)
+            if messages is not None:
+                await messages.finish(_LISTENER_GRACE_S)
             return result
         finally:
             if answer.done() and not answer.cancelled():
                 answer.exception()  # seen, as far as asyncio's complaint about unseen ones goes
             del self._waiting[request_id]
-            if relays:
+            if progress is not None:
                 self._progress.pop(request_id, None)
+                if progress.relay is not None:
+                    progress.relay.stop()
+            if messages is not None:
                 self._logs.pop(request_id, None)
-            for relay in relays:
-                relay.stop()
+                messages.stop()
 
     def take(self, item: SessionMessage | Exception) -> bool:
         """Whether a message that arrived was for a request of ours, and has been dealt with."""
@@ -154,12 +171,12 @@ class Exchanges:
 
     def _relay(self, params: Mapping[str, Any]) -> bool:
         token = params.get("progressToken")
-        relay = self._progress.get(token) if isinstance(token, str) else None
-        if relay is None:
+        listener = self._progress.get(token) if isinstance(token, str) else None
+        if listener is None:
             return False
         progress, total, message = params.get("progress"), params.get("total"), params.get("message")
         if isinstance(progress, int | float):
-            relay.put(
+            listener.put(
                 McpProgress(
                     progress=float(progress),
                     total=float(total) if isinstance(total, int | float) else None,
