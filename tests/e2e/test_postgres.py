@@ -142,8 +142,9 @@ def test_a_worker_that_was_frozen_past_its_lease_changes_nothing_when_it_comes_b
     text = "".join(f"{number} " for number in range(120))
     api.agent("talker", api.script("talking", a_turn(text), delay_ms=40, chunk_chars=8))
     frozen = processes.work("worker-1", DRAGOMAN_WORKER_CONCURRENCY="2")
-    calling, talking = api.start_run("looker"), api.start_run("talker")
+    calling = api.start_run("looker")
     until(lambda: calls_in(log) == 1, what="the held call")
+    talking = api.start_run("talker")  # not before: it must not have said everything by then
     until(lambda: "message.delta" in types_of(api, talking), what="the first words")
     frozen.process.send_signal(signal.SIGSTOP)
     other = processes.work("worker-2")

@@ -4,8 +4,9 @@ the organization it works for; those in stages share transactions. See ADR 0002,
 import asyncio
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -192,13 +193,22 @@ def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
             return
 
 
-def _connected(engine: Engine) -> Connection:
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    pool = engine.pool
     try:
-        return engine.connect()
+        connection = engine.connect()
     except DBAPIError as error:
         # Not worth a trace: there are as many as there is work, and all say the same.
         logger.warning("the database cannot be reached (%s)", type(error.orig).__name__)
         raise StorageAway from error
+    with connection:
+        try:
+            yield connection
+        finally:
+            if engine.pool is not pool and not connection.invalidated:
+                # Its pool was given up meanwhile: to be closed, as there is nowhere to put it back.
+                connection.detach()
 
 
 def _open(connection: Connection, begin: str, scope: Scope) -> None:

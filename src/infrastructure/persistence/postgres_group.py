@@ -21,9 +21,14 @@ logger = logging.getLogger(__name__)
 
 MAX_GROUP = 16
 """Units in a transaction. Each holds the event loop for some tenths of a millisecond in a stage."""
-LOCK_PATIENCE = "200ms"
-"""How long a group waits for a row that another transaction has locked; then its units go on alone, and those in nobody's way are
-not held up. Below `deadlock_timeout`, so that groups of two processes that wait for each other part soon."""
+SETTINGS = {
+    # How long a group waits for a row that another transaction has locked; then its units go on alone, and those in nobody's way
+    # are not held up. Below `deadlock_timeout`, so that groups of two processes that wait for each other part soon.
+    "lock_timeout": "200ms",
+    # A busy process is hardly ever without a group. When it stands still, or its machine is gone, the server lets go of the runs
+    # in it before their leases are over, and others can take them up.
+    "idle_in_transaction_session_timeout": "5s",
+}
 
 _SCOPE = "SELECT set_config('role', $1, true), set_config($2, $3, true)"
 _AWAY_S = 1.0
@@ -174,7 +179,7 @@ class GroupedWrites:
             if self._loop.time() < self._not_before:
                 raise _Alone("the database was away just now")
             try:
-                self._pipeline = await Pipeline.open(self._url, lock_timeout=LOCK_PATIENCE)
+                self._pipeline = await Pipeline.open(self._url, SETTINGS)
             except psycopg.Error:
                 self._not_before = self._loop.time() + _AWAY_S
                 raise

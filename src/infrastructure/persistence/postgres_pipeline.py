@@ -6,6 +6,7 @@ cursor per statement costs several times what the statement does.
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from psycopg import AsyncConnection, OperationalError, abc, errors, pq
@@ -67,11 +68,12 @@ class Pipeline:
         self._is_watched = True
 
     @classmethod
-    async def open(cls, url: str, *, lock_timeout: str) -> "Pipeline":
-        """Connect. Raises psycopg's errors."""
+    async def open(cls, url: str, settings: Mapping[str, str]) -> "Pipeline":
+        """Connect, with these settings of the server's. Raises psycopg's errors."""
         connection = await AsyncConnection.connect(url, autocommit=True)
         try:
-            await connection.execute("SELECT set_config('lock_timeout', %s, false)", (lock_timeout,))
+            for setting in settings.items():
+                await connection.execute("SELECT set_config(%s, %s, false)", setting)
             connection.pgconn.enter_pipeline_mode()
             return cls(connection)
         except BaseException:

@@ -26,6 +26,7 @@ _transaction = Prepared(text("SELECT CAST(pg_current_xact_id() AS text)"))
 _threads = Prepared(select(thread.c.id).order_by(thread.c.id))
 _touch = Prepared(update(thread).where(thread.c.id == bindparam("of_thread")).values(metadata=bindparam("new")))
 
+_patience = Prepared(text("SELECT current_setting('idle_in_transaction_session_timeout')"))
 _as_logged_in = Prepared(text("RESET ROLE"))
 _end_myself = Prepared(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
@@ -201,6 +202,17 @@ async def test_groups_of_two_processes_that_wait_for_each_others_rows_all_end(
                 assert list(ended) == ["touched", "touched"]
         finally:
             await asyncio.gather(one.stop(), other.stop())
+
+
+async def test_a_process_that_stands_still_in_a_group_is_not_waited_for(postgres: PostgresDatabase) -> None:
+    def begin(connection: Connection) -> Stages[str]:
+        asked = _patience.ask(connection, {})
+        yield
+        row = asked()
+        assert row is not None
+        return str(row[0])
+
+    assert await postgres.write(Staged(begin), scope=ORG) == "5s"
 
 
 async def test_a_caller_that_leaves_before_its_unit_begins_has_withdrawn_it(postgres: PostgresDatabase) -> None:
