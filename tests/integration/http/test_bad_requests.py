@@ -205,3 +205,20 @@ async def test_a_route_that_takes_no_query_refuses_one_and_does_nothing(service:
     assert paths_of(problem_of(refused, 422, "parameters_invalid")) == ["dry_run"]
     assert service.state.agents == {}
     assert (await service.call("GET", "/v1/runs?sttus=failed", token="dgm_nobody")).status_code == 401
+
+
+async def test_tools_come_whole_or_in_pages(service: Service) -> None:
+    whole = (await service.call("GET", "/v1/tools")).json()
+    assert whole["next_cursor"] is None
+    found: list[object] = []
+    query: str | None = "?limit=1"
+    while query:
+        page = (await service.call("GET", f"/v1/tools{query}")).json()
+        assert len(page["data"]) == 1
+        found += page["data"]
+        query = page["next_cursor"] and f"?limit=1&cursor={page['next_cursor']}"
+    assert found == whole["data"]
+    assert len(found) > 1
+    for cursor in ("x", "-1", "9" * 100):
+        refused = await service.call("GET", f"/v1/tools?cursor={cursor}")
+        assert paths_of(problem_of(refused, 422, "cursor_invalid")) == ["cursor"]

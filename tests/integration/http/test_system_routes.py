@@ -168,10 +168,10 @@ async def test_each_request_is_logged_without_what_it_carried(
 ) -> None:
     with caplog.at_level(logging.INFO, logger=access_log.__name__):
         body = {"name": "s3cret", "model": MODEL}
-        await service.call("POST", "/v1/agents?token=s3cret", json=body)
+        await service.call("POST", "/v1/agents", json=body)
         await service.call("GET", "/v1/agents/s3cret", token=token_of(Role.VIEWER))
         await service.call("GET", "/nowhere/s3cret", token=None)
-        await service.call("GET", "/v1/agents", token=None)
+        await service.call("GET", "/v1/agents?token=s3cret", token=None)
     entries = [record.__dict__ for record in caplog.records if record.name == access_log.__name__]
     org = "org_00000000000000000000000001"
     assert [(entry["method"], entry["path"], entry["status"], entry["organization_id"]) for entry in entries] == [

@@ -79,7 +79,7 @@ async def _server_finding(api: ServiceApi, slug: str) -> Finding:
         return warning(check, f"tools that cannot be used: {names}", f"`dragoman mcp test {slug}` says why.")
     held_back = [
         tool.name
-        for tool in entries_of(McpTool, await listed(api, path_to("mcp-servers", slug, "tools")))
+        for tool in entries_of(McpTool, await api.get(path_to("mcp-servers", slug, "tools")))
         if tool.is_quarantined
     ]
     if held_back:

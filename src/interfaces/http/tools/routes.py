@@ -9,6 +9,7 @@ from litestar.params import QueryParameter
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from application.tools.list_tools import ListTools, ListToolsCommand
+from interfaces.http.paging import PageCursor, WholeLimit, cut
 from interfaces.http.paths import ToolNamePath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -19,13 +20,17 @@ TAGS = ["tools"]
 
 @get("/tools", tags=TAGS, summary="List tools", responses=documented(404))
 async def list_tools(
+    *,
     request: ApiRequest,
     list_tools: NamedDependency[ListTools],
     agent: Annotated[str | None, QueryParameter(description="Only the tools of this agent, by id or name.")] = None,
+    limit: WholeLimit = None,
+    cursor: PageCursor = None,
 ) -> ToolsView:
     """Native tools, then those of MCP servers by name, as last seen."""
     listings = await list_tools.execute(ListToolsCommand(principal=request.principal, agent=agent))
-    return {"data": [tool_view(listing) for listing in listings], "next_cursor": None}
+    page = cut(listings, limit, cursor)
+    return {"data": [tool_view(listing) for listing in page["data"]], "next_cursor": page["next_cursor"]}
 
 
 @get(

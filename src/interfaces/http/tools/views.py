@@ -27,10 +27,10 @@ class ToolView(TypedDict):
 
 
 class ToolsView(TypedDict):
-    """All tools; `next_cursor` is always null."""
+    """Tools; `next_cursor` is null on the last page."""
 
     data: list[ToolView]
-    next_cursor: None
+    next_cursor: str | None
 
 
 def tool_view(listing: ToolListing) -> ToolView:
