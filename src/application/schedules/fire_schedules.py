@@ -11,6 +11,7 @@ from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.ids import ScheduleId
 from domain.schedules.firing import Firing, not_fired_audit
 from domain.schedules.schedule import RUN_METADATA, MissedFires, Schedule, ScheduleError
 
@@ -35,7 +36,7 @@ class FireSchedules:
     schedule began it and for when. A fire that was missed by a minute or more goes by the schedule's `missed`. What cannot
     begin a run, be it a disabled or deleted agent, a thread that is gone or busy, a model that may not be used any more, is
     kept as `last_error` with an audit entry, and the schedule goes on: the next fire tries again. A database that is away
-    leaves the fire due. Fires do not wait for each other's runs.
+    leaves the fire due. Fires do not wait for each other's runs, nor for schedules that cannot be read.
     """
 
     def __init__(
@@ -54,11 +55,14 @@ class FireSchedules:
         self._times = times
         self._wakeups = wakeups
         self._clock = clock
+        self._stuck: frozenset[ScheduleId] = frozenset()
 
     async def execute(self) -> float:
         """Fire what is due now; returns after how many seconds to look again."""
         at = self._clock.now()
-        found = await self._due.due(at=at, limit=_BATCH)
+        # Those that could not even be read stay due, before all others: there is a batch beside them.
+        limit = _BATCH + len(self._stuck)
+        found = await self._due.due(at=at, limit=limit)
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def attempt(each: DueSchedule) -> bool:
@@ -68,7 +72,10 @@ class FireSchedules:
         async with asyncio.TaskGroup() as group:
             attempts = [group.create_task(attempt(each)) for each in found]
         done = sum(each.result() for each in attempts)
-        if done and len(found) == _BATCH:
+        left = zip(found, attempts, strict=True)
+        stuck = frozenset(due.schedule_id for due, attempt in left if not attempt.result())
+        is_news, self._stuck = not stuck <= self._stuck, stuck
+        if len(found) == limit and (done or is_news):
             return 0.0  # there may be more, after a time in which no service ran
         waits = [REREAD_S]
         if done < len(found):

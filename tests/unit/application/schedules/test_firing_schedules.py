@@ -15,10 +15,10 @@ from application.schedules.fire_schedules import REREAD_S
 from application.schedules.ports import CronTimes
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
-from domain.ids import AgentId, RunId
+from domain.ids import AgentId, OrganizationId, RunId
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
-from domain.schedules.schedule import MissedFires
+from domain.schedules.schedule import MissedFires, Schedule
 from domain.webhooks.webhook import Webhook
 from infrastructure.cron import CronsimTimes
 from infrastructure.memory.surroundings import START
@@ -314,6 +314,30 @@ class WatchedSleep:
             await asyncio.Event().wait()
         self._house.clock.advance(timeout_s)
         return False
+
+
+async def test_schedules_that_cannot_be_read_keep_no_other_from_firing_however_many_they_are(
+    mocker: MockerFixture,
+) -> None:
+    house = FiringHouse()
+    broken = [a_schedule_id(number) for number in range(100, 350)]
+    for schedule_id in broken:
+        house.state.schedules[schedule_id] = a_schedule(id=schedule_id, name=schedule_id, next_fire_at=DUE - MINUTE)
+    await house.add()
+    find = house.schedules.find
+
+    async def read(organization_id: OrganizationId, schedule_id: str) -> Schedule | None:
+        if schedule_id in broken:
+            raise ValueError("this row is damaged")
+        return await find(organization_id, schedule_id)
+
+    mocker.patch.object(house.schedules, "find", side_effect=read)
+    passes = 1
+    while await house.at(DUE) == 0:
+        passes += 1
+    assert [run.created_at for run in house.begun] == [DUE]
+    assert passes <= 4
+    assert 0 < await house.at(DUE) < REREAD_S
 
 
 @pytest.mark.requirement("E7")
