@@ -34,6 +34,12 @@ def derived_id(prefix: str, *parts: str | int) -> str:
     return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
+def id_beside(prefix: str, other: str) -> str:
+    """The id of the one thing of its kind that belongs to another: with what follows the prefix in that one's id, so that
+    both sort alike."""
+    return f"{prefix}_{other.partition('_')[2]}"
+
+
 def tool_call_id(run_id: RunId, turn: int, index: int) -> ToolCallId:
     """The id of the index-th call of a turn: ours, not the provider's, so it is unique in a thread and fits every
     provider."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession
-from domain.ids import ApprovalId, AuditEventId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId, derived_id
+from domain.ids import ApprovalId, AuditEventId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId, id_beside
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import OUTCOME_ACTIONS, arguments_digest
@@ -70,7 +70,8 @@ def gateway_call_audit(
     if asked:
         details["asked"] = [*asked]
     return AuditEvent(
-        id=AuditEventId(derived_id("aud", call.id, "settled")),
+        # Entries that come one after the other stand beside each other: a database writes fewer pages.
+        id=AuditEventId(id_beside("aud", call.id)),
         organization_id=session.organization_id,
         action=OUTCOME_ACTIONS[result.outcome],
         actor=session.created_by,

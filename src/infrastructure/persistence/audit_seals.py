@@ -1,6 +1,7 @@
 """Sealing the audit trail in SQL: extending and pruning chains, each under the lock of its organization's head."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, exists, func, or_, select, tuple_
 
@@ -67,6 +68,15 @@ _forget_seals = delete(audit_seal).where(
 )
 
 
+class _Extension(NamedTuple):
+    """The rows that a chain with this head goes on with, its head after them, and where the last entry stands."""
+
+    head: ChainHead
+    rows: list[dict[str, object]]
+    after: ChainHead
+    last: Place | None
+
+
 class SqlAuditSeals:
     """The `AuditSeals` port."""
 
@@ -106,17 +116,29 @@ class SqlAuditSeals:
     async def seal(
         self, organization_id: OrganizationId, since: Place, *, keys: ChainKeys, at: datetime, limit: int
     ) -> Sealed:
-        """Seal visible entries."""
+        """Seal visible entries. What that takes is made ready beside the writers, and made anew where the chain has gone on
+        meanwhile: entries do not change, and whoever seals or removes some changes its head."""
+
+        def ready(connection: Connection, head: ChainHead) -> _Extension:
+            entries = unsealed_since(connection, organization_id, since, limit)
+            links, after = extended(head, entries, key=keys.current, sealed_at=micros(at))
+            rows = [_row(organization_id, link) for link in links]
+            return _Extension(head, rows, after, place_of(entries[-1]) if entries else None)
+
+        def looked_ahead(connection: Connection) -> _Extension | None:
+            head = stored_head(connection, organization_id)
+            return None if head is None else ready(connection, head)
+
+        ahead = await self._database.read(looked_ahead, scope=SYSTEM)
 
         def unit(connection: Connection) -> Sealed:
             head = _own_head(connection, organization_id, keys)
-            entries = unsealed_since(connection, organization_id, since, limit)
-            links, after = extended(head, entries, key=keys.current, sealed_at=micros(at))
-            if links:
-                _insert_seal.run_many(connection, [_row(organization_id, link) for link in links])
-            if after != head:
-                _save(connection, after)
-            return Sealed(count=len(links), last=place_of(entries[-1]) if entries else None)
+            extension = ahead if ahead is not None and ahead.head == head else ready(connection, head)
+            if extension.rows:
+                _insert_seal.run_many(connection, extension.rows)
+            if extension.after != head:
+                _save(connection, extension.after)
+            return Sealed(count=len(extension.rows), last=extension.last)
 
         return await self._database.write(unit, scope=SYSTEM)
 

@@ -72,11 +72,6 @@ _quarantine = (
 )
 
 
-GATHER_S = 0.001
-"""How long a batch waits for company, where the one before it had some and took time to be stored: one commit of what would be
-several costs a fifth less processor time per call at 64. A call alone never waits, and nothing does that is committed at once."""
-
-
 class _Doubled(Exception):
     """Some of a batch's calls were settled before: alone, each tells for itself."""
 
@@ -174,8 +169,8 @@ class SqlGatewayLedger:
         try:
             while self._waiting:
                 if had_company:
-                    # More came while it was stored, and others are on their way: a moment more makes one commit of several.
-                    await asyncio.sleep(GATHER_S)
+                    # Others are on their way: a turn of the event loop more makes one commit of several.
+                    await asyncio.sleep(0)
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 had_company = len(batch) > 1
                 try:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
 
 from infrastructure.persistence.database import Job, Scope, Unit, resolve_all, stopped, translated
+from infrastructure.persistence.log_folding import LogFolding
 from infrastructure.persistence.sqlite_batch import raw_of, store, wrapped
 from infrastructure.persistence.sqlite_here import BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, CommitsHere
 
@@ -47,6 +48,7 @@ class SqliteDatabase:
         self._threads: list[_ServingThread] = []
         self._open = False
         self._here: CommitsHere | None = None
+        self._folding = LogFolding(path, finish=lambda: self._writes.put(Job(lambda connection: None)))
         self._commits = 0
 
     @property
@@ -73,7 +75,7 @@ class SqliteDatabase:
         # The writer comes first: it makes the write-ahead log that the readers need.
         await self._started(writer)
         if self._synchronous == "normal":  # with FULL each commit waits for the disk
-            self._here = CommitsHere(writer, fold=lambda: self._writes.put(Job(_nothing)), leave=self._writes.put)
+            self._here = CommitsHere(writer, fold=self._folding.begin, leave=self._writes.put)
         for number in range(self._readers):
             await self._started(
                 _ServingThread(
@@ -92,6 +94,7 @@ class SqliteDatabase:
         self._open = False
         if self._here is not None:
             self._here.stop()
+        await self._folding.stop()
         # The writer goes last: only a connection that may write can fold the write-ahead log into the file.
         for jobs, threads in ((self._reads, self._threads[1:]), (self._writes, self._threads[:1])):
             for _ in threads:
@@ -241,10 +244,6 @@ class _ServingThread(threading.Thread):
             except queue.Empty:
                 return batch, True
         return batch, False
-
-
-def _nothing(connection: Connection) -> None:
-    """Wakes the thread."""
 
 
 def _read(connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:

@@ -19,8 +19,8 @@ BUSY_TIMEOUT_MS = 5_000
 CHECKPOINT_PAGES = 4_000
 """How much is written before it is folded into the file: most pages change many times meanwhile, and are folded once."""
 
-_FOLD_AFTER = 256
-"""Units stored on the event loop after which the thread folds the log: each writes some ten pages."""
+_FOLD_AFTER = 1_000
+"""Units stored on the event loop after which the log is folded: each writes some ten pages."""
 _SLOW_S, _LEFT_ALONE_S = 0.02, 1.0
 """A commit that waits so long, the time aside in which it computes, has a disk that cannot keep up; for so long, the thread is
 the one to wait."""
@@ -47,7 +47,7 @@ class CommitsHere:
     """Small units of work, run and committed on the event loop over the writer's own connection, while the writer has nothing to
     do: two threads that hand a row to each other cost several times what storing it does. `leave` hands a unit to the thread.
 
-    Nothing here waits for the disk: the log is folded into the file by the thread, which `fold` wakes; after a commit that was
+    Nothing here waits for the disk: the log is folded into the file by others, whom `fold` wakes; after a commit that was
     slow all the same, it is left to the thread for a while.
     """
 
@@ -92,13 +92,16 @@ class CommitsHere:
             raw.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}").close()
 
     def fold_if_due(self, raw: sqlite3.Connection) -> None:
-        """In the thread, after a transaction: fold what was committed here; what the thread commits is folded as it does so."""
+        """In the thread, after a transaction: fold what is left of what was committed here, unless somebody is at it; what the
+        thread commits is folded as it does so."""
         if self._unfolded >= _FOLD_AFTER:
-            self._unfolded = 0
             try:
-                raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
+                (is_busy, _, _) = raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             except sqlite3.Error:  # what was committed stays committed
                 logger.warning("the write-ahead log could not be folded", exc_info=True)
+                is_busy = False
+            if not is_busy:
+                self._unfolded = 0
 
     def _store_gathered(self) -> None:
         batch, self._gathered = self._gathered[:_AT_ONCE], self._gathered[_AT_ONCE:]

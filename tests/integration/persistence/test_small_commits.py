@@ -129,18 +129,18 @@ async def test_while_another_process_writes_the_thread_is_the_one_that_waits(at:
 
 async def test_the_log_is_folded_by_the_thread(at: tuple[Path, SqliteDatabase]) -> None:
     path, database = at
-    filled = text("INSERT INTO secret_filler VALUES (zeroblob(100000))")
+    filled = text("INSERT INTO secret_filler VALUES (zeroblob(50000))")
     await database.write(lambda connection: connection.execute(text("CREATE TABLE secret_filler (x)")), scope=SYSTEM)
 
     def adding_much(connection: Connection) -> None:
         connection.execute(filled)
         connection.execute(text("DELETE FROM secret_filler"))
 
-    for _ in range(1_500):
+    for _ in range(3_000):
         await database.write(adding_much, scope=SYSTEM, is_small=True)
         await asyncio.sleep(0)
 
-    # 1,500 commits write 150 MB; folded each 256, the log is begun again and again.
+    # 3,000 commits write 150 MB; folded each 1,000, the log is begun again and again.
     assert path.with_name(f"{path.name}-wal").stat().st_size < 100_000_000
 
 
