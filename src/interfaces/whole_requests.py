@@ -5,7 +5,7 @@ What is not of that kind (other paths and methods, pipelining, large bodies, str
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
@@ -18,6 +18,7 @@ Message = MutableMapping[str, Any]
 
 _JSON_PATH = b"/mcp"
 _NOTHING = b""
+_BLANK_LINE = b"\r\n\r\n"
 
 
 class WholeRequest(RequestResponseCycle):
@@ -98,12 +99,74 @@ class WholeRequest(RequestResponseCycle):
         return True
 
 
+class _SeenHead(NamedTuple):
+    """The head of a request that was taken whole, byte for byte, how long the body after it is, and what was made of it (ASGI)."""
+
+    head: bytes
+    size: int
+    scope: dict[str, Any]
+
+
 class WholeRequestProtocol(JoiningHttpProtocol):
     """uvicorn's protocol, but for such requests; and with one timer for connections that nobody uses instead of one after
-    each request."""
+    each request. What a connection's next request begins with is mostly what the last one began with: then it is not parsed
+    again."""
 
     _idle_since: float | None = None
     _known = KnownHeaders()
+    _seen: _SeenHead | None = None
+    _messages = 0
+    """How many messages the parser has begun."""
+    _is_between = True
+    """Whether it has ended the last one of them."""
+
+    def data_received(self, data: bytes) -> None:
+        """Something came. Whatever is not exactly one request like the last one is for the parser, which has then seen all of the
+        requests before, or nothing of them."""
+        seen = self._seen
+        if (
+            seen is not None
+            and len(data) == len(seen.head) + seen.size
+            and self._takes_more
+            and data.startswith(seen.head)
+        ):
+            self._idle_since = None
+            self._take_again(seen, data)
+            return
+        messages, is_alone = self._messages, self._takes_more
+        super().data_received(data)
+        if is_alone and self._messages == messages + 1 and self._is_between:
+            self._seen = self._head_of(data)
+
+    @property
+    def _takes_more(self) -> bool:
+        """Whether the next bytes are a request's first, and nothing is to be answered before it."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return self._is_between and (cycle is None or (cycle.response_complete and cycle.keep_alive))
+
+    def _head_of(self, data: bytes) -> _SeenHead | None:
+        """The head in what was one request and nothing else, its body as it is on the wire; None for any other."""
+        cycle = self.cycle
+        if not isinstance(cycle, WholeRequest) or not cycle.keep_alive or len(cycle.body) > HIGH_WATER_LIMIT:
+            return None
+        end = data.find(_BLANK_LINE) + len(_BLANK_LINE)
+        if end != len(data) - len(cycle.body):
+            return None
+        return _SeenHead(data[:end], len(cycle.body), dict(cast("dict[str, Any]", self.scope)))
+
+    def _take_again(self, seen: _SeenHead, data: bytes) -> None:
+        self.scope = cast("Any", {**seen.scope, "state": self.app_state.copy()})
+        self.cycle = cycle = WholeRequest(self, keep_alive=True)
+        cycle.body += data[len(seen.head) :]
+        cycle.more_body = False
+        cycle.message_event.set()
+        self._begin(cycle)
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._messages += 1
+        self._is_between = False
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Whose request it is."""
@@ -135,6 +198,7 @@ class WholeRequestProtocol(JoiningHttpProtocol):
 
     def on_message_complete(self) -> None:
         """All of a request is there."""
+        self._is_between = True
         super().on_message_complete()
         cycle = self.cycle
         if isinstance(cycle, WholeRequest) and not cycle.is_begun:
