@@ -4,7 +4,6 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated
 
@@ -12,56 +11,10 @@ import typer
 
 from domain.errors import ErrorKind, ServiceError
 from interfaces.cli.api import ServiceApi
+from interfaces.cli.command_table import COMMANDS
 from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Command:
-    """A command or a group of them: the attribute of `commands/MODULE.py`; a group says its epilog itself."""
-
-    name: str
-    module: str
-    attribute: str
-    epilog: str | None = None
-
-
-_COMMANDS = (
-    _Command(name="serve", module="serve", attribute="serve", epilog="Example: dragoman serve"),
-    _Command(
-        name="worker",
-        module="worker",
-        attribute="worker",
-        epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://dragoman@db/dragoman dragoman worker",
-    ),
-    _Command(
-        name="run", module="run", attribute="run", epilog='Example: dragoman run "What changed last week?" --agent guide'
-    ),
-    _Command(
-        name="run-show", module="runs", attribute="run_show", epilog="Example: dragoman run-show run_0123 --events"
-    ),
-    _Command(
-        name="run-cancel",
-        module="runs",
-        attribute="run_cancel",
-        epilog="Examples: dragoman run-cancel run_0123; dragoman run-cancel --agent guide",
-    ),
-    _Command(
-        name="run-resume",
-        module="runs",
-        attribute="run_resume",
-        epilog='Example: dragoman run-resume run_0123 --result call_1="sent"',
-    ),
-    *(
-        _Command(name=name, module=name, attribute=f"{name}_app")
-        for name in (
-            "mcp", "agent", "tool", "thread", "source", "approval", "schedule", "audit", "org", "key", "gateway", "provider",
-            "secret", "webhook", "workflow", "db",
-        )
-    ),
-    _Command(name="doctor", module="doctor", attribute="doctor", epilog="Example: dragoman doctor"),
-)  # fmt: skip
 
 
 def _show_version(wanted: bool) -> None:
@@ -84,9 +37,9 @@ def _root(
     """
 
 
-def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
-    """The command line: if `arguments` begin with a command, that one alone, as the others take as long to load as many a
-    command to run; else the whole."""
+def build_app(arguments: Sequence[str] | None = None) -> typer.Typer:
+    """The command line: the whole without `arguments`; for those that begin with a command, that one alone, as the others take as
+    long to load as many a command to run; for those that name none an outline, with the names and summaries that help shows."""
     app = typer.Typer(
         name="dragoman",
         add_completion=False,
@@ -96,14 +49,28 @@ def build_app(arguments: Sequence[str] = ()) -> typer.Typer:
         epilog='Example: dragoman run "What time is it in Lisbon?" --model openai:gpt-5-mini --server time',
     )
     app.callback()(_root)
-    asked_for = [command for command in _COMMANDS if command.name in arguments[:1]]
-    for command in asked_for or _COMMANDS:
+    named = COMMANDS if arguments is None else [command for command in COMMANDS if command.name in arguments]
+    first = [command for command in named if arguments and command.name == arguments[0]]
+    for command in first or (COMMANDS if named else ()):
         loaded: object = getattr(import_module(f"interfaces.cli.commands.{command.module}"), command.attribute)
         if isinstance(loaded, typer.Typer):
             app.add_typer(loaded, name=command.name)
         elif callable(loaded):
             app.command(command.name, epilog=command.epilog)(loaded)
+    if not named:
+        _outline(app)
     return app
+
+
+def _outline(app: typer.Typer) -> None:
+    def nothing() -> None:
+        """Stands for a command; whoever names one gets the real one."""
+
+    for command in COMMANDS:
+        if command.is_group:
+            app.add_typer(typer.Typer(), name=command.name, help=command.summary)
+        else:
+            app.command(command.name, help=command.summary)(nothing)
 
 
 def invoke(arguments: Sequence[str], session: Session) -> int:

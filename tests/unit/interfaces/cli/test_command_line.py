@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from domain.errors import Violation, conflict, invalid
 from interfaces.cli.api import ServiceApi
@@ -59,6 +60,27 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
     assert "Usage: dragoman" in done.stdout
     assert set(HEAVY) & set(done.stderr.split()) == set()
+
+
+def test_help_of_the_tree_is_shown_from_an_outline_that_says_what_the_commands_say() -> None:
+    shown = [CliRunner().invoke(app, ["--help"]) for app in (build_app(["--help"]), build_app())]
+    assert [result.exit_code for result in shown] == [0, 0]
+    assert shown[0].output == shown[1].output
+    assert "run-resume" in shown[0].output
+
+
+def test_an_outline_loads_no_command() -> None:
+    code = (
+        "import sys\nfrom interfaces.cli.app import build_app\nbuild_app(['--help'])\nbuild_app([])\n"
+        "print(*(name for name in sys.modules if name.startswith('interfaces.cli.commands.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
+    assert done.stdout.split() == []
+
+
+def test_a_command_that_is_not_the_first_argument_is_never_a_mere_outline() -> None:
+    house = FakeService()
+    assert house.run("--", "doctor", "--nope").exit_code == 2
 
 
 def test_a_command_loads_no_other() -> None:
