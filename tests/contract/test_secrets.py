@@ -12,9 +12,11 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.secrets.secret import Secret, SecretRef
+from domain.webhooks.webhook import Webhook
 from tests.builders import ORG, OTHER_ORG, SERVER, a_server, after, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
 from tests.contract.stores import Stores
+from tests.schedule_builders import SCHEDULE, a_schedule, a_schedule_id, made
 
 VALUE = " s3cret – 🙂\nwith a second line\n"
 USING = McpServerConfig(
@@ -123,3 +125,21 @@ async def test_another_organizations_secret_does_not_exist_and_its_name_is_free(
         server, an_audit_event(3, organization_id=OTHER_ORG, action=AuditAction.MCP_SERVER_CREATED)
     )
     assert await stores.secrets.users(ORG, "TOKEN") == ()
+
+
+@pytest.mark.requirement("E7")
+async def test_a_secret_that_signs_the_webhook_of_a_schedule_is_in_use_until_the_schedule_is_gone(
+    stores: Stores,
+) -> None:
+    await stores.secrets.put(a_secret("HOOK"), "whsec_x", set_())
+    hook = Webhook(url="https://example.com/hook", secret=SecretRef("HOOK"))
+    await stores.schedules.add(a_schedule(webhook=hook), made(2))
+    await stores.schedules.add(a_schedule(a_schedule_id(2), name="other", webhook=replace(hook, secret=None)), made(3))
+    assert await stores.secrets.users(ORG, "HOOK") == (SecretUser(schedule_id=SCHEDULE, name="nightly"),)
+    assert await stores.secrets.users(OTHER_ORG, "HOOK") == ()
+    with pytest.raises(ServiceError) as refused:
+        await stores.secrets.delete(ORG, "HOOK", deleted())
+    assert (refused.value.code, refused.value.extra["used_by"]) == ("secret_in_use", "nightly")
+    assert "the schedule nightly" in refused.value.detail
+    await stores.schedules.delete(ORG, SCHEDULE, made(4))
+    assert await stores.secrets.delete(ORG, "HOOK", deleted(10))

@@ -6,17 +6,19 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import McpServerId, OrganizationId, WorkflowId
+from domain.ids import McpServerId, OrganizationId, ScheduleId, WorkflowId
 from domain.secrets.secret import Secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretUser:
-    """What names a secret in its configuration: an MCP server by its slug, a workflow or a model provider by its name."""
+    """What names a secret in its configuration: an MCP server by its slug, a workflow, a model provider, or a schedule
+    (whose webhook is signed with it) by its name."""
 
     name: str
     server_id: McpServerId | None = None
     workflow_id: WorkflowId | None = None
+    schedule_id: ScheduleId | None = None
 
 
 class SecretStore(Protocol):
@@ -40,7 +42,8 @@ class SecretStore(Protocol):
         ...
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
-        """What names the secret, whether or not it exists: servers by slug, then model providers by name, then workflows."""
+        """What names the secret, whether or not it exists: servers by slug, then model providers by name, then workflows,
+        then schedules. A run that names it for its webhook does not count: it ends."""
         ...
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
@@ -87,10 +90,16 @@ def users_in_words(users: tuple[SecretUser, ...]) -> str:
     """The users for a person: `the MCP servers files, mail and the model provider acme`."""
     servers = [user.name for user in users if user.server_id is not None]
     workflows = [user.name for user in users if user.workflow_id is not None]
-    providers = [user.name for user in users if user.server_id is None and user.workflow_id is None]
+    schedules = [user.name for user in users if user.schedule_id is not None]
+    providers = [user.name for user in users if not (user.server_id or user.workflow_id or user.schedule_id)]
     named = [
         f"the {noun}{'' if len(names) == 1 else 's'} {', '.join(names)}"
-        for noun, names in (("MCP server", servers), ("model provider", providers), ("workflow", workflows))
+        for noun, names in (
+            ("MCP server", servers),
+            ("model provider", providers),
+            ("workflow", workflows),
+            ("schedule", schedules),
+        )
         if names
     ]
     return " and ".join(named)

@@ -5,7 +5,7 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import conflict
 from domain.ids import OrganizationId
-from domain.secrets.secret import Secret
+from domain.secrets.secret import Secret, SecretRef
 from domain.workflows.compiler import secret_names
 from infrastructure.memory.paging import by_time, newest_first
 from infrastructure.memory.state import InMemoryState
@@ -68,10 +68,18 @@ class InMemorySecretStore:
             for workflow in self._state.workflows_in_use(organization_id)
             if name in secret_names(workflow.definition)
         ]
+        schedules = [
+            SecretUser(schedule_id=schedule.id, name=schedule.name)
+            for schedule in self._state.schedules.values()
+            if schedule.organization_id == organization_id
+            and schedule.webhook is not None
+            and schedule.webhook.secret == SecretRef(name)
+        ]
         return (
             *sorted(found, key=lambda user: user.name),
             *sorted(providers, key=lambda user: user.name),
             *sorted(workflows, key=lambda user: user.name),
+            *sorted(schedules, key=lambda user: user.name),
         )
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:

@@ -8,13 +8,13 @@ from application.secrets.ports import SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import conflict
-from domain.ids import McpServerId, OrganizationId, WorkflowId
+from domain.ids import McpServerId, OrganizationId, ScheduleId, WorkflowId
 from domain.secrets.secret import Secret
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import AnyRow, newest_first
-from infrastructure.persistence.tables import mcp_server, model_provider, secret, workflow
+from infrastructure.persistence.tables import mcp_server, model_provider, schedule, secret, workflow
 from infrastructure.persistence.upsert import upsert
 
 _dates = (secret.c.organization_id, secret.c.name, secret.c.created_at, secret.c.updated_at)
@@ -46,6 +46,11 @@ _workflows = (
     select(workflow.c.id, workflow.c.name, workflow.c.secrets)
     .where(workflow.c.organization_id == bindparam("of_organization"), workflow.c.deleted_at.is_(None))
     .order_by(workflow.c.name)
+)
+_schedules = (
+    select(schedule.c.id, schedule.c.name, schedule.c.webhook)
+    .where(schedule.c.organization_id == bindparam("of_organization"), schedule.c.webhook.is_not(None))
+    .order_by(schedule.c.name)
 )
 
 
@@ -147,7 +152,12 @@ def _users(connection: Connection, organization_id: OrganizationId, name: str) -
         for row in connection.execute(_workflows, {"of_organization": organization_id})
         if name in cast("list[str]", row.secrets)
     ]
-    return (*servers, *(SecretUser(name=provider) for provider in providers), *workflows)
+    schedules = [
+        SecretUser(schedule_id=ScheduleId(row.id), name=row.name)
+        for row in connection.execute(_schedules, {"of_organization": organization_id})
+        if cast("dict[str, object]", row.webhook)["secret"] == name
+    ]
+    return (*servers, *(SecretUser(name=provider) for provider in providers), *workflows, *schedules)
 
 
 def _secret_of(row: AnyRow) -> Secret:
