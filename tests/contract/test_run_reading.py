@@ -124,6 +124,19 @@ async def test_a_runs_messages_are_its_own_only(run_stores: Stores) -> None:
     assert len(await all_of(partial(run_stores.threads.messages, ORG, THREAD))) == 4
 
 
+async def test_the_outcome_of_a_run_of_many_turns_has_all_its_messages(run_stores: Stores) -> None:
+    claimed = await start_and_claim(run_stores)
+    run = claimed.run
+    for _ in range(20):
+        step = reply_step(run)
+        await run_stores.journal.commit(claimed.lease, step)
+        run = step.run
+
+    outcome = await run_stores.runs.outcome(ORG, RUN)
+    assert outcome == RunOutcome(run=await stored(run_stores, RUN), messages=await run_stores.runs.messages(ORG, RUN))
+    assert [message.role for message in outcome.messages] == ["user", *["assistant"] * 20]
+
+
 @pytest.mark.requirement("E2")
 async def test_events_are_read_from_any_seq_on_and_in_pieces(run_stores: Stores) -> None:
     claimed = await start_and_claim(run_stores)

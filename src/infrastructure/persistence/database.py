@@ -81,8 +81,8 @@ class Database(Protocol):
         fails, and may have taken effect."""
         ...
 
-    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
-        """Run a unit that only reads, beside the writers."""
+    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
+        """Run a unit that only reads, beside the writers; one that `is_small` perhaps on the event loop."""
         ...
 
 

@@ -113,7 +113,7 @@ class PostgresDatabase:
                         after_commit(job.result)
                     return job.result
 
-    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
         """Run a unit on a snapshot of what is committed."""
         waiting = _Waiting(patience_s())
         while True:

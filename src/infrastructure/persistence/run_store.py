@@ -51,6 +51,9 @@ _messages = Prepared(
 _events = Prepared(select_events)
 
 
+_SHORT_TURNS = 16
+"""Runs up to so many turns are read at once with their messages."""
+
 Submit = Callable[[Connection, Sequence[RunId]], None]
 
 
@@ -90,7 +93,7 @@ class SqlRunStore:
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
         return await self._database.read(
-            lambda connection: _run(connection, organization_id, run_id), scope=organization_id
+            lambda connection: _run(connection, organization_id, run_id), scope=organization_id, is_small=True
         )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
@@ -118,13 +121,22 @@ class SqlRunStore:
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
         """The run with its messages, or None."""
 
-        def unit(connection: Connection) -> RunOutcome | None:
+        def short(connection: Connection) -> RunOutcome | Run | None:
+            stored = _run(connection, organization_id, run_id)
+            if stored is None or stored.usage.turns > _SHORT_TURNS:
+                return stored
+            return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
+
+        def whole(connection: Connection) -> RunOutcome | None:
             stored = _run(connection, organization_id, run_id)
             if stored is None:
                 return None
             return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
 
-        return await self._database.read(unit, scope=organization_id)
+        found = await self._database.read(short, scope=organization_id, is_small=True)
+        if isinstance(found, Run):
+            return await self._database.read(whole, scope=organization_id)
+        return found
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
         """The run's ledger entries, in order."""

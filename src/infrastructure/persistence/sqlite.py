@@ -124,8 +124,10 @@ class SqliteDatabase:
                 return await job.wait()
         return await self._submitted(self._writes, job)
 
-    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
+    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
         """Run a unit on a snapshot of what is committed."""
+        if is_small and self._open and self._here is not None and self._here.looked_up(job := Job(unit)):
+            return await job.wait()
         return await self._submitted(self._reads, Job(unit))
 
     async def _submitted(self, jobs: _Jobs, job: Job[T]) -> T:

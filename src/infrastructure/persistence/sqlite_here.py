@@ -78,6 +78,22 @@ class CommitsHere:
         else:
             self._loop.call_soon(self._store_gathered)
 
+    def looked_up(self, job: Job[Any]) -> bool:
+        """Whether a unit that only reads was run and its caller told; False if that is for another thread. The writer's connection
+        has the pages at hand that were just written: one that only reads would have to fetch them from the log."""
+        began, computed = time.monotonic(), time.thread_time()
+        if began < self._not_before or not self._writer.at_work.acquire(blocking=False):
+            return False
+        try:
+            connection = self._writer.open_connection
+            if connection is None or not _looked(job, connection, self._hurry(raw_of(connection))):
+                return False
+        finally:
+            self._writer.at_work.release()
+        self._leave_alone_if_slow(began, computed)
+        job.resolve()
+        return True
+
     def stop(self) -> None:
         """Leave what is gathered to the thread."""
         gathered, self._gathered = self._gathered, []
@@ -129,9 +145,7 @@ class CommitsHere:
                 is_due = before // _FOLD_AFTER < self._unfolded // _FOLD_AFTER
         finally:
             self._writer.at_work.release()
-        ended = time.monotonic()
-        if ended - began - (time.thread_time() - computed) > _SLOW_S:
-            self._not_before = ended + _LEFT_ALONE_S
+        self._leave_alone_if_slow(began, computed)
         if is_due:
             self._fold()
         for job in batch:
@@ -141,11 +155,33 @@ class CommitsHere:
     def _begun(self, raw: sqlite3.Connection) -> bool:
         """Whether a transaction was; not while another process writes, which the thread is the one to wait for."""
         try:
-            if self._hurried is not raw:
-                self._hurried = raw
-                raw.execute("PRAGMA busy_timeout = 0").close()
-                raw.execute("PRAGMA wal_autocheckpoint = 0").close()
-            raw.execute("BEGIN IMMEDIATE").close()
+            self._hurry(raw).execute("BEGIN IMMEDIATE").close()
         except sqlite3.Error:
             return False
         return True
+
+    def _hurry(self, raw: sqlite3.Connection) -> sqlite3.Connection:
+        """The connection, waiting for nobody and leaving the log as it is."""
+        if self._hurried is not raw:
+            self._hurried = raw
+            raw.execute("PRAGMA busy_timeout = 0").close()
+            raw.execute("PRAGMA wal_autocheckpoint = 0").close()
+        return raw
+
+    def _leave_alone_if_slow(self, began: float, computed: float) -> None:
+        ended = time.monotonic()
+        if ended - began - (time.thread_time() - computed) > _SLOW_S:
+            self._not_before = ended + _LEFT_ALONE_S
+
+
+def _looked(job: Job[Any], connection: Connection, raw: sqlite3.Connection) -> bool:
+    """Whether the unit was run, on one snapshot; what it raises it will raise elsewhere, too."""
+    try:
+        raw.execute("BEGIN").close()
+        job.execute(connection)
+    except Exception:  # noqa: BLE001  # another thread tells its caller
+        return False
+    finally:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK").close()
+    return True

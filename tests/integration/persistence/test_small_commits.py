@@ -17,7 +17,7 @@ from infrastructure.persistence.sqlite import SqliteDatabase
 from tests.builders import ORG
 from tests.databases import SqliteFiles
 from tests.integration.persistence.conftest import add_first_organization
-from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
+from tests.integration.persistence.units import Gate, adding, count_threads, failing_after_adding, thread_numbers
 
 T = TypeVar("T")
 
@@ -234,3 +234,36 @@ async def test_stopping_commits_what_is_gathered(at: tuple[Path, SqliteDatabase]
     await stopping
     with closing(sqlite3.connect(path)) as stored:
         assert stored.execute("SELECT count(*) FROM thread").fetchone() == (1,)
+
+
+async def test_a_small_look_is_taken_here_on_what_is_committed_and_any_other_in_a_thread(
+    sqlite: SqliteDatabase,
+) -> None:
+    here = threading.get_ident()
+    await sqlite.write(adding(1), scope=SYSTEM)
+
+    assert await sqlite.read(count_threads, scope=SYSTEM, is_small=True) == 1
+    assert await sqlite.read(thread_of_mine, scope=SYSTEM, is_small=True) == here
+    assert await sqlite.read(thread_of_mine, scope=SYSTEM) != here
+
+
+async def test_a_small_look_does_not_wait_for_the_writer(sqlite: SqliteDatabase) -> None:
+    gate = Gate()
+    holder = asyncio.create_task(sqlite.write(gate.unit, scope=SYSTEM))
+    await asyncio.to_thread(gate.wait_begun)
+
+    assert await sqlite.read(thread_of_mine, scope=SYSTEM, is_small=True) != threading.get_ident()
+    gate.open()
+    assert await holder == "passed"
+
+
+async def test_a_small_look_that_fails_is_told_as_any_other_and_leaves_no_transaction(sqlite: SqliteDatabase) -> None:
+    def failing(connection: Connection) -> None:
+        count_threads(connection)
+        raise ValueError("not there")
+
+    with pytest.raises(ValueError, match="not there"):
+        await sqlite.read(failing, scope=SYSTEM, is_small=True)
+
+    assert await sqlite.write(adding(1), scope=SYSTEM, is_small=True) == 1
+    assert await sqlite.read(count_threads, scope=SYSTEM) == 1
