@@ -112,4 +112,4 @@ async def test_what_is_not_there_cannot_be_stopped(service: Service, body: dict[
 
 async def test_all_is_true_or_not_there(service: Service) -> None:
     refused = await service.call("POST", "/v1/runs/cancel", json={"all": False}, token=OPERATOR)
-    problem_of(refused, 422, "body_invalid")
+    assert paths_of(problem_of(refused, 422, "body_invalid")) == ["all"]

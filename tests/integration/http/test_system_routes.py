@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -199,3 +200,24 @@ async def test_the_document_says_how_long_and_how_large_values_may_be(service: S
     agent, limits = schemas["CreateAgentBody"]["properties"], schemas["LimitsBody"]["properties"]
     assert agent["name"]["maxLength"] == 200
     assert "10000" in str(limits["max_turns"])
+
+
+def enumerations(part: object) -> Iterator[list[object]]:
+    """Every `enum` of an OpenAPI document."""
+    if isinstance(part, dict):
+        if isinstance(found := part.get("enum"), list):
+            yield found
+        for each in part.values():
+            yield from enumerations(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from enumerations(each)
+
+
+async def test_enumerations_are_of_texts_as_generators_of_clients_leave_out_routes_with_others(
+    service: Service,
+) -> None:
+    document = (await service.call("GET", "/schema/openapi.json", token=None)).json()
+    found = list(enumerations(document))
+    assert len(found) > 20
+    assert [each for each in found if any(not isinstance(value, str | None) for value in each)] == []

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated, ClassVar, Literal, cast
+from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
@@ -89,10 +89,14 @@ class CancelRunsBody(Body):
     server: Name | None = Field(
         default=None, description="The id or the slug of an MCP server: runs whose agents list it, or that call it now."
     )
-    all: Literal[True] | None = Field(default=None, description="Every run of the organization.")
+    # Not `Literal[True]`: generators of clients know no enumerations of booleans, and leave the whole route out.
+    all: bool | None = Field(default=None, description="Every run of the organization: `true`, or left out.")
 
     def to_command(self, principal: Principal) -> CancelRunsCommand:
         """The command. Raises INVALID `body_invalid`."""
+        if self.all is False:
+            wrong = Violation(path="all", message="must be true, or left out")
+            raise invalid("body_invalid", "The request body is not valid.", wrong)
         if len([given for given in (self.agent_id, self.server, self.all) if given is not None]) != 1:
             raise invalid(
                 "body_invalid",
