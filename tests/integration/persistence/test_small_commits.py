@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
+from domain.errors import ServiceError
 from infrastructure.persistence.database import SYSTEM, Unit
 from infrastructure.persistence.sqlite import SqliteDatabase
 from tests.builders import ORG
@@ -267,3 +268,25 @@ async def test_a_small_look_that_fails_is_told_as_any_other_and_leaves_no_transa
 
     assert await sqlite.write(adding(1), scope=SYSTEM, is_small=True) == 1
     assert await sqlite.read(count_threads, scope=SYSTEM) == 1
+
+
+async def test_on_a_full_disk_what_is_gathered_fails_and_is_stored_once_there_is_room(sqlite: SqliteDatabase) -> None:
+    def limit_to(pages: int) -> Unit[None]:
+        def unit(connection: Connection) -> None:
+            connection.execute(text(f"PRAGMA max_page_count = {pages}")).close()
+
+        return unit
+
+    def adding_much(connection: Connection) -> None:
+        connection.execute(text("CREATE TABLE filler AS SELECT zeroblob(1000000) AS x"))
+
+    await gathered(sqlite, limit_to(1))  # no page more than there are
+    first, full = await asyncio.gather(
+        gathered(sqlite, adding(1)), gathered(sqlite, adding_much), return_exceptions=True
+    )
+    assert isinstance(full, ServiceError)
+    assert full.code == "storage_unavailable"
+
+    await gathered(sqlite, limit_to(1_000_000))
+    assert await gathered(sqlite, adding(2)) == 2
+    assert await thread_numbers(sqlite) == ([1, 2] if first == 1 else [2])
