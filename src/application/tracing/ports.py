@@ -61,6 +61,7 @@ class ToolCallRecord:
         )
 
 
+@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCallRecord:
     """A finished call of a gateway session; its text and arguments hold no canary token."""
