@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_ESCAPES = re.compile(r'(?:%[0-9a-fA-F]{2})+|(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]')
+_URL = r"(?:%[0-9a-fA-F]{2})+"
+_JSON = r'(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]'
+_ESCAPES = re.compile(f"{_URL}|{_JSON}")
+_URL_ESCAPES, _JSON_ESCAPES = re.compile(_URL), re.compile(_JSON)
 _UNFINISHED = re.compile(r"(?:%[0-9a-fA-F]?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _BREAKS = str.maketrans("", "", "\r\n")
@@ -39,8 +42,10 @@ def folded(text: str) -> str:
 def spellings(text: str, *, plus_is_space: bool) -> Iterator[str]:
     """All spellings of the text."""
     bases = [folded(text)]
-    if "%" in text or "\\" in text:
-        bases.append(folded(_ESCAPES.sub(lambda escape: _meaning(escape[0]), text)))
+    bases += [
+        folded(escapes.sub(lambda escape: _meaning(escape[0]), source))
+        for source, escapes in _escaped(text, plus_is_space=plus_is_space)
+    ]
     for base in bases:
         yield base
         joined = base.translate(_BREAKS) if "\n" in base or "\r" in base else base
@@ -53,8 +58,7 @@ def spellings(text: str, *, plus_is_space: bool) -> Iterator[str]:
 def views(text: str, *, plus_is_space: bool) -> Iterator[View]:
     """The same as `spellings`, with the way back; much slower."""
     bases = [_view(_characters(text))]
-    if "%" in text or "\\" in text:
-        bases.append(_view(_decoded(text)))
+    bases += [_view(_decoded(source, escapes)) for source, escapes in _escaped(text, plus_is_space=plus_is_space)]
     for base in bases:
         yield base
         joined = base.without("\r\n") if "\n" in base.text or "\r" in base.text else base
@@ -62,6 +66,20 @@ def views(text: str, *, plus_is_space: bool) -> Iterator[View]:
             yield joined
         if plus_is_space and "+" in base.text:
             yield View(joined.text.replace("+", " "), joined.starts, joined.ends)
+
+
+def _escaped(text: str, *, plus_is_space: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """What to decode, and the escapes to decode in it: of a token that was escaped for a URL, a backslash may be its own,
+    and in JSON a percent sign. As forms are sent, a plus is a space before an escaped one is decoded."""
+    in_url, in_json = "%" in text, "\\" in text
+    if in_url:
+        yield text, _URL_ESCAPES
+    if in_json:
+        yield text, _JSON_ESCAPES
+    if in_url and in_json:
+        yield text, _ESCAPES
+    if in_url and plus_is_space and "+" in text:
+        yield text.replace("+", " "), _URL_ESCAPES
 
 
 def unfinished_escape(text: str) -> int:
@@ -100,9 +118,9 @@ def _characters(text: str) -> Iterator[tuple[str, int, int]]:
         yield char, place, place + 1
 
 
-def _decoded(text: str) -> Iterator[tuple[str, int, int]]:
+def _decoded(text: str, escapes: re.Pattern[str]) -> Iterator[tuple[str, int, int]]:
     place = 0
-    for escape in _ESCAPES.finditer(text):
+    for escape in escapes.finditer(text):
         for at in range(place, escape.start()):
             yield text[at], at, at + 1
         place = escape.start()

@@ -15,6 +15,7 @@ from domain.gateway.session import GatewaySession
 from domain.mcp.log_level import LogLevel
 from domain.policy.allowlist import Allowlist
 from infrastructure.assembly.storage import client_handshakes, followers
+from infrastructure.lazy_secrets import LazySecretBox
 from infrastructure.secrets import SecretBox
 from infrastructure.system import RandomIds, SystemClock
 from tests.builders import ORG, OTHER_ORG, an_agent, an_audit_event
@@ -23,7 +24,7 @@ from tests.databases import PostgresDatabases
 from tests.integration.persistence.test_rows_kept_by_two_processes import Process, process
 
 pytestmark = pytest.mark.requirement("F5")
-BOX = SecretBox(["a key that all processes have"])
+BOX = LazySecretBox(["a key that all processes have"], load=SecretBox)
 NOTHING: Allowlist = ()
 
 

@@ -120,6 +120,9 @@ def test_text_without_a_token_comes_through_whole_and_in_order(data: st.DataObje
 @settings(max_examples=100)
 @given(leaks())
 @example(("aaaaaaaa", "aaaaaaaaaaaa"))
+@example(("000000+ ", "000000%2B+"))
+@example(("000000\\b", "%30%30%30%30%30%30\\b"))
+@example(("000/00%41", "000\\/00%41"))
 def test_a_cleaned_text_holds_no_token_and_says_where_it_stood(leak: tuple[str, str]) -> None:
     token, text = leak
     scanner = CanaryScanner({"t": token})
