@@ -54,8 +54,8 @@ class EachAlone:
     async def stop(self) -> None:
         await self._database.stop()
 
-    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
-        return await self._database.read(unit, scope=scope)
+    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
+        return await self._database.read(unit, scope=scope, is_small=is_small)
 
     async def write(
         self,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infrastructure.kept_http import Origin
+from infrastructure.kept_connection import Origin
 from infrastructure.mcp.kept_heads import MAX_HEAD_BYTES, MAX_HEADS, KeptHeads
 
 ORIGIN = Origin("127.0.0.1", 80, False, "127.0.0.1")
