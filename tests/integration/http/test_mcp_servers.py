@@ -163,7 +163,7 @@ async def test_a_test_of_a_broken_server_is_an_answer(service: Service) -> None:
 async def test_a_server_is_connected_refreshed_and_disconnected(service: Service) -> None:
     await service.call("POST", "/v1/mcp-servers", json=FILES)
     never = (await service.call("GET", "/v1/mcp-servers/files/tools")).json()
-    assert never == {"data": [], "skipped": [], "taken_at": None, "protocol_version": None}
+    assert never == {"data": [], "next_cursor": None, "skipped": [], "taken_at": None, "protocol_version": None}
     connected = (await service.call("POST", "/v1/mcp-servers/files/connect")).json()
     assert connected.items() >= {"state": "connected", "tool_count": 1, "protocol_version": "2026-07-28"}.items()
     refreshed = (await service.call("POST", "/v1/mcp-servers/files/refresh")).json()

@@ -45,6 +45,21 @@ async def test_a_changed_tool_is_shown_with_its_difference_and_approved(service:
     assert [(tool["name"], tool["state"]) for tool in shown] == [("echo", "approved"), ("zip", "approved")]
 
 
+async def test_a_server_s_tools_come_whole_or_in_pages(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    path = "/v1/mcp-servers/files/tools"
+    await listed(service, echo="Says it again.", unzip="Unpacks.", zip="Packs.")
+    whole = (await service.call("GET", path)).json()
+    assert (len(whole["data"]), whole["next_cursor"]) == (3, None)
+    first = (await service.call("GET", f"{path}?limit=2")).json()
+    assert first["data"] == whole["data"][:2]
+    second = (await service.call("GET", f"{path}?limit=2&cursor={first['next_cursor']}")).json()
+    assert second == {**whole, "data": whole["data"][2:]}
+    assert (await service.call("GET", f"{path}?limit=3")).json() == whole
+    problem_of(await service.call("GET", f"{path}?cursor=x"), 422, "cursor_invalid")
+    problem_of(await service.call("GET", f"{path}?limit=0"), 422, "parameters_invalid")
+
+
 async def test_a_tool_in_quarantine_says_so_among_all_tools_and_is_not_an_agents(service: Service) -> None:
     await service.call("POST", "/v1/mcp-servers", json=FILES)
     await service.call(

@@ -46,7 +46,7 @@ from interfaces.http.mcp_servers.views import (
     status_view,
     tools_view,
 )
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.paging import PageCursor, PageLimit, WholeLimit, page_view
 from interfaces.http.paths import ServerPath, ToolPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
@@ -226,12 +226,17 @@ async def authorize_mcp_server(
 
 @get("/mcp-servers/{server:str}/tools", tags=TAGS, summary="List an MCP server's tools", responses=documented(404))
 async def get_mcp_server_tools(
-    request: ApiRequest, server: ServerPath, get_mcp_server_tools: NamedDependency[GetMcpServerTools]
+    *,
+    request: ApiRequest,
+    server: ServerPath,
+    get_mcp_server_tools: NamedDependency[GetMcpServerTools],
+    limit: WholeLimit = None,
+    cursor: PageCursor = None,
 ) -> McpServerToolsView:
     """As last seen; the server is not asked. A tool that is new or changed since it was approved is `quarantined`, is not
     given to runs, and has a `diff`."""
     command = GetMcpServerToolsCommand(principal=request.principal, server=server)
-    return tools_view(await get_mcp_server_tools.execute(command))
+    return tools_view(await get_mcp_server_tools.execute(command), limit=limit, cursor=cursor)
 
 
 @post(

@@ -13,6 +13,7 @@ from domain.mcp.server import McpServer
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
 from interfaces.http.mcp_servers.auth import AuthView, auth_view
+from interfaces.http.paging import cut
 from interfaces.http.rates import RateLimitView, rate_limit_view
 from interfaces.http.secrets.references import WriteOnlyView, write_only_view
 
@@ -112,9 +113,11 @@ class SkippedToolView(TypedDict):
 
 
 class McpServerToolsView(TypedDict):
-    """What a server offers, as of `taken_at`; null if it was never listed."""
+    """What a server offers, as of `taken_at`; null if it was never listed. `next_cursor` is null on the last page; each
+    page says what was `skipped`."""
 
     data: list[PinnedToolView]
+    next_cursor: str | None
     skipped: list[SkippedToolView]
     taken_at: str | None
     protocol_version: str | None
@@ -252,18 +255,16 @@ def import_view(entries: tuple[ImportedEntry, ...]) -> ImportView:
     }
 
 
-def tools_view(tools: McpServerTools) -> McpServerToolsView:
-    """A server's catalog as JSON."""
+def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str | None = None) -> McpServerToolsView:
+    """A server's catalog as JSON, or a page of it. Raises INVALID `cursor_invalid`."""
     catalog = tools.catalog
+    page = cut(() if catalog is None else pinned_tools(catalog), limit, cursor)
     if catalog is None:
-        return {"data": [], "skipped": [], "taken_at": None, "protocol_version": None}
-    return catalog_view(tools.server.config.slug, catalog)
-
-
-def catalog_view(slug: str, catalog: McpCatalog) -> McpServerToolsView:
-    """A catalog as JSON; `slug` gives its tools their model-facing names."""
+        return {"data": [], "next_cursor": None, "skipped": [], "taken_at": None, "protocol_version": None}
+    slug = tools.server.config.slug
     return {
-        "data": [pinned_tool_view(slug, tool) for tool in pinned_tools(catalog)],
+        "data": [pinned_tool_view(slug, tool) for tool in page["data"]],
+        "next_cursor": page["next_cursor"],
         "skipped": _skipped(catalog),
         "taken_at": timestamp(catalog.taken_at),
         "protocol_version": catalog.protocol_version,
