@@ -37,6 +37,7 @@ class WholeRequest(RequestResponseCycle):
 
     def __init__(self, protocol: "WholeRequestProtocol", *, keep_alive: bool) -> None:
         # uvicorn's own is not called: the attributes are the same, those that begin alike stand above.
+        self._protocol = protocol
         self.scope = protocol.scope
         self.transport = protocol.transport
         self.flow = protocol.flow
@@ -71,20 +72,33 @@ class WholeRequest(RequestResponseCycle):
     def _is_held(self, message: Mapping[str, Any]) -> bool:
         if message["type"] != "http.response.start" or not self.keep_alive or self.disconnected:
             return False
-        parts = [STATUS_LINE[message["status"]]]
-        length: bytes | None = None
-        for name, value in (*self.default_headers, *message["headers"]):
-            if b"\n" in value or b"\r" in value or name == b"connection":
-                return False
-            if name == b"content-length":
-                length = value
-            parts += (name, b": ", value, b"\r\n")
-        if length is None:
+        status, headers = message["status"], list(message["headers"])
+        last, length = headers.pop() if headers else (_NOTHING, _NOTHING)
+        if last != b"content-length" or not length.isdigit():
             return False
-        parts.append(b"\r\n")
-        self._held = b"".join(parts)
+        made = self._protocol.made_head
+        if (
+            made is None
+            or made.status != status
+            or made.defaults is not self.default_headers
+            or made.headers != headers
+        ):
+            made = self._made_head(status, headers)
+            if made is None:
+                return False
+            self._protocol.made_head = made
+        self._held = b"%bcontent-length: %b\r\n\r\n" % (made.head, length)
         self.response_started, self.chunked_encoding, self.expected_content_length = True, False, int(length)
         return True
+
+    def _made_head(self, status: int, headers: list[tuple[bytes, bytes]]) -> "_MadeHead | None":
+        """None for one that uvicorn is to look at."""
+        parts = [STATUS_LINE[status]]
+        for name, value in (*self.default_headers, *headers):
+            if b"\n" in value or b"\r" in value or name in (b"connection", b"content-length"):
+                return None
+            parts += (name, b": ", value, b"\r\n")
+        return _MadeHead(status, self.default_headers, headers, b"".join(parts))
 
     def _sent_whole(self, held: bytes, message: Mapping[str, Any]) -> bool:
         body = message.get("body", _NOTHING)
@@ -99,6 +113,15 @@ class WholeRequest(RequestResponseCycle):
         return True
 
 
+class _MadeHead(NamedTuple):
+    """The head of an answer up to its length, and what it was made of. uvicorn's own headers are another list each second."""
+
+    status: int
+    defaults: list[tuple[bytes, bytes]]
+    headers: list[tuple[bytes, bytes]]
+    head: bytes
+
+
 class _SeenHead(NamedTuple):
     """The head of a request that was taken whole, byte for byte, how long the body after it is, and what was made of it (ASGI)."""
 
@@ -110,8 +133,9 @@ class _SeenHead(NamedTuple):
 class WholeRequestProtocol(JoiningHttpProtocol):
     """uvicorn's protocol, but for such requests; and with one timer for connections that nobody uses instead of one after
     each request. What a connection's next request begins with is mostly what the last one began with: then it is not parsed
-    again."""
+    again; nor is the head of its answer written anew within a second, but for the length."""
 
+    made_head: _MadeHead | None = None
     _idle_since: float | None = None
     _known = KnownHeaders()
     _seen: _SeenHead | None = None

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import ClauseElement
 
-from infrastructure.persistence.column_types import PlainText, storable
+from infrastructure.persistence.column_types import PlainText, storable_or_none
 
 _Process = Callable[[Any], Any]
 UNKNOWN = -1
@@ -190,6 +190,7 @@ class _Compiled:
         "_processed",
         "_row",
         "_texts",
+        "_texts_of",
         "_typed",
         "_types",
         "driver_error",
@@ -212,8 +213,9 @@ class _Compiled:
         self._pick: _Process = itemgetter(*names) if len(names) > 1 else _alone(names)
         # Literals of the statement itself, which nobody passes.
         self._fixed = {name: bind.value for name, bind in zip(names, binds, strict=True) if not bind.required}
-        # Of most texts one look shows that they can be stored as they are.
+        # Of most rows one look shows that all of their texts can be stored as they are.
         self._texts = [index for index, bind in enumerate(binds) if isinstance(bind.type, PlainText)]
+        self._texts_of: _Process = itemgetter(*self._texts) if len(self._texts) > 1 else _alone(self._texts)
         self._processed = [
             (index, process)
             for index, bind in enumerate(binds)
@@ -234,10 +236,10 @@ class _Compiled:
 
     def _listed(self, parameters: Mapping[str, Any]) -> list[Any]:
         values = list(self._pick({**self._fixed, **parameters} if self._fixed else parameters))
-        for index in self._texts:
-            text = values[index]
-            if text is not None and not (text.isascii() and "\0" not in text):
-                values[index] = storable(text)
+        together = "".join(filter(None, self._texts_of(values)))
+        if "\0" in together or not together.isascii():
+            for index in self._texts:
+                values[index] = storable_or_none(values[index])
         for index, process in self._processed:
             if values[index] is not None:
                 values[index] = process(values[index])
@@ -303,7 +305,7 @@ def _required(compiled: Any) -> list[str]:
     return [name for name, bind in compiled.binds.items() if bind.required]
 
 
-def _alone(names: tuple[str, ...]) -> _Process:
+def _alone(names: Sequence[str | int]) -> _Process:
     return lambda given: [given[name] for name in names]
 
 

@@ -39,7 +39,6 @@ from interfaces.gateway.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     RATE_LIMITED,
-    RequestId,
     RpcError,
     RpcMessage,
     RpcResponse,
@@ -119,7 +118,7 @@ class GatewayEndpoint:
             return
         scope["auth"] = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
         asked = _Asked(scope, headers, receive, send)
-        request_id: RequestId | None = None
+        value: JsonValue = None
         try:
             if scope["method"] != "POST":
                 await self._without_body(asked, session)
@@ -129,7 +128,6 @@ class GatewayEndpoint:
             if isinstance(value, list):
                 await self._batch(asked, session, value)
                 return
-            request_id = id_of(value)
             message = read_message(value)
             if isinstance(message, RpcResponse):
                 await self._clients.client(session, headers)
@@ -153,9 +151,9 @@ class GatewayEndpoint:
             )
             await self._answers.answer(call, receive, send)
         except RpcError as error:
-            await send_error(send, request_id, error)
+            await send_error(send, id_of(value), error)
         except ServiceError as error:
-            await send_error(send, request_id, _untaken(error))
+            await send_error(send, id_of(value), _untaken(error))
 
     def _headers(self, scope: HTTPScope) -> _GoodHeaders:
         """What a request's headers say, looked at once for the same headers of one connection. Raises RpcError for those that

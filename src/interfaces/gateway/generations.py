@@ -48,10 +48,11 @@ class Envelope:
     client: GatewayClient | None = None
     param_headers: Mapping[str, str | None] = field(default_factory=dict)
 
-    @property
-    def is_modern(self) -> bool:
-        """Whether it speaks the generation without sessions."""
-        return self.version in MODERN_VERSIONS
+    is_modern: bool = field(init=False)
+    """Whether it speaks the generation without sessions."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_modern", self.version in MODERN_VERSIONS)
 
 
 def speaks_modern(headers: Mapping[str, str], message: RpcMessage) -> bool:

@@ -40,11 +40,12 @@ class RpcMessage:
     params: JsonObject = field(default_factory=dict)
     id: RequestId | None = None
 
-    @property
-    def meta(self) -> Mapping[str, JsonValue]:
-        """`params._meta`, empty if there is none."""
+    meta: Mapping[str, JsonValue] = field(init=False, repr=False, compare=False)
+    """`params._meta`, empty if there is none."""
+
+    def __post_init__(self) -> None:
         meta = self.params.get("_meta")
-        return meta if isinstance(meta, dict) else {}
+        object.__setattr__(self, "meta", meta if isinstance(meta, dict) else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ TTL_MS = 5_000
 _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
 CAPABILITIES: JsonObject = {**CHANGE_CAPABILITIES, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES}
 _SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
-_PASSED_META = ("traceparent", "tracestate", DEPTH_META)
+_PASSED_META = frozenset({"traceparent", "tracestate", DEPTH_META})
 _MAX_RETRY_KEY = 256
 
 
@@ -166,7 +166,7 @@ class GatewayMethods:
                 session=exchange.session,
                 name=name,
                 arguments=arguments or {},
-                meta={key: value for key in _PASSED_META if isinstance(value := meta.get(key), str)},
+                meta=_passed(meta),
                 on_progress=None if tell is None or token is None else on_progress,
                 logs=await self._logs.tap(exchange),
                 resumable=exchange.envelope.is_modern,
@@ -187,6 +187,13 @@ class GatewayMethods:
         if answer.waiting is not None and exchange.envelope.is_modern:
             return {"resultType": "input_required", "requestState": answer.waiting.request_state}
         return answer_json(answer, any_structure=exchange.envelope.is_modern)
+
+
+def _passed(meta: Mapping[str, JsonValue]) -> dict[str, str]:
+    """What of a call's `_meta` goes along with it."""
+    if _PASSED_META.isdisjoint(meta):
+        return {}
+    return {key: value for key, value in meta.items() if key in _PASSED_META and isinstance(value, str)}
 
 
 def _request_state(exchange: Exchange) -> str | None:

@@ -34,17 +34,18 @@ async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
     if length.isascii() and length.isdigit() and (len(length) > _MAX_DIGITS or int(length) > MAX_BODY_BYTES):
         raise _too_large()
     parts: list[bytes] = []
-    size, more = 0, True
-    while more:
+    size = 0
+    while True:
         message = await receive()
         if message["type"] != "http.request":
             raise RpcError(INVALID_REQUEST, "The body ended early.", status=400)
-        size += len(message["body"])
+        part = message["body"]
+        size += len(part)
         if size > MAX_BODY_BYTES:
             raise _too_large()
-        parts.append(message["body"])
-        more = message["more_body"]
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+        if not message["more_body"]:
+            return b"".join((*parts, part)) if parts else part
+        parts.append(part)
 
 
 def _too_large() -> RpcError:

@@ -48,6 +48,10 @@ class App:
                 while (await receive())["type"] != "http.disconnect":
                     pass
                 self.left.set()
+            case b"missing":
+                head = [(b"x-kind", b"missing"), (b"content-length", b"0")]
+                await send({"type": "http.response.start", "status": 404, "headers": head})
+                await send({"type": "http.response.body", "body": b""})
             case b"close":
                 head = [(b"content-length", b"2"), (b"connection", b"close")]
                 await send({"type": "http.response.start", "status": 200, "headers": head})

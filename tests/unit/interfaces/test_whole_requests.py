@@ -37,6 +37,27 @@ async def test_requests_of_one_connection_are_answered_each(protocol: type[Joini
 
 
 @PROTOCOLS
+async def test_each_answer_has_its_own_head(protocol: type[JoiningHttpProtocol]) -> None:
+    heads = []
+    async with served(App(), protocol, server_header=False, date_header=False) as connected:
+        client = await connected()
+        for body in (b"abc", b"1234567890", b"missing", b"missing", b"abc"):
+            client.writer.write(posted(body))
+            head = await client.reader.readuntil(b"\r\n\r\n")
+            heads.append(head.decode("ascii").split("\r\n")[:-2])
+            await client.reader.readexactly(int(heads[-1][-1].partition(": ")[2]))
+
+    missing = ["HTTP/1.1 404 Not Found", "x-kind: missing", "content-length: 0"]
+    assert heads == [
+        ["HTTP/1.1 200 OK", "content-type: text/plain", "content-length: 11"],
+        ["HTTP/1.1 200 OK", "content-type: text/plain", "content-length: 12"],
+        missing,
+        missing,
+        ["HTTP/1.1 200 OK", "content-type: text/plain", "content-length: 11"],
+    ]
+
+
+@PROTOCOLS
 async def test_requests_sent_one_behind_the_other_are_answered_in_order(protocol: type[JoiningHttpProtocol]) -> None:
     async with served(App(), protocol) as connected:
         client = await connected()
