@@ -155,9 +155,12 @@ class GroupedWrites:
         connection = _GroupConnection(pipeline, self._dialect)
         pipeline.command(b"BEGIN")
         results: list[Any] = [None] * len(group)
-        under_way = [(index, member, member.begin(cast(Connection, connection))) for index, member in enumerate(group)]
+        under_way: list[tuple[int, _Member, Stages[Any]]] = []
+        for index, member in enumerate(group):
+            # Some ask as they begin: before the first stage of any other, as locks of threads must be.
+            connection.act_for(member.scope)
+            under_way.append((index, member, member.begin(cast(Connection, connection))))
         while under_way:
-            connection.has_sent = False
             still: list[tuple[int, _Member, Stages[Any]]] = []
             for index, member, stages in under_way:
                 connection.act_for(member.scope)
@@ -169,6 +172,7 @@ class GroupedWrites:
                     still.append((index, member, stages))
             under_way = still
             if connection.has_sent:
+                connection.has_sent = False
                 await pipeline.answered()
         return results
 

@@ -69,6 +69,24 @@ def seen() -> Staged[list[str]]:
     return Staged(begin)
 
 
+def asking_as_it_begins() -> Staged[str]:
+    """What this unit can see, asked before its first stage, as steps that end a run lock its thread; and the transaction."""
+
+    def begin(connection: Connection) -> Stages[str]:
+        threads = _threads.ask_rows(connection, {})
+
+        def stages() -> Stages[str]:
+            transaction = _transaction.ask(connection, {})
+            yield
+            row = transaction()
+            assert row is not None
+            return " ".join([row[0], *(row.id for row in threads())])
+
+        return stages()
+
+    return Staged(begin)
+
+
 async def together(
     database: PostgresDatabase, *units: Staged[str], scopes: Callable[[int], Scope] = lambda _: ORG
 ) -> list[object]:
@@ -129,6 +147,18 @@ async def test_units_of_two_organizations_in_a_transaction_see_and_write_only_th
     assert getattr(trespassing.__cause__.orig, "sqlstate", None) == "42501"
     assert isinstance(at_home, str)
     assert await thread_numbers(postgres) == [0, 1, 2, 3, 4, 5, 8]
+
+
+async def test_what_a_unit_asks_as_it_begins_is_asked_for_its_organization(postgres: PostgresDatabase) -> None:
+    await postgres.write(lambda c: add_organization(c, an_organization(OTHER_ORG)), scope=SYSTEM)
+    await postgres.write(adding(1), scope=ORG)
+    await postgres.write(adding(2, organization_id=OTHER_ORG), scope=OTHER_ORG)
+    units = [asking_as_it_begins() for _ in range(3)]
+    said = await together(postgres, *units, scopes=lambda index: (ORG, OTHER_ORG, SYSTEM)[index])
+    transactions, seen_threads = zip(*(str(each).split(maxsplit=1) for each in said), strict=True)
+    assert len(set(transactions)) == 1
+    mine, theirs = a_thread_id(1), a_thread_id(2)
+    assert seen_threads == (mine, theirs, f"{mine} {theirs}")
 
 
 async def test_a_unit_that_wants_an_answer_at_once_has_a_transaction_of_its_own(postgres: PostgresDatabase) -> None:
