@@ -108,10 +108,10 @@ class PostgresDatabases:
         """The ordinary user's URL of a database."""
         return self._user.of(url)
 
-    def end_sessions(self) -> None:
-        """End all that the ordinary user has open."""
-        ended = sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = {}")
-        self._execute(ended.format(self._user.name))
+    def end_sessions(self, *, wait_s: float = 0) -> None:
+        """End all that the ordinary user has open, and wait up to `wait_s` for each to be gone."""
+        ended = sql.SQL("SELECT pg_terminate_backend(pid, {}) FROM pg_stat_activity WHERE usename = {}")
+        self._execute(ended.format(int(wait_s * 1000), self._user.name))
 
     @contextmanager
     def user(self, attributes: str, *memberships: str) -> Iterator["PostgresUser"]:

@@ -135,8 +135,7 @@ class GroupedWrites:
         except Exception as error:  # noqa: BLE001 - whoever is to blame meets it again, alone
             await self._give_up(group, error)
             return
-        for member, result in zip(group, results, strict=True):
-            member.job.succeed(result)
+        in_doubt: Exception | None = None
         try:
             await pipeline.answered()
         except Exception as error:  # noqa: BLE001 - it goes to the units' callers
@@ -144,9 +143,12 @@ class GroupedWrites:
                 await self._give_up(group, error)
                 return
             await self._discard()
-            for member in group:
-                member.job.fail(_in_doubt(error))
-        for member in group:
+            in_doubt = error
+        for member, result in zip(group, results, strict=True):
+            # Not before: what the server refused is executed anew, unless its caller has gone.
+            member.job.succeed(result)
+            if in_doubt is not None:
+                member.job.fail(_in_doubt(in_doubt))
             member.job.resolve()
 
     async def _executed(self, group: list[_Member]) -> list[Any]:

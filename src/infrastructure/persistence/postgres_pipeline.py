@@ -5,6 +5,7 @@ cursor per statement costs several times what the statement does.
 """
 
 import asyncio
+import select
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -64,6 +65,8 @@ class Pipeline:
         self._lost: Exception | None = None
         self._socket = self._pgconn.socket
         self._is_choked = False
+        self._unread = select.poll()
+        self._unread.register(self._socket, select.POLLIN)
         self._loop.add_reader(self._socket, self._readable)
         self._is_watched = True
 
@@ -108,10 +111,15 @@ class Pipeline:
         """Until all that was sent is answered. Raises psycopg's errors: the first one of the server's."""
         if (broken := self._lost or self._refused) is not None:
             raise broken
-        self._waiting = self._loop.create_future()
-        self._pgconn.pipeline_sync()
-        self._flush()
-        await self._waiting
+        waiting = self._waiting = self._loop.create_future()
+        try:
+            self._pgconn.pipeline_sync()
+        except OperationalError as error:
+            # Some of it may have been sent: whatever was, its answer is lost.
+            self._lose(error)
+        else:
+            self._flush()
+        await waiting
         if self._refused is not None:
             raise self._refused
 
@@ -140,9 +148,14 @@ class Pipeline:
 
     def _readable(self) -> None:
         try:
-            self._pgconn.consume_input()
-            while (self._unanswered or self._waiting is not None) and not self._pgconn.is_busy():
-                self._take(self._pgconn.get_result())
+            while True:
+                self._pgconn.consume_input()
+                while (self._unanswered or self._waiting is not None) and not self._pgconn.is_busy():
+                    self._take(self._pgconn.get_result())
+                # libpq may leave some unread, and uvloop does not call again where the server went without reading all we had
+                # sent (libuv stops watching at POLLERR): the last word is there, and so is that it was the last.
+                if not self._unread.poll(0):
+                    return
         except Exception as error:  # noqa: BLE001 - whoever waits is told
             self._lose(error)
 
