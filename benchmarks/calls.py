@@ -4,7 +4,7 @@ import asyncio
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,6 +20,15 @@ class Answered:
     calls: int
     wall_s: float
     latencies_s: tuple[float, ...]
+
+    @classmethod
+    def summed(cls, rounds: Sequence["Answered"]) -> "Answered":
+        """The rounds as one measurement."""
+        return cls(
+            calls=sum(part.calls for part in rounds),
+            wall_s=sum(part.wall_s for part in rounds),
+            latencies_s=tuple(latency for part in rounds for latency in part.latencies_s),
+        )
 
     @property
     def per_s(self) -> float:

@@ -8,7 +8,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from urllib.request import Request, urlopen
@@ -21,7 +21,8 @@ from benchmarks.service import Service, running_service
 from benchmarks.upstreams import LEGACY, MODERN, UPSTREAMS, Upstream
 
 CONCURRENCIES = (1, 16, 64)
-CALLS, WARM_UP = 6_000, 2_000
+CALLS, WARM_UP = 9_000, 2_000
+ROUNDS = 3
 MEMORY_CALLS, LONG_CALLS = 40_000, 200_000
 IDLE_SESSIONS = 2_000
 PER_S, ADDED_MS, FLAT_PERCENT = 2_500, 1.0, 10
@@ -39,6 +40,13 @@ class Figures:
 
     answered: Answered
     cpu_s: float | None = None
+
+    @classmethod
+    def summed(cls, rounds: Sequence["Figures"]) -> "Figures":
+        """The rounds as one measurement."""
+        done = Answered.summed([part.answered for part in rounds])
+        cpu_s = [part.cpu_s for part in rounds if part.cpu_s is not None]
+        return cls(answered=done, cpu_s=sum(cpu_s) if cpu_s else None)
 
     @property
     def cpu_ms(self) -> float | None:
@@ -118,16 +126,26 @@ def table(service: Service, relay: Service, ports: dict[str, int | None], calls:
             for version in (MODERN, LEGACY):
                 title = f"gateway, client {version}, {upstream.title}"
                 targets.append((title, gateway_target(service, upstream, version)))
-    measured: dict[tuple[str, int], Figures] = {}
+    for _, target in targets:
+        answered(target.port, target.request, calls=min(calls, WARM_UP), concurrency=8)
+    # In rounds, one case after the other: a machine whose speed changes changes it for all.
+    rounds = [
+        {
+            (title, concurrency): target.measured(-(-calls // ROUNDS), concurrency)
+            for title, target in targets
+            for concurrency in CONCURRENCIES
+        }
+        for _ in range(ROUNDS)
+    ]
+    measured = {case: Figures.summed([made[case] for made in rounds]) for case in rounds[0]}
     rows = [
         "| calls | concurrency | calls/s | p50 ms | p99 ms | CPU ms per call | calls/s: of the relay's | CPU: of the relay's |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for title, target in targets:
-        answered(target.port, target.request, calls=min(calls, WARM_UP), concurrency=8)
-        for concurrency in CONCURRENCIES:
-            figures = measured[title, concurrency] = target.measured(calls, concurrency)
-            rows.append(_row(title, concurrency, figures, measured.get((_RELAYED, concurrency))))
+    rows += [
+        _row(title, concurrency, figures, None if title == "direct" else measured[_RELAYED, concurrency])
+        for (title, concurrency), figures in measured.items()
+    ]
     first, direct_ms = targets[2][0], measured["direct", 1].answered.percentile_ms(50)
     added_ms, relayed_ms = (measured[title, 1].answered.percentile_ms(50) - direct_ms for title in (first, _RELAYED))
     rows += [

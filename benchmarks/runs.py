@@ -9,9 +9,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from benchmarks.figures import Budget, held
 from benchmarks.postgres import migrated_database
@@ -21,7 +22,8 @@ from benchmarks.service import Service, running_service
 from benchmarks.upstreams import UPSTREAMS
 
 TOOL_CALLS, MORE_CALLS = 3, 43
-RUNS, LONG_RUNS, WARM_UP = 400, 64, 60
+RUNS, LONG_RUNS, WARM_UP = 200, 32, 60
+ROUNDS = 3
 CONCURRENCIES = (1, 16, 64)
 SLOPE_CONCURRENCY = 16
 RUNS_PER_S, POSTGRES_RUNS_PER_S, HTTP_CPU_MS, STDIO_CPU_MS = 100, 60, 2.0, 1.2
@@ -29,8 +31,11 @@ ABOUT = (
     f"A run makes {TOOL_CALLS} tool calls and is created and awaited over HTTP with everything on: policy, ledger, events, audit, "
     "SQLite. The floor makes the same model and MCP calls over raw sockets with one SQLite commit per run. An iteration is a model "
     f"call and a tool call. CPU is that of the service's process; a run's, divided by {TOOL_CALLS}, counts creating, waiting, "
-    "claiming and the closing model call as part of its iterations."
+    "claiming and the closing model call as part of its iterations. Everything is measured in "
+    f"{ROUNDS} rounds, one case after the other and the floor in each, and summed: a machine whose speed changes changes it for all."
 )
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,17 @@ class Measured:
     cpu_s: float
     latencies_s: tuple[float, ...] = ()
     stored_bytes: int = 0
+
+    @classmethod
+    def summed(cls, rounds: Sequence["Measured"]) -> "Measured":
+        """The rounds as one measurement."""
+        return cls(
+            runs=sum(part.runs for part in rounds),
+            wall_s=sum(part.wall_s for part in rounds),
+            cpu_s=sum(part.cpu_s for part in rounds),
+            latencies_s=tuple(latency for part in rounds for latency in part.latencies_s),
+            stored_bytes=max(part.stored_bytes for part in rounds),
+        )
 
     @property
     def runs_per_s(self) -> float:
@@ -161,16 +177,20 @@ def report(*, postgres: bool = False) -> list[str]:
             if upstream.slug in ("modern", "stdio"):
                 service.post("/mcp-servers", upstream.config(bench.mcp_port if upstream.slug == "modern" else None))
         kinds = (STREAMED,) if postgres else KINDS
-        agents = {kind: kind.agent(service, TOOL_CALLS) for kind in kinds}
+        agents = {kind: Agents.of(kind, service) for kind in kinds}
         for agent in agents.values():
-            asyncio.run(drive(service, agent, runs=WARM_UP, concurrency=8))
-        cases = [(STREAMED, concurrency) for concurrency in CONCURRENCIES]
-        cases += [(kind, SLOPE_CONCURRENCY) for kind in kinds if kind is not STREAMED]
-        floors = {concurrency: floor(bench.model_port, bench.mcp_port, concurrency) for concurrency in CONCURRENCIES}
-        ours = {case: _driven(service, agents[case[0]], case[1]) for case in cases}
-        slopes = further(bench, {kind: ours[kind, SLOPE_CONCURRENCY] for kind in kinds}, floors[SLOPE_CONCURRENCY])
+            asyncio.run(drive(service, agent.short, runs=WARM_UP, concurrency=8))
+            asyncio.run(drive(service, agent.long, runs=WARM_UP // 4, concurrency=8))
+        rounds = [Round.made(bench, agents) for _ in range(ROUNDS)]
         loaded_mb, peak_mb = service.resident_mb(), service.peak_mb()
-    runs = sum(figures.runs for figures in ours.values()) + len(kinds) * (WARM_UP + LONG_RUNS + LONG_RUNS // 4)
+    ours, floors = _summed([made.ours for made in rounds]), _summed([made.floors for made in rounds])
+    slopes = Slopes(
+        short={kind: ours[kind, SLOPE_CONCURRENCY] for kind in kinds},
+        long=_summed([made.long for made in rounds]),
+        floor_short=floors[SLOPE_CONCURRENCY],
+        floor_long=Measured.summed([made.floor_long for made in rounds]),
+    )
+    runs = sum(figures.runs for figures in (*ours.values(), *slopes.long.values())) + len(kinds) * WARM_UP * 5 // 4
     return [
         *_throughput(ours, floors),
         "",
@@ -181,8 +201,51 @@ def report(*, postgres: bool = False) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agents:
+    """The names of the agents whose runs are of a kind: few calls, and many."""
+
+    short: str
+    long: str
+
+    @classmethod
+    def of(cls, kind: Kind, service: Service) -> "Agents":
+        """Make them."""
+        return cls(short=kind.agent(service, TOOL_CALLS), long=kind.agent(service, MORE_CALLS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """Each case once: short runs by kind and concurrency, long ones by kind, and the floor beside both."""
+
+    ours: Mapping[tuple[Kind, int], Measured]
+    long: Mapping[Kind, Measured]
+    floors: Mapping[int, Measured]
+    floor_long: Measured
+
+    @classmethod
+    def made(cls, bench: Bench, agents: Mapping[Kind, Agents]) -> "Round":
+        """Measure them one after the other."""
+        at_16 = SLOPE_CONCURRENCY
+        cases = [(STREAMED, concurrency) for concurrency in CONCURRENCIES]
+        cases += [(kind, at_16) for kind in agents if kind is not STREAMED]
+        return cls(
+            ours={case: _driven(bench.service, agents[case[0]].short, case[1]) for case in cases},
+            long={
+                kind: asyncio.run(drive(bench.service, names.long, runs=LONG_RUNS, concurrency=at_16))
+                for kind, names in agents.items()
+            },
+            floors={concurrency: floor(bench.model_port, bench.mcp_port, concurrency) for concurrency in CONCURRENCIES},
+            floor_long=floor(bench.model_port, bench.mcp_port, at_16, runs=LONG_RUNS, tool_calls=MORE_CALLS),
+        )
+
+
 def _driven(service: Service, agent: str, concurrency: int) -> Measured:
     return asyncio.run(drive(service, agent, runs=RUNS // 2 if concurrency == 1 else RUNS, concurrency=concurrency))
+
+
+def _summed(rounds: Sequence[Mapping[K, Measured]]) -> dict[K, Measured]:
+    return {case: Measured.summed([made[case] for made in rounds]) for case in rounds[0]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,17 +283,6 @@ class Slopes:
 
 def _slope(short: Measured, long: Measured) -> float:
     return (long.cpu_ms_per_run - short.cpu_ms_per_run) / (MORE_CALLS - TOOL_CALLS)
-
-
-def further(bench: Bench, short: Mapping[Kind, Measured], floor_short: Measured) -> Slopes:
-    """Drive the long runs of each kind, and of the floor."""
-    long: dict[Kind, Measured] = {}
-    for kind in short:
-        agent = kind.agent(bench.service, MORE_CALLS)
-        asyncio.run(drive(bench.service, agent, runs=LONG_RUNS // 4, concurrency=SLOPE_CONCURRENCY))
-        long[kind] = asyncio.run(drive(bench.service, agent, runs=LONG_RUNS, concurrency=SLOPE_CONCURRENCY))
-    floor_long = floor(bench.model_port, bench.mcp_port, SLOPE_CONCURRENCY, runs=LONG_RUNS, tool_calls=MORE_CALLS)
-    return Slopes(short=short, long=long, floor_short=floor_short, floor_long=floor_long)
 
 
 def _throughput(ours: Mapping[tuple[Kind, int], Measured], floors: Mapping[int, Measured]) -> list[str]:
