@@ -24,6 +24,10 @@ WorkerId = NewType("WorkerId", str)
 WorkflowId = NewType("WorkflowId", str)
 WorkflowRunId = NewType("WorkflowRunId", str)
 
+_MOMENT_CHARACTERS = 10
+"""Of our ids, behind the prefix: the millisecond they were made in."""
+_NEAR_DIGITS = 22
+
 
 def derived_id(prefix: str, *parts: str | int) -> str:
     """An id that is the same whenever the parts are the same, so that a repeated step names the same things.
@@ -38,6 +42,15 @@ def id_beside(prefix: str, other: str) -> str:
     """The id of the one thing of its kind that belongs to another: with what follows the prefix in that one's id, so that
     both sort alike."""
     return f"{prefix}_{other.partition('_')[2]}"
+
+
+def id_near(prefix: str, other: str, *parts: str | int) -> str:
+    """A derived id of one of the things that belong to another: it begins with the moment that one's id begins with, so that
+    what is stored at the same time stands close together, and databases write fewer pages. 88 bits of SHA-256 follow.
+    """
+    own = other.partition("_")[2]
+    digest = hashlib.sha256("\x1f".join((other, *map(str, parts))).encode()).hexdigest()
+    return f"{prefix}_{own[:_MOMENT_CHARACTERS]}{digest[:_NEAR_DIGITS]}"
 
 
 def tool_call_id(run_id: RunId, turn: int, index: int) -> ToolCallId:

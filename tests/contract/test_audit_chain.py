@@ -1,12 +1,12 @@
 """The contract of sealing, verifying, exporting and pruning the audit trail."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand, ExportedEntry
-from application.audit.ports import AuditFilter, Place
+from application.audit.ports import AuditFilter, Place, Waiting
 from application.audit.prune_audit import PruneAudit, PruneAuditCommand
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import ChainReport, VerifyAuditChain, VerifyAuditChainCommand
@@ -71,6 +71,11 @@ async def trail(stores: Stores) -> Trail:
     return Trail(stores, GivenSealKeys(OLD), FixedClock(start=after(60)))
 
 
+def place(number: int) -> Place:
+    """Where this entry is found by its time."""
+    return Place(at=int(after(number).timestamp()) * 1_000_000)
+
+
 def event_ids(entries: list[ExportedEntry]) -> list[object]:
     return [exported.entry[0] for exported in entries]
 
@@ -97,6 +102,44 @@ async def test_a_round_seals_what_was_written_just_now_and_a_sweep_whatever_was_
     assert await trail.sealer().sweep() == 1
     report = await trail.report()
     assert (report.ok, report.sealed_through, report.sealed_late) == (True, 2, 1)
+
+
+@pytest.mark.requirement("C5")
+async def test_what_waits_is_named_with_its_oldest_entry_that_is_not_sealed(trail: Trail) -> None:
+    await trail.record(1, 2)
+    await trail.sealed()
+    await trail.record(5, 4, organization_id=OTHER_ORG)
+    seals, key = trail.stores.audit_seals, trail.keys.current().id
+    theirs = Waiting(organization_id=OTHER_ORG, since=place(4))
+    assert await seals.waiting(place(1), key) == (theirs,)
+    assert await seals.waiting(place(5), key) == (replace(theirs, since=place(5)),)
+    assert await seals.waiting(place(6), key) == ()
+    await trail.record(3)
+    ours = Waiting(organization_id=ORG, since=place(3))
+    assert set(await seals.waiting(place(2), key)) == {ours, theirs}
+
+
+@pytest.mark.requirement("C5")
+async def test_a_head_under_another_key_waits_though_every_entry_is_sealed(trail: Trail) -> None:
+    await trail.record(1)
+    await trail.sealed()
+    seals, since = trail.stores.audit_seals, place(1)
+    assert await seals.waiting(since, GivenSealKeys(OLD).current().id) == ()
+    assert await seals.waiting(since, GivenSealKeys(NEW).current().id) == (Waiting(organization_id=ORG, since=since),)
+
+
+@pytest.mark.requirement("C5")
+async def test_a_round_seals_entries_of_slow_transactions_beside_later_ones_of_many_organizations(trail: Trail) -> None:
+    trail.clock = FixedClock(start=after(8))
+    await trail.record(4, 6)
+    await trail.record(7, organization_id=OTHER_ORG)
+    assert await trail.sealer(batch=1).execute() == 3
+    await trail.record(3, 5, 8)
+    await trail.record(2, 9, organization_id=OTHER_ORG)
+    trail.clock = FixedClock(start=after(7))
+    assert await trail.sealer(batch=1).execute() == 5
+    assert [(await trail.report(each)).unsealed for each in (ORG, OTHER_ORG)] == [0, 0]
+    assert event_ids(await trail.exported()) == [an_audit_event(number).id for number in (4, 6, 3, 5, 8)]
 
 
 @pytest.mark.requirement("C5")

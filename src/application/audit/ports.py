@@ -73,6 +73,14 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """An organization with something to seal, from its oldest such entry on, or with a head to sign alone."""
+
+    organization_id: OrganizationId
+    since: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sealed:
     """How many entries were sealed, and the last of them."""
 
@@ -84,7 +92,7 @@ class AuditSeals(Protocol):
     """Sealing. What extends or prunes a chain holds the lock of its organization and nothing else; it raises CONFLICT
     `audit_chain_broken` where the stored head is not ours to go on from."""
 
-    async def waiting(self, since: Place, current_key: str) -> tuple[OrganizationId, ...]:
+    async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
         """Organizations with unsealed entries from `since` on, or with a head under another key."""
         ...
 

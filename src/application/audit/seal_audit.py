@@ -50,7 +50,7 @@ class SealAudit:
         if not waiting:
             return 0
         keys = await self._keys.all()
-        return sum([await self._seal(organization_id, since, keys) for organization_id in waiting])
+        return sum([await self._seal(each.organization_id, each.since, keys) for each in waiting])
 
     async def sweep(self, *, look_back: timedelta | None = None) -> int:
         """The same for long stretches of time, or all of it, without one long query; returns how many were sealed."""

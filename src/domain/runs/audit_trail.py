@@ -5,7 +5,7 @@ import json
 from datetime import datetime
 
 from domain.audit.event import AuditAction, AuditEvent
-from domain.ids import AuditEventId, derived_id
+from domain.ids import AuditEventId, id_near
 from domain.json_value import JsonObject
 from domain.policy.decision import Decision
 from domain.runs.ledger import Settlement, ToolCall
@@ -65,7 +65,7 @@ def tool_call_audit(
     if decision is not None:
         details["decision"] = decision.as_json()
     return AuditEvent(
-        id=AuditEventId(derived_id("aud", call.id, "settled")),
+        id=AuditEventId(id_near("aud", run.id, call.id)),
         organization_id=run.organization_id,
         action=OUTCOME_ACTIONS[result.outcome],
         actor=actor or run.requested_by or "system",
@@ -82,7 +82,7 @@ def tool_call_audit(
 
 def _run_audit(run: Run, action: AuditAction, *, actor: str, at: datetime, details: JsonObject) -> AuditEvent:
     return AuditEvent(
-        id=AuditEventId(derived_id("aud", run.id, action.value)),
+        id=AuditEventId(id_near("aud", run.id, action.value)),
         organization_id=run.organization_id,
         action=action,
         actor=actor,

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-from application.audit.ports import AuditFilter, ChainEnd, ExportPart, Place, PruneEntry, Scanned, Sealed
+from application.audit.ports import AuditFilter, ChainEnd, ExportPart, Place, PruneEntry, Scanned, Sealed, Waiting
 from domain.audit.chain import ChainHead, ChainKey, ChainKeys, Entry, chain_key, continuable, extended, first_head
 from domain.audit.chain import pruned as pruned_head
 from domain.audit.chain_check import ChainCheck, StoredLink
@@ -38,13 +38,13 @@ class InMemoryAuditChain:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
 
-    async def waiting(self, since: Place, current_key: str) -> tuple[OrganizationId, ...]:
+    async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
         """Organizations with something to seal or to sign."""
+        heads = self._state.audit_heads
         return tuple(
-            one
+            Waiting(organization_id=one, since=Place(at=_micros(unsealed[0].at)) if unsealed else since)
             for one in sorted(self._state.organizations)
-            if self._unsealed(one, since.at)
-            or (one in self._state.audit_heads and self._state.audit_heads[one].key_id != current_key)
+            if (unsealed := self._unsealed(one, since.at)) or (one in heads and heads[one].key_id != current_key)
         )
 
     async def organizations(self) -> tuple[OrganizationId, ...]:

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, exists, func, or_, select, tuple_
+from sqlalchemy import BigInteger, Connection, bindparam, delete, exists, func, select, tuple_
 
-from application.audit.ports import Place, PruneEntry, Scanned, Sealed
+from application.audit.ports import Place, PruneEntry, Scanned, Sealed, Waiting
 from domain.audit.chain import SEALED_FIELDS, ChainHead, ChainKeys, Link, continuable, extended, first_head, pruned
 from domain.audit.chain_check import ChainCheck, StoredLink
 from domain.errors import ServiceError, conflict
@@ -28,18 +28,22 @@ from infrastructure.persistence.upsert import upsert
 _AT = SEALED_FIELDS.index("at")
 
 _organizations = select(organization.c.id).order_by(organization.c.id)
-_waiting = _organizations.where(
-    or_(
-        exists().where(
-            audit_event.c.organization_id == organization.c.id,
-            bindparam("since", type_=BigInteger) <= RAW_AT,
-            ~IS_SEALED,
-        ),
-        exists().where(
-            audit_head.c.organization_id == organization.c.id, audit_head.c.key_id != bindparam("current_key")
-        ),
+# Where sealing is to begin is asked here already: it does not look once more through what was found sealed.
+_oldest_unsealed = (
+    select(RAW_AT)
+    .where(
+        audit_event.c.organization_id == organization.c.id,
+        bindparam("since", type_=BigInteger) <= RAW_AT,
+        ~IS_SEALED,
     )
+    .order_by(audit_event.c.at, audit_event.c.id)
+    .limit(1)
+    .scalar_subquery()
 )
+_under_another_key = exists().where(
+    audit_head.c.organization_id == organization.c.id, audit_head.c.key_id != bindparam("current_key")
+)
+_waiting = _organizations.add_columns(_oldest_unsealed, _under_another_key)
 _scan = (
     select(RAW_AT, audit_event.c.id, IS_SEALED)
     .where(
@@ -83,13 +87,15 @@ class SqlAuditSeals:
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
-    async def waiting(self, since: Place, current_key: str) -> tuple[OrganizationId, ...]:
+    async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
         """Organizations with something to seal or to sign."""
         wanted = {"since": since.at, "current_key": current_key}
-        found = await self._database.read(
-            lambda connection: connection.execute(_waiting, wanted).scalars().all(), scope=SYSTEM
+        found = await self._database.read(lambda connection: connection.execute(_waiting, wanted).all(), scope=SYSTEM)
+        return tuple(
+            Waiting(organization_id=OrganizationId(one), since=since if oldest is None else Place(at=oldest))
+            for one, oldest, under_another_key in found
+            if oldest is not None or under_another_key
         )
-        return tuple(OrganizationId(one) for one in found)
 
     async def organizations(self) -> tuple[OrganizationId, ...]:
         """All there are."""

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import ErrorKind, Violation, conflict, invalid, not_found
-from domain.ids import derived_id, message_id, tool_call_id
+from domain.ids import derived_id, id_near, message_id, tool_call_id
+from infrastructure.system import RandomIds
 from tests.builders import RUN, a_run_id
 
 
@@ -36,6 +37,22 @@ def test_no_two_calls_and_no_two_messages_share_an_id() -> None:
     parts = ("user", "assistant", "tools")
     messages = [message_id(RUN, turn, part, attempt) for turn in range(12) for part in parts for attempt in range(3)]
     assert len(set(messages)) == len(messages)
+
+
+def test_what_belongs_to_a_run_sorts_beside_what_belongs_to_runs_of_its_time() -> None:
+    moments = iter(range(0, 10**9, 10**6))
+    ids = RandomIds(unix_time_ns=lambda: 1_790_000_000_000_000_000 + next(moments))
+    runs = [ids.new("run") for _ in range(50)]
+    near = [id_near("aud", run, f"call_{number}") for run in runs for number in range(4)]
+    assert len(set(near)) == len(near)
+    assert [one[:14] for one in sorted(near)] == [f"aud_{run[4:14]}" for run in runs for _ in range(4)]
+    assert id_near("aud", runs[0], "run.started") == id_near("aud", runs[0], "run.started")
+
+
+def test_what_belongs_to_two_runs_of_one_millisecond_has_ids_of_its_own() -> None:
+    ids = RandomIds(unix_time_ns=lambda: 1_790_000_000_000_000_000)
+    near = {id_near("aud", ids.new("run"), part) for _ in range(100) for part in ("run.started", "run.completed")}
+    assert len(near) == 200
 
 
 @given(parts=st.lists(st.text(alphabet="ab_1", max_size=5) | st.integers(0, 99), min_size=1, max_size=4))
