@@ -317,7 +317,14 @@ def a_new_run(
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE,
     idempotency: IdempotencyKey | None = None,
 ) -> NewRun:
-    return NewRun(run=run or a_run(), new_thread=new_thread, strategy=strategy, idempotency=idempotency)
+    run = run or a_run()
+    return NewRun(
+        run=run,
+        new_thread=new_thread,
+        strategy=strategy,
+        idempotency=idempotency,
+        webhook_url=None if run.webhook is None else f"https://{run.webhook.receiver}/T0K3N",
+    )
 
 
 def a_tool_call(

@@ -11,8 +11,8 @@ from domain.webhooks.signing import WebhookKey, new_secret
 from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook
 from tests.builders import ORG, START, a_run, after
 
-URL = "https://hooks.example.com/T0K3N"
 RECEIVER = "hooks.example.com:443"
+URL = f"https://{RECEIVER}/T0K3N"
 
 
 def a_webhook(
@@ -22,8 +22,8 @@ def a_webhook(
 
 
 def announcing(run: Run | None = None, webhook: Webhook | None = None) -> Run:
-    """The run with a webhook."""
-    return replace(run or a_run(), webhook=webhook or a_webhook())
+    """The run with a webhook, which is at `https://RECEIVER/T0K3N` when it is stored."""
+    return replace(run or a_run(), webhook=(webhook or a_webhook()).note)
 
 
 def a_signing_secret(seed: int = 1) -> str:

@@ -19,7 +19,7 @@ from infrastructure.persistence.roles import SYSTEM_ROLE
 from infrastructure.persistence.run_store import SqlRunStore
 from tests.builders import ORG, a_new_run, a_run, a_run_id, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.queue_consumers import Handler, consume, stop
-from tests.contract.sql_legs import sql_stores
+from tests.contract.sql_legs import MirrorBox, sql_stores
 from tests.databases import PostgresDatabases
 
 
@@ -80,7 +80,7 @@ async def test_starting_a_run_tells_the_queue_in_the_same_transaction(postgres: 
     stores = sql_stores(database)
     await stores.agents.add(an_agent(), an_audit_event(action=AuditAction.AGENT_CREATED))
     await stores.threads.add(a_thread())
-    runs = SqlRunStore(database=database, wakeups=InProcessWakeups(), submit=submit_runs)
+    runs = SqlRunStore(database=database, wakeups=InProcessWakeups(), box=MirrorBox(), submit=submit_runs)
     started = await runs.start(a_new_run())
     assert (started.created, started.submitted, started.to_submit) == (True, True, ())
     assert waiting_jobs(url) == [started.run.id]

@@ -331,5 +331,5 @@ async def test_a_new_key_signs_beside_the_one_before_for_a_while(stores: Stores)
 async def test_a_webhook_is_stored_with_its_run(run_stores: Stores) -> None:
     webhook = a_webhook("http://hooks.example.com:8080/x?y=z", secret="SIGNING", events=(RunEventType.RUN_HALTED,))
     await start(run_stores, announcing(a_run(), webhook))
-    assert (await stored(run_stores, RUN)).webhook == webhook
-    assert (await claim(run_stores, RUN)).run.webhook == webhook
+    assert (await stored(run_stores, RUN)).webhook == webhook.note
+    assert (await claim(run_stores, RUN)).run.webhook == webhook.note

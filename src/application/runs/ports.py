@@ -1,7 +1,7 @@
 """Ports of the runs slice: stored runs, the journal of a claimed run, leases, the queue, wake-ups."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -36,13 +36,15 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """A run to be stored, with its thread if that is new. One that a schedule asks for is its `firing`, and has no key."""
+    """A run to be stored, with its thread if that is new. One that a schedule asks for is its `firing`, and has no key.
+    `webhook_url` is where the run's webhook is, if it has one; it is stored encrypted, and never read back with the run."""
 
     run: Run
     new_thread: Thread | None
     strategy: MultitaskStrategy
     idempotency: IdempotencyKey | None
     firing: Firing | None = None
+    webhook_url: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

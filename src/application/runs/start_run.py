@@ -140,11 +140,18 @@ class StartRun:
             metadata=command.metadata or {},
             requested_by=command.principal.key_id,
             created_at=now,
-            webhook=command.webhook,
+            webhook=None if command.webhook is None else command.webhook.note,
             wired=command.wired,
         )
         started = await self._runs.start(
-            NewRun(run=run, new_thread=new_thread, strategy=command.strategy, idempotency=key, firing=command.firing)
+            NewRun(
+                run=run,
+                new_thread=new_thread,
+                strategy=command.strategy,
+                idempotency=key,
+                firing=command.firing,
+                webhook_url=None if command.webhook is None else command.webhook.url,
+            )
         )
         if started.to_submit:
             await self._queue.submit(*started.to_submit)

@@ -12,7 +12,7 @@ from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
 from domain.tools.wired import WiredNodes
-from domain.webhooks.webhook import Webhook
+from domain.webhooks.webhook import WebhookNote
 
 
 class RunStatus(StrEnum):
@@ -99,7 +99,7 @@ class Run:
     metadata: JsonObject
     requested_by: ApiKeyId | None
     created_at: datetime
-    webhook: Webhook | None = None
+    webhook: WebhookNote | None = None
     wired: WiredNodes | None = None
     output: str | None = None
     error: RunError | None = None

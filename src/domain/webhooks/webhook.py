@@ -1,7 +1,7 @@
 """A webhook: the address that is told of a run's events. Runs have one each; whatever starts runs may carry one."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from domain.errors import Violation
@@ -25,22 +25,54 @@ _AUTHORITY = re.compile(r"(https?)://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)(?::(\d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
-    """`url` may be a secret in itself (many receivers put a token into its path), so it is never shown. `secret` names the
-    secret that signs in place of the organization's key."""
+class WebhookNote:
+    """What may be known of a webhook: all but its URL, which is kept apart, and opened to be requested. Runs carry this."""
 
-    url: str
+    receiver: str
+    secret: SecretRef | None = None
+    events: tuple[RunEventType, ...] = WEBHOOK_EVENTS
+
+    def at(self, url: str) -> "Webhook":
+        """The webhook, by its URL."""
+        return Webhook(url=url, secret=self.secret, events=self.events)
+
+    def to_json(self) -> JsonObject:
+        """As it is stored: `{receiver, secret, events}`."""
+        return {
+            "receiver": self.receiver,
+            "secret": None if self.secret is None else self.secret.name,
+            "events": [event.value for event in self.events],
+        }
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> "WebhookNote":
+        """The inverse of `to_json`. What was stored before revision 0031 has a `url` in place of the receiver."""
+        secret = cast("str | None", data["secret"])
+        return cls(
+            receiver=cast(str, data["receiver"]) if "receiver" in data else _receiver_of(cast(str, data["url"])),
+            secret=None if secret is None else SecretRef(secret),
+            events=tuple(RunEventType(event) for event in cast("list[str]", data["events"])),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """`url` may be a secret in itself (many receivers put a token into its path), so it is never shown, and stored encrypted.
+    `secret` names the secret that signs in place of the organization's key."""
+
+    url: str = field(repr=False)
     secret: SecretRef | None = None
     events: tuple[RunEventType, ...] = WEBHOOK_EVENTS
 
     @property
     def receiver(self) -> str:
         """Host and port, which may be shown."""
-        found = _AUTHORITY.match(self.url.strip())
-        if found is None:
-            return "?"
-        scheme, host, port = found.groups()
-        return f"{host.lower()}:{port or _PORTS[scheme.lower()]}"
+        return _receiver_of(self.url)
+
+    @property
+    def note(self) -> WebhookNote:
+        """All but the URL."""
+        return WebhookNote(receiver=self.receiver, secret=self.secret, events=self.events)
 
     def violations(self, path: str = "webhook") -> list[Violation]:
         """What is wrong with it in itself. Whether its address may be requested is for the egress guard to say."""
@@ -54,20 +86,10 @@ class Webhook:
         ]
         return found
 
-    def to_json(self) -> JsonObject:
-        """As it is stored: `{url, secret, events}`."""
-        return {
-            "url": self.url,
-            "secret": None if self.secret is None else self.secret.name,
-            "events": [event.value for event in self.events],
-        }
 
-    @classmethod
-    def from_json(cls, data: JsonObject) -> "Webhook":
-        """The inverse of `to_json`."""
-        secret = cast("str | None", data["secret"])
-        return cls(
-            url=cast(str, data["url"]),
-            secret=None if secret is None else SecretRef(secret),
-            events=tuple(RunEventType(event) for event in cast("list[str]", data["events"])),
-        )
+def _receiver_of(url: str) -> str:
+    found = _AUTHORITY.match(url.strip())
+    if found is None:
+        return "?"
+    scheme, host, port = found.groups()
+    return f"{host.lower()}:{port or _PORTS[scheme.lower()]}"

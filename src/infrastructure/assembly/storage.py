@@ -51,8 +51,9 @@ def key_ring(settings: Settings, box: LazySecretBox) -> KeyRing:
     return GivenKeyRing() if settings.secret_keys else HomeKeyRing(home=settings.home, box=box)
 
 
-def upgrade_schema(settings: Settings, home: Home) -> bool:
-    """Bring the schema up to date, and say whether it was not; Alembic is imported only when revisions are to be applied."""
+def upgrade_schema(settings: Settings, home: Home, box: Callable[[], LazySecretBox]) -> bool:
+    """Bring the schema up to date, and say whether it was not; Alembic is imported only when revisions are to be applied, and
+    the box asked for only by one that encrypts."""
     url = settings.postgres_url or f"sqlite:///{home.database_path}"
     if is_current(url):
         return False
@@ -60,7 +61,7 @@ def upgrade_schema(settings: Settings, home: Home) -> bool:
         return True
     from infrastructure.persistence.upgrade import upgrade
 
-    return upgrade(url)
+    return upgrade(url, seal=lambda plain: box().encrypt(plain))
 
 
 def inspection(settings: Settings, home: Home) -> DatabaseInspection:
@@ -137,12 +138,12 @@ def run_queue(settings: Settings, database: Database) -> ConsumedRunQueue:
     return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)
 
 
-def run_store(settings: Settings, database: Database, wakeups: Wakeups) -> SqlRunStore:
+def run_store(settings: Settings, database: Database, wakeups: Wakeups, box: LazySecretBox) -> SqlRunStore:
     if settings.postgres_url is None:
-        return SqlRunStore(database=database, wakeups=wakeups)
+        return SqlRunStore(database=database, wakeups=wakeups, box=box)
     from infrastructure.jobs.procrastinate_queue import submit_runs
 
-    return SqlRunStore(database=database, wakeups=wakeups, submit=submit_runs)
+    return SqlRunStore(database=database, wakeups=wakeups, box=box, submit=submit_runs)
 
 
 def sweep_lock(settings: Settings) -> SweepLock:

@@ -24,7 +24,7 @@ class Schedules(containers.DeclarativeContainer):
 
     cron_times: providers.Provider[CronTimes] = providers.Singleton(CronsimTimes)
     schedules: providers.Provider[SqlScheduleStore] = providers.Singleton(
-        SqlScheduleStore, database=Storage.database, wakeups=Surroundings.wakeups
+        SqlScheduleStore, database=Storage.database, wakeups=Surroundings.wakeups, box=Surroundings.secret_box
     )
     fire_schedules: providers.Provider[FireSchedules] = providers.Singleton(
         FireSchedules,

@@ -57,7 +57,7 @@ class Storage(containers.DeclarativeContainer):
         storage_assembly.database, Surroundings.settings, Surroundings.home
     )
     upgrade_schema: providers.Provider[bool] = providers.Callable(
-        storage_assembly.upgrade_schema, Surroundings.settings, Surroundings.home
+        storage_assembly.upgrade_schema, Surroundings.settings, Surroundings.home, Surroundings.secret_box.provider
     )
     database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
         storage_assembly.inspection, Surroundings.settings, Surroundings.home
@@ -118,7 +118,7 @@ class Storage(containers.DeclarativeContainer):
     usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[RunStore] = providers.Singleton(
-        storage_assembly.run_store, Surroundings.settings, database, Surroundings.wakeups
+        storage_assembly.run_store, Surroundings.settings, database, Surroundings.wakeups, Surroundings.secret_box
     )
     leases: providers.Provider[RunLeases] = providers.Singleton(
         MeteredRunLeases,

@@ -20,7 +20,7 @@ class Webhooks(containers.DeclarativeContainer):
     """Who is told of a run's end."""
 
     webhook_deliveries: providers.Provider[WebhookDeliveryStore] = providers.Singleton(
-        SqlWebhookDeliveryStore, database=Storage.database, wakeups=Surroundings.wakeups
+        SqlWebhookDeliveryStore, database=Storage.database, wakeups=Surroundings.wakeups, box=Surroundings.secret_box
     )
     webhook_keys: providers.Provider[WebhookKeyStore] = providers.Singleton(
         SqlWebhookKeyStore, database=Storage.database, box=Surroundings.secret_box

@@ -74,7 +74,7 @@ class InMemoryRunStore:
                 self._apply(stored, going_on_step(stored.run, at=new.run.created_at))
         interrupted = self._stop(others, new)
         ended = tuple(stored.run for stored in unfinished if stored.run.status.is_terminal)
-        stored = StoredRun(run=new.run)
+        stored = StoredRun(run=new.run, webhook_url=new.webhook_url)
         self._state.runs[new.run.id] = stored
         number_events(stored, (run_queued(new.run, at=new.run.created_at),))
         if new.idempotency is not None:

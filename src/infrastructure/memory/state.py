@@ -68,6 +68,7 @@ class StoredRun:
     """A run with what belongs to it. `rolled_back`: its messages are superseded once it has ended."""
 
     run: Run
+    webhook_url: str | None = None
     events: list[RunEvent] = field(default_factory=list)
     calls: dict[ToolCallId, ToolCall] = field(default_factory=dict)
     rolled_back: bool = False

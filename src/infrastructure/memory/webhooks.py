@@ -35,13 +35,14 @@ class InMemoryWebhookDeliveryStore:
         in_lane = dict(busy)
         for moment, id_, stored in self._open():
             lane = _lane_of(stored.delivery)
-            webhook = self._state.runs[stored.delivery.run_id].run.webhook
-            if moment > at or len(taken) >= limit or in_lane.get(lane, 0) >= per_lane or webhook is None:
+            told = self._state.runs[stored.delivery.run_id]
+            webhook, url = told.run.webhook, told.webhook_url
+            if moment > at or len(taken) >= limit or in_lane.get(lane, 0) >= per_lane or webhook is None or url is None:
                 continue
             in_lane[lane] = in_lane.get(lane, 0) + 1
             after = stored.delivery.taken(until=until)
             self._state.deliveries[id_] = replace(stored, delivery=after)
-            taken.append(ClaimedDelivery(delivery=after, webhook=webhook, body=stored.body))
+            taken.append(ClaimedDelivery(delivery=after, webhook=webhook.at(url), body=stored.body))
         return tuple(taken)
 
     async def release_all(self, *, at: datetime) -> int:

@@ -12,7 +12,7 @@ from infrastructure.persistence.database import unusable
 from infrastructure.persistence.postgres_url import driver_url
 from infrastructure.persistence.sqlite import make_private
 
-HEAD = "0030"
+HEAD = "0031"
 """The revision that the tables describe."""
 
 _stored = text("SELECT version_num FROM alembic_version")

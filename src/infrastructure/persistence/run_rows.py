@@ -12,7 +12,7 @@ from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
 from domain.threads.message_json import tool_use_to_json
 from domain.tools.wired import WiredNodes
-from domain.webhooks.webhook import Webhook
+from domain.webhooks.webhook import WebhookNote
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
 from infrastructure.persistence.message_rows import content_json, content_of
 from infrastructure.persistence.paging import AnyRow
@@ -55,8 +55,8 @@ def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
     }
 
 
-def run_request_row(new: Run) -> dict[str, object]:
-    """Columns of `run_request`."""
+def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]:
+    """Columns of `run_request`; the URL of the webhook is encrypted."""
     return {
         "run_id": new.id,
         "organization_id": new.organization_id,
@@ -67,6 +67,7 @@ def run_request_row(new: Run) -> dict[str, object]:
         "metadata": new.metadata,
         "overview": new.overview,
         "webhook": None if new.webhook is None else new.webhook.to_json(),
+        "webhook_url": webhook_url,
         "wired": None if new.wired is None else new.wired.to_json(),
     }
 
@@ -110,7 +111,7 @@ def run_of(row: AnyRow) -> Run:
         metadata=cast(JsonObject, row.metadata),
         requested_by=None if row.requested_by is None else ApiKeyId(row.requested_by),
         created_at=row.created_at,
-        webhook=None if row.webhook is None else Webhook.from_json(cast(JsonObject, row.webhook)),
+        webhook=None if row.webhook is None else WebhookNote.from_json(cast(JsonObject, row.webhook)),
         wired=None if row.wired is None else WiredNodes.from_json(cast(JsonObject, row.wired)),
         output=row.output,
         error=None if row.error_code is None else RunError(code=row.error_code, detail=row.error_detail),

@@ -54,8 +54,9 @@ def starts_plainly(new: NewRun) -> bool:
     return new.new_thread is not None and new.idempotency is None and new.firing is None
 
 
-def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Run, ...]]:
-    """What was started, and every run that was written to, as it stands then. Raises as `RunStore.start` says."""
+def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None) -> tuple[StartedRun, tuple[Run, ...]]:
+    """What was started, and every run that was written to, as it stands then. Raises as `RunStore.start` says. The URL of the
+    webhook comes encrypted."""
     earlier = _earlier_run(connection, new)
     if earlier is not None:
         return StartedRun(run=earlier, created=False), ()
@@ -73,7 +74,7 @@ def start_run(connection: Connection, new: NewRun) -> tuple[StartedRun, tuple[Ru
         if new.new_thread is not None:
             add_thread(connection, new.new_thread)
         _insert_run.run(connection, new_run_row(started, last_seq=1))
-        _insert_request.run(connection, run_request_row(started))
+        _insert_request.run(connection, run_request_row(started, webhook_url=webhook_url))
         add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
     started = replace(started, last_seq=1)
     went_on = (RunStatus.COMPLETED, RunStatus.QUEUED)

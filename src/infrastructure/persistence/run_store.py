@@ -28,6 +28,7 @@ from domain.threads.message import Message
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.event_rows import event_of, select_events
 from infrastructure.persistence.ledger_rows import calls_of_run, open_calls
+from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.message_rows import message_of
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.prepared import Prepared
@@ -39,6 +40,7 @@ from infrastructure.persistence.small_units import is_small_start
 from infrastructure.persistence.staged import in_one_stage
 from infrastructure.persistence.tables import message, run
 from infrastructure.persistence.thread_queue import lock_thread_of, unfinished_runs
+from infrastructure.persistence.webhook_urls import sealed_url
 
 _get = Prepared(
     select_run.where(run.c.organization_id == bindparam("organization_id"), run.c.id == bindparam("run_id"))
@@ -60,16 +62,18 @@ Submit = Callable[[Connection, Sequence[RunId]], None]
 class SqlRunStore:
     """The `RunStore` port. `submit` tells a queue that is stored in the same database of runs, in their transaction."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups, submit: Submit | None = None) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox, submit: Submit | None = None) -> None:
         self._database = database
+        self._box = box
         self._wakeups = wakeups
         self._submit = submit
 
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
+        webhook_url = sealed_url(new.webhook_url, self._box)
 
         def unit(connection: Connection) -> tuple[StartedRun, tuple[Run, ...]]:
-            started, touched = start_run(connection, new)
+            started, touched = start_run(connection, new, webhook_url=webhook_url)
             if self._submit is None or not started.to_submit:
                 return started, touched
             self._submit(connection, started.to_submit)

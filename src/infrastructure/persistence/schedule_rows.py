@@ -10,12 +10,13 @@ from domain.runs.run import MultitaskStrategy, Run
 from domain.schedules.firing import Firing, fired_audit, schedule_moved
 from domain.schedules.schedule import MissedFires, Schedule, ScheduleError
 from domain.threads.message import UserContent
-from domain.webhooks.webhook import Webhook
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
+from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.message_rows import content_json, content_of
 from infrastructure.persistence.paging import AnyRow
 from infrastructure.persistence.tables import schedule
+from infrastructure.persistence.webhook_urls import sealed_url, webhook_of
 
 _move = update(schedule).where(
     schedule.c.organization_id == bindparam("of_organization"),
@@ -52,19 +53,20 @@ def move(connection: Connection, organization_id: OrganizationId, firing: Firing
     return moved.rowcount == 1
 
 
-def schedule_row(new: Schedule) -> dict[str, object]:
+def schedule_row(new: Schedule, box: SecretBox) -> dict[str, object]:
     """Columns of a schedule that is stored for the first time."""
     return {
         "id": new.id,
         "organization_id": new.organization_id,
         "created_at": new.created_at,
         "next_fire_at": new.next_fire_at,
-        **changeable_row(new),
+        **changeable_row(new, box),
     }
 
 
-def changeable_row(changed: Schedule) -> dict[str, object]:
-    """The columns that people change."""
+def changeable_row(changed: Schedule, box: SecretBox) -> dict[str, object]:
+    """The columns that people change; the URL of the webhook is encrypted."""
+    webhook = changed.webhook
     return {
         "name": changed.name,
         "cron": changed.cron,
@@ -77,7 +79,8 @@ def changeable_row(changed: Schedule) -> dict[str, object]:
         "model": changed.model,
         "tool_allowlist": None if changed.tool_allowlist is None else list(changed.tool_allowlist),
         "metadata": changed.metadata,
-        "webhook": None if changed.webhook is None else changed.webhook.to_json(),
+        "webhook": None if webhook is None else webhook.note.to_json(),
+        "webhook_url": sealed_url(None if webhook is None else webhook.url, box),
         "missed": changed.missed.value,
         "enabled": changed.enabled,
         "version": changed.version,
@@ -85,7 +88,7 @@ def changeable_row(changed: Schedule) -> dict[str, object]:
     }
 
 
-def schedule_of(row: AnyRow) -> Schedule:
+def schedule_of(row: AnyRow, box: SecretBox) -> Schedule:
     """From a row of `schedule`."""
     return Schedule(
         id=ScheduleId(row.id),
@@ -101,7 +104,7 @@ def schedule_of(row: AnyRow) -> Schedule:
         model=row.model,
         tool_allowlist=None if row.tool_allowlist is None else tuple(cast("list[str]", row.tool_allowlist)),
         metadata=cast(JsonObject, row.metadata),
-        webhook=None if row.webhook is None else Webhook.from_json(cast(JsonObject, row.webhook)),
+        webhook=None if row.webhook is None else webhook_of(cast(JsonObject, row.webhook), row.webhook_url, box),
         missed=MissedFires(row.missed),
         enabled=row.enabled,
         next_fire_at=row.next_fire_at,

@@ -15,7 +15,8 @@ from domain.schedules.firing import Firing
 from domain.schedules.schedule import MAX_SCHEDULES, Schedule, ScheduleError
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database, is_duplicate
-from infrastructure.persistence.paging import newest_first
+from infrastructure.persistence.mcp_rows import SecretBox
+from infrastructure.persistence.paging import AnyRow, newest_first
 from infrastructure.persistence.schedule_rows import changeable_row, move, schedule_of, schedule_row
 from infrastructure.persistence.tables import organization, schedule
 
@@ -44,13 +45,14 @@ _due = (
 class SqlScheduleStore:
     """The ports `ScheduleStore` and `DueSchedules`."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox) -> None:
         self._database = database
+        self._box = box
         self._wakeups = wakeups
 
     async def add(self, new: Schedule, audit: AuditEvent) -> None:
         """Store a new schedule."""
-        row = schedule_row(new)
+        row = schedule_row(new, self._box)
         wanted = {"of_organization": new.organization_id}
 
         def unit(connection: Connection) -> None:
@@ -68,7 +70,7 @@ class SqlScheduleStore:
     async def save(self, changed: Schedule, *, expected_version: int, replanned: bool, audit: AuditEvent) -> None:
         """Store what people change."""
         wanted = {"of_organization": changed.organization_id, "this": changed.id}
-        values = changeable_row(changed)
+        values = changeable_row(changed, self._box)
         if replanned:
             values["next_fire_at"] = changed.next_fire_at
 
@@ -94,7 +96,7 @@ class SqlScheduleStore:
             row = connection.execute(_by_id, wanted | {"this": id_or_name}).first()
             if row is None:
                 row = connection.execute(_by_name, wanted | {"named": id_or_name}).first()
-            return None if row is None else schedule_of(row)
+            return None if row is None else self._of(row)
 
         return await self._database.read(unit, scope=organization_id)
 
@@ -108,7 +110,7 @@ class SqlScheduleStore:
                 request,
                 moment=schedule.c.created_at,
                 identifier=schedule.c.id,
-                convert=schedule_of,
+                convert=self._of,
             ),
             scope=organization_id,
         )
@@ -153,6 +155,9 @@ class SqlScheduleStore:
             return True
 
         return await self._database.write(unit, scope=passed.organization_id)
+
+    def _of(self, row: AnyRow) -> Schedule:
+        return schedule_of(row, self._box)
 
     def _wake(self, _: None) -> None:
         self._wakeups.wake(SCHEDULES_TOPIC)

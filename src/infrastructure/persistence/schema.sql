@@ -1,4 +1,4 @@
--- revision 0030
+-- revision 0031
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -145,7 +145,7 @@ CREATE TABLE run_request (
 	limits TEXT NOT NULL,
 	tool_allowlist TEXT,
 	metadata TEXT NOT NULL,
-	overview TEXT, webhook TEXT, wired TEXT,
+	overview TEXT, webhook TEXT, wired TEXT, webhook_url BLOB,
 	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
 	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );
@@ -463,7 +463,7 @@ CREATE TABLE schedule (
 	error_at BIGINT,
 	version INTEGER NOT NULL,
 	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL, webhook_url BLOB,
 	CONSTRAINT pk_schedule PRIMARY KEY (id),
 	CONSTRAINT ck_schedule_ck_schedule_paused CHECK (enabled OR next_fire_at IS NULL),
 	CONSTRAINT fk_schedule_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,

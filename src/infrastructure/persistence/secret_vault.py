@@ -15,6 +15,8 @@ from infrastructure.persistence.tables import (
     model_provider,
     oauth_authorization,
     oauth_grant,
+    run_request,
+    schedule,
     secret,
     tool_call,
     webhook_key,
@@ -34,6 +36,8 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     workflow_tool.c.sealed,
     gateway_note.c.sealed,
     gateway_note.c.answer,
+    run_request.c.webhook_url,
+    schedule.c.webhook_url,
 )
 """A column that is not listed here is lost when the key it is encrypted with is thrown away."""
 

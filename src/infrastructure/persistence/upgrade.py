@@ -1,5 +1,6 @@
 """Bringing a database to the newest revision. Imports Alembic, so whoever starts asks revision.py first."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
@@ -18,8 +19,9 @@ _LOCK = 0x64726D6E
 """Key of the advisory lock under which one of several starting processes migrates."""
 
 
-def upgrade(database_url: str) -> bool:
-    """Apply what is missing, in one transaction. False if nothing was. Raises UNAVAILABLE `storage_unavailable`, or
+def upgrade(database_url: str, *, seal: Callable[[bytes], bytes] | None = None) -> bool:
+    """Apply what is missing, in one transaction. False if nothing was. `seal` encrypts what stood in clear until a revision
+    (0031); without it a database that has such rows stays as it is. Raises UNAVAILABLE `storage_unavailable`, or
     `schema_unknown` for a database that newer code has migrated."""
     if is_current(database_url):
         return False
@@ -30,7 +32,7 @@ def upgrade(database_url: str) -> bool:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
                 if stands_at_head(connection):
                     return False  # another process has done it meanwhile
-            command.upgrade(configuration(connection), "head")
+            command.upgrade(configuration(connection, seal), "head")
             if connection.dialect.name != "sqlite":
                 install_queue(connection)
     except DBAPIError as error:
@@ -46,9 +48,10 @@ def upgrade(database_url: str) -> bool:
     return True
 
 
-def configuration(connection: Connection) -> Config:
+def configuration(connection: Connection, seal: Callable[[bytes], bytes] | None = None) -> Config:
     """Alembic's configuration over an open connection; there is no ini file."""
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
+    config.attributes["seal"] = seal
     return config

@@ -15,12 +15,13 @@ from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
 from domain.webhooks.delivery import DeliveryState, WebhookDelivery
-from domain.webhooks.webhook import Webhook
 from infrastructure.persistence.audit_rows import record
 from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.mcp_rows import SecretBox
 from infrastructure.persistence.paging import newest_first
 from infrastructure.persistence.tables import run_request, webhook_delivery
 from infrastructure.persistence.webhook_rows import delivery_of, is_open, select_deliveries, state_row
+from infrastructure.persistence.webhook_urls import webhook_of
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ _set_aside = (
     .values(next_attempt_at=bindparam("moment"))
 )
 _contents = (
-    select(_table.id, _table.body, run_request.c.webhook)
+    select(_table.id, _table.body, run_request.c.webhook, run_request.c.webhook_url)
     .join(run_request, run_request.c.run_id == _table.run_id)
     .where(_table.id.in_(bindparam("taken", expanding=True)))
 )
@@ -81,8 +82,9 @@ _get = select_deliveries.where(
 class SqlWebhookDeliveryStore:
     """The `WebhookDeliveryStore` port."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox) -> None:
         self._database = database
+        self._box = box
         self._wakeups = wakeups
 
     async def next_due(self, *, but: frozenset[Lane]) -> datetime | None:
@@ -121,7 +123,7 @@ class SqlWebhookDeliveryStore:
                 after = found.taken(until=until)
                 if left[key] >= 0 and _changed(connection, found, after):
                     taken.append(after)
-            claimed = _with_contents(connection, taken, unreadable)
+            claimed = _with_contents(connection, taken, unreadable, self._box)
             if unreadable:
                 logger.error("webhook deliveries cannot be read", extra={"webhook_deliveries": unreadable})
                 connection.execute(_set_aside, {"unreadable": unreadable, "moment": at + UNREADABLE_FOR})
@@ -191,7 +193,7 @@ def _changed(connection: Connection, seen: WebhookDelivery, after: WebhookDelive
 
 
 def _with_contents(
-    connection: Connection, taken: list[WebhookDelivery], unreadable: list[str]
+    connection: Connection, taken: list[WebhookDelivery], unreadable: list[str], box: SecretBox
 ) -> tuple[ClaimedDelivery, ...]:
     """The deliveries with what is to be sent; the ids of those of which that cannot be read are added to `unreadable`."""
     if not taken:
@@ -199,10 +201,11 @@ def _with_contents(
     rows = {row.id: row for row in connection.execute(_contents, {"taken": [each.id for each in taken]})}
     found: list[ClaimedDelivery] = []
     for each in taken:
+        row = rows[each.id]
         try:
-            webhook = Webhook.from_json(cast(JsonObject, rows[each.id].webhook))
+            webhook = webhook_of(cast(JsonObject, row.webhook), row.webhook_url, box)
         except _UNREADABLE:
             unreadable.append(each.id)
         else:
-            found.append(ClaimedDelivery(delivery=each, webhook=webhook, body=rows[each.id].body))
+            found.append(ClaimedDelivery(delivery=each, webhook=webhook, body=row.body))
     return tuple(found)

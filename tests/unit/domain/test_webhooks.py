@@ -21,7 +21,7 @@ from domain.webhooks.delivery import (
     pause_s,
 )
 from domain.webhooks.signing import signed_headers, signing_keys
-from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook
+from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook, WebhookNote
 from tests.builders import ORG, RUN, START, a_run, after
 from tests.webhook_builders import a_signing_secret, a_webhook, announcing
 
@@ -185,7 +185,10 @@ def test_a_body_leaves_out_the_bytes_of_images() -> None:
 
 def test_a_webhook_is_the_same_after_being_stored() -> None:
     webhook = a_webhook(secret="SIGNING", events=(RunEventType.RUN_FAILED,))
-    assert Webhook.from_json(webhook.to_json()) == webhook
+    note = WebhookNote.from_json(webhook.note.to_json())
+    assert note == webhook.note
+    assert note.at(webhook.url) == webhook
+    assert "T0K3N" not in f"{webhook.note.to_json()} {webhook!r}"
     assert replace(webhook, secret=None, events=WEBHOOK_EVENTS) == a_webhook()
 
 

@@ -76,7 +76,8 @@ run = Table(
     ),
 )
 
-# What a run was asked for; never rewritten. `overview` is added once, when the run first composes its request.
+# What a run was asked for; never rewritten. `overview` is added once, when the run first composes its request. `webhook_url`
+# is encrypted; `webhook` is what may be known beside it.
 run_request = Table(
     "run_request",
     metadata,
@@ -89,6 +90,7 @@ run_request = Table(
     Column("metadata", JsonText, nullable=False),
     Column("overview", PlainText),
     Column("webhook", JsonText),
+    Column("webhook_url", LargeBinary),
     Column("wired", JsonText),
 )
 

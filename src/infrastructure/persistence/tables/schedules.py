@@ -1,12 +1,23 @@
 """Table of schedules."""
 
-from sqlalchemy import Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, UniqueConstraint
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    UniqueConstraint,
+)
 
 from infrastructure.persistence.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 # The agent and the thread are named as somebody wrote them down, and may be gone. A fire moves the schedule on before it
-# stores its run, so that whoever comes second waits for nothing else; the reference is checked at the end.
+# stores its run, so that whoever comes second waits for nothing else; the reference is checked at the end. `webhook_url`
+# is encrypted.
 schedule = Table(
     "schedule",
     metadata,
@@ -24,6 +35,7 @@ schedule = Table(
     Column("tool_allowlist", JsonText),
     Column("metadata", JsonText, nullable=False),
     Column("webhook", JsonText),
+    Column("webhook_url", LargeBinary),
     Column("missed", PlainText, nullable=False),
     Column("enabled", Boolean, nullable=False),
     Column("next_fire_at", Moment),

@@ -6,7 +6,7 @@ from infrastructure.persistence.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# Where it goes stands in run_request.webhook. While it is `delivering`, `next_attempt_at` is when its taker counts as lost.
+# Where it goes stands in run_request.webhook_url. While it is `delivering`, `next_attempt_at` is when its taker counts as lost.
 webhook_delivery = Table(
     "webhook_delivery",
     metadata,

@@ -73,7 +73,7 @@ async def test_a_scheduled_run_says_which_schedule_began_it_and_acts_as_that_and
         "team": "ops",
         "schedule": {"id": SCHEDULE, "name": "nightly", "due_at": DUE.isoformat()},
     }
-    assert (run.thread_id, run.limits.max_turns, run.tool_allowlist, run.webhook) == (THREAD, 2, (), HOOK)
+    assert (run.thread_id, run.limits.max_turns, run.tool_allowlist, run.webhook) == (THREAD, 2, (), HOOK.note)
     await house.worker.execute(run.id)
     actor = f"schedule:{SCHEDULE}"
     assert run.requested_by == actor

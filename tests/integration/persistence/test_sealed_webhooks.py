@@ -1,0 +1,274 @@
+"""URLs of webhooks at rest: encrypted, whoever stored them, and opened to be requested."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+from alembic import command
+from sqlalchemy import Connection, text
+
+from domain.audit.event import AuditAction
+from domain.secrets.secret import SecretRef
+from domain.webhooks.webhook import Webhook
+from infrastructure.container import Container
+from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.revision import is_current, plain_engine
+from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.schedule_store import SqlScheduleStore
+from infrastructure.persistence.secret_vault import SqlSecretVault
+from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.upgrade import configuration, upgrade
+from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+from infrastructure.secrets import SecretBox
+from infrastructure.settings import load_settings
+from tests.builders import ORG, RUN, START, a_run, a_thread, after, an_agent, an_audit_event
+from tests.contract.run_steps import finish_step, start_and_claim
+from tests.contract.sql_legs import sql_stores
+from tests.contract.stores import Stores
+from tests.databases import PostgresDatabases, SqliteFiles, sqlite_url
+from tests.integration.persistence.conftest import add_first_organization
+from tests.schedule_builders import a_schedule
+from tests.webhook_builders import RECEIVER, URL, a_webhook, announcing
+
+OLD, NEW = "an old passphrase of somebody", "the new passphrase of somebody"
+TOKEN = "T0K3N"
+HOOK = Webhook(url="https://user:T0K3N@hooks.example.com/T0K3N?t=T0K3N", secret=SecretRef("SIGNING"))
+CLEAR = json.dumps({"url": URL, "secret": "SIGNING", "events": ["run.completed"]})
+"""As versions before revision 0031 stored a webhook."""
+
+pytestmark = pytest.mark.requirement("B12", "E7")
+
+
+def stores_over(database: Database, stores: Stores, box: SecretBox) -> Stores:
+    """What keeps URLs of webhooks, encrypting with a real box."""
+    schedules = SqlScheduleStore(database=database, wakeups=stores.wakeups, box=box)
+    return replace(
+        stores,
+        runs=SqlRunStore(database=database, wakeups=stores.wakeups, box=box),
+        schedules=schedules,
+        due_schedules=schedules,
+        webhooks=SqlWebhookDeliveryStore(database=database, wakeups=stores.wakeups, box=box),
+    )
+
+
+async def a_delivery_and_a_schedule(stores: Stores) -> None:
+    """One run that has ended and is announced; one schedule. Both have a webhook."""
+    claimed = await start_and_claim(stores, announcing(a_run(), a_webhook(secret="SIGNING")))
+    await stores.journal.commit(claimed.lease, finish_step(claimed.run, at=claimed.run.created_at))
+    await stores.schedules.add(a_schedule(webhook=HOOK), an_audit_event(7, action=AuditAction.SCHEDULE_CREATED))
+
+
+async def url_delivered_to(stores: Stores) -> str:
+    """Where the one delivery that is due would go."""
+    (claimed,) = await stores.webhooks.claim(at=START, until=after(60), limit=9, per_lane=9, busy={})
+    return claimed.webhook.url
+
+
+async def everything(database: Database) -> str:
+    """All rows that anything of a webhook is stored in."""
+
+    def unit(connection: Connection) -> str:
+        tables = ("run", "run_request", "run_event", "schedule", "webhook_delivery", "audit_event", "timer")
+        return "".join(
+            repr([tuple(_legible(value) for value in row) for row in connection.execute(text(f"SELECT * FROM {name}"))])
+            for name in tables
+        )
+
+    return await database.read(unit, scope=SYSTEM)
+
+
+def _legible(value: object) -> object:
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+async def put_in_clear(database: Database) -> None:
+    """Both webhooks as an older version stores them."""
+
+    def unit(connection: Connection) -> None:
+        for table in ("run_request", "schedule"):
+            connection.execute(text(f"UPDATE {table} SET webhook = :clear, webhook_url = NULL"), {"clear": CLEAR})
+
+    await database.write(unit, scope=SYSTEM)
+
+
+async def test_the_url_of_a_webhook_stands_nowhere_in_clear(database: Database, stores: Stores) -> None:
+    kept = stores_over(database, stores, SecretBox([OLD]))
+    await a_delivery_and_a_schedule(kept)
+    rows = await everything(database)
+    assert RECEIVER in rows
+    assert TOKEN not in rows
+    stored = await kept.runs.get(ORG, RUN)
+    assert stored is not None
+    assert stored.webhook == a_webhook(secret="SIGNING").note
+    found = await kept.schedules.find(ORG, a_schedule().name)
+    assert found is not None
+    assert found.webhook == HOOK
+    assert await url_delivered_to(kept) == URL
+
+
+async def test_a_rotation_encrypts_urls_of_webhooks_anew(database: Database, stores: Stores) -> None:
+    box = SecretBox([OLD])
+    kept = stores_over(database, stores, box)
+    await a_delivery_and_a_schedule(kept)
+    box.use([NEW, OLD])
+    rotated = await SqlSecretVault(database=database, box=box).reencrypt(10)
+    assert (rotated.reencrypted, rotated.remaining) == (2, 0)
+    box.use([NEW])
+    found = await kept.schedules.find(ORG, a_schedule().name)
+    assert found is not None
+    assert found.webhook == HOOK
+    assert await url_delivered_to(kept) == URL
+
+
+async def test_a_run_without_a_webhook_has_nothing_encrypted(database: Database, stores: Stores) -> None:
+    await start_and_claim(stores_over(database, stores, cast(SecretBox, None)))
+    assert "webhook" not in await everything(database)
+
+
+async def test_what_a_process_of_an_older_version_stores_meanwhile_is_delivered_and_encrypted_when_it_is_saved(
+    database: Database, stores: Stores
+) -> None:
+    kept = stores_over(database, stores, SecretBox([OLD]))
+    await a_delivery_and_a_schedule(kept)
+    await put_in_clear(database)
+    stored = await kept.runs.get(ORG, RUN)
+    assert stored is not None
+    assert stored.webhook is not None
+    assert stored.webhook.receiver == RECEIVER
+    assert await url_delivered_to(kept) == URL
+    found = await kept.schedules.find(ORG, a_schedule().name)
+    assert found is not None
+    assert found.webhook is not None
+    assert found.webhook.url == URL
+    await kept.schedules.save(
+        replace(found, version=2),
+        expected_version=1,
+        replanned=False,
+        audit=an_audit_event(8, action=AuditAction.SCHEDULE_UPDATED),
+    )
+
+    def of_schedule(connection: Connection) -> str:
+        return repr(connection.execute(text("SELECT webhook, webhook_url FROM schedule")).one())
+
+    assert TOKEN not in await database.read(of_schedule, scope=SYSTEM)
+
+
+async def test_without_the_key_runs_are_read_and_their_deliveries_set_aside(database: Database, stores: Stores) -> None:
+    kept = stores_over(database, stores, SecretBox([OLD]))
+    await a_delivery_and_a_schedule(kept)
+    lost = stores_over(database, stores, SecretBox([NEW]))
+    stored = await lost.runs.get(ORG, RUN)
+    assert stored is not None
+    assert stored.webhook == a_webhook(secret="SIGNING").note
+    assert await lost.webhooks.claim(at=START, until=after(60), limit=9, per_lane=9, busy={}) == ()
+
+
+def store_in_clear(url: str) -> None:
+    """Make a database of revision 0030, with 501 runs and a schedule whose webhooks stand in clear."""
+    engine = plain_engine(url)
+    with engine.begin() as connection:
+        command.upgrade(configuration(connection), "0030")
+        for statement in _OLD_ROWS:
+            connection.execute(text(statement))
+        connection.execute(text(_OLD_RUN), [{"id": f"run_{number}"} for number in range(502)])
+        connection.execute(
+            text(
+                "INSERT INTO run_request (run_id, organization_id, input, model, limits, metadata, webhook)"
+                " VALUES (:id, 'org_1', '[]', 'm', '{}', '{}', :webhook)"
+            ),
+            [{"id": f"run_{number}", "webhook": CLEAR if number else None} for number in range(502)],
+        )
+        connection.execute(
+            text(
+                "INSERT INTO schedule (id, organization_id, name, cron, timezone, agent_id, input, strategy, limits,"
+                " metadata, webhook, missed, enabled, version, created_at, updated_at) VALUES ('sch_1', 'org_1', 's',"
+                " '* * * * *', 'UTC', 'agt_1', '[]', 'enqueue', '{}', '{}', :webhook, 'skip', false, 1, 1, 1)"
+            ),
+            {"webhook": CLEAR},
+        )
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def before(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Each database as the version before left it."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = sqlite_url(tmp_path / "dragoman.db")
+        else:
+            databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
+            url = stack.enter_context(databases.empty())
+        store_in_clear(url)
+        yield url
+
+
+_OLD_ROWS = (
+    "INSERT INTO organization (id, name, created_at, mcp_enabled, version) VALUES ('org_1', 'default', 1, true, 1)",
+    "INSERT INTO thread (id, organization_id, created_at, metadata) VALUES ('thr_1', 'org_1', 1, '{}')",
+)
+_OLD_RUN = (
+    "INSERT INTO run (id, organization_id, thread_id, agent_id, agent_version, status, attempt, lapses, epoch, last_seq,"
+    " rolled_back, input_tokens, output_tokens, cached_tokens, cost_nano_usd, turns, tool_calls, active_s, created_at)"
+    " VALUES (:id, 'org_1', 'thr_1', 'agt_1', 1, 'completed', 1, 0, 1, 1, false, 0, 0, 0, 0, 0, 0, 0, 1)"
+)
+
+
+def test_the_upgrade_encrypts_what_earlier_versions_stored_in_clear(before: str, tmp_path: Path) -> None:
+    box = SecretBox([OLD])
+    assert upgrade(before, seal=box.encrypt)
+    engine = plain_engine(before)
+    with engine.connect() as connection:
+        stored = [
+            tuple(row)
+            for table in ("run_request", "schedule")
+            for row in connection.execute(text(f"SELECT webhook, webhook_url FROM {table}"))
+        ]
+    engine.dispose()
+    assert [row for row in stored if row[0] is None] == [(None, None)]
+    sealed = [row for row in stored if row[0] is not None]
+    assert len(sealed) == 502
+    for note, url in sealed:
+        assert json.loads(note) == {"receiver": RECEIVER, "secret": "SIGNING", "events": ["run.completed"]}
+        assert box.decrypt(bytes(url)).decode() == URL
+    if before.startswith("sqlite"):
+        files = b"".join(part.read_bytes() for part in tmp_path.glob("dragoman.db*"))
+        assert RECEIVER.encode() in files
+        assert TOKEN.encode() not in files, "in no free page either"
+
+
+def test_an_upgrade_that_cannot_encrypt_leaves_the_database_as_it_was(before: str) -> None:
+    with pytest.raises(RuntimeError, match="encrypts"):
+        upgrade(before)
+    assert not is_current(before)
+    assert upgrade(before, seal=SecretBox([OLD]).encrypt)
+
+
+async def test_a_file_with_webhooks_holds_no_url_in_clear(sqlite_files: SqliteFiles) -> None:
+    path = sqlite_files.fresh()
+    database = SqliteDatabase(path)
+    await database.start()
+    await database.write(add_first_organization, scope=SYSTEM)
+    kept = stores_over(database, sql_stores(database), SecretBox([OLD]))
+    await kept.agents.add(an_agent(), an_audit_event())
+    await kept.threads.add(a_thread())
+    await a_delivery_and_a_schedule(kept)
+    await database.stop()
+    files = b"".join(part.read_bytes() for part in path.parent.glob(f"{path.name}*"))
+    assert RECEIVER.encode() in files
+    assert TOKEN.encode() not in files
+
+
+def test_an_upgrade_uses_the_secret_key_of_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
+    monkeypatch.setenv("DRAGOMAN_SECRET_KEY", OLD)
+    store_in_clear(sqlite_url(tmp_path / "dragoman.db"))
+    assert Container(settings=load_settings()).upgrade_schema()
+    engine = plain_engine(sqlite_url(tmp_path / "dragoman.db"))
+    with engine.connect() as connection:
+        sealed = connection.execute(text("SELECT webhook_url FROM schedule")).scalar_one()
+    engine.dispose()
+    assert SecretBox([OLD]).decrypt(sealed).decode() == URL
