@@ -11,9 +11,11 @@ from domain.errors import Violation, invalid
 ItemT = TypeVar("ItemT")
 ViewT = TypeVar("ViewT")
 
+_MAX_DIGITS = 9
+"""Of the place of an entry in a list that is read as a whole."""
+
 PageLimit = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="How many entries a page has at most.")]
 PageCursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.")]
-_DIGITS = 10
 WholeLimit = Annotated[
     int | None,
     QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="How many entries a page has at most; all of them without."),
@@ -40,7 +42,7 @@ def cut(data: Sequence[ViewT], limit: int | None, cursor: str | None) -> PageVie
 
 
 def _place(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < _DIGITS):
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= _MAX_DIGITS):
         wrong = Violation(path="cursor", message="is not the `next_cursor` of a page of this list")
         raise invalid("cursor_invalid", "The cursor is not valid.", wrong)
     return int(cursor)
