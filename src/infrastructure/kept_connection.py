@@ -11,6 +11,10 @@ import httptools
 
 _MAX_HEAD_BYTES = 64 * 1024
 _HIGH_WATER_BYTES = 256 * 1024
+_LENGTH = b"content-length"
+_WITHOUT_BODY = (204, 304)
+"""Whatever their length says (RFC 9112, section 6.3)."""
+_BLANK_LINE = b"\r\n\r\n"
 
 
 class Origin(NamedTuple):
@@ -92,8 +96,18 @@ class Pool(Protocol):
         ...
 
 
+class _SeenHead(NamedTuple):
+    """The head of an answer that came whole, byte for byte before and after its length, and what was made of it."""
+
+    before: bytes
+    after: bytes
+    status: int
+    headers: dict[str, str]
+
+
 class KeptConnection(asyncio.Protocol):
-    """A socket and the exchange it is in. What llhttp finds comes in through the `on_` methods."""
+    """A socket and the exchange it is in. What llhttp finds comes in through the `on_` methods. What an answer begins with is mostly
+    what the last one began with, but for its length: then it is not parsed again."""
 
     def __init__(self, pool: Pool, origin: Origin) -> None:
         self._pool = pool
@@ -108,6 +122,10 @@ class KeptConnection(asyncio.Protocol):
         self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._more: asyncio.Future[None] | None = None
         self._answer: HttpAnswer | None = None
+        self._seen: _SeenHead | None = None
+        self._ended: HttpAnswer | None = None
+        self._messages = 0
+        self._is_between = True
         self._headers: dict[str, str] = {}
         self._head_bytes = 0
         self._parts: list[bytes] = []
@@ -189,6 +207,9 @@ class KeptConnection(asyncio.Protocol):
         if self._waiting is None and self._answer is None:
             self.abort()  # nobody asked anything
             return
+        messages, is_alone = self._messages, self._is_between and not self._head_bytes
+        if is_alone and self._seen is not None and self._answered_again(self._seen, data):
+            return
         self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -198,6 +219,9 @@ class KeptConnection(asyncio.Protocol):
             self._fail()
         if self._answer is None and self._head_bytes > _MAX_HEAD_BYTES and self._waiting is not None:
             self._fail()
+        ended, self._ended = self._ended, None
+        if ended is not None and is_alone and self._is_between and self._messages == messages + 1:
+            self._seen = _head_of(ended, data)
 
     def eof_received(self) -> None:
         """Nothing more can be asked. A body without a length ends here, which `connection_lost` sees to."""
@@ -211,9 +235,28 @@ class KeptConnection(asyncio.Protocol):
             self.on_message_complete()
         self._wake(BrokenError())
 
+    def _answered_again(self, seen: _SeenHead, data: bytes) -> bool:
+        """Whether that is one answer like the last one and nothing else. The parser has then seen all of the answers before, or
+        nothing of them."""
+        if not data.startswith(seen.before):
+            return False
+        end = data.find(b"\r", len(seen.before))
+        length, start = data[len(seen.before) : end], end + len(seen.after)
+        size = len(data) - start
+        if length != b"%d" % size or size > self._limit or not data.startswith(seen.after, end):
+            return False
+        answer = self._answer = HttpAnswer(self, seen.status, {**seen.headers, "content-length": length.decode()})
+        answer.size, answer.body = size, data[start:]
+        self._complete = self._keeps = True
+        self._answered()
+        self._over()
+        return True
+
     # --- llhttp ---
 
     def on_message_begin(self) -> None:
+        self._messages += 1
+        self._is_between = False
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -259,6 +302,7 @@ class KeptConnection(asyncio.Protocol):
             self._parts.clear()
 
     def on_message_complete(self) -> None:
+        self._is_between = True
         answer = self._answer
         if answer is None:
             return  # of a 1xx
@@ -267,6 +311,7 @@ class KeptConnection(asyncio.Protocol):
             self._wake(None)
             return
         answer.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._ended = answer if self._keeps else None
         self._answered()
         self._over()
 
@@ -313,6 +358,21 @@ class KeptConnection(asyncio.Protocol):
             waiting, self._waiting = self._waiting, None
             if not waiting.done():
                 waiting.set_exception(failure)
+
+
+def _head_of(answer: HttpAnswer, data: bytes) -> _SeenHead | None:
+    """The head of an answer that came in one piece, alone; None for one whose length is not a plain number in it."""
+    length, size = answer.headers.get("content-length", ""), answer.size
+    start = data.find(_BLANK_LINE) + len(_BLANK_LINE)
+    head = data[:start]
+    if start != len(data) - size or answer.content_length != size or head.lower().count(_LENGTH) != 1:
+        return None
+    before, _, after = head.partition(f": {length}\r\n".encode())
+    if not before.lower().endswith(b"\n" + _LENGTH) or "transfer-encoding" in answer.headers:
+        return None
+    if answer.status in _WITHOUT_BODY:
+        return None
+    return _SeenHead(before + b": ", b"\r\n" + after, answer.status, answer.headers)
 
 
 def _ends_with_connection(answer: HttpAnswer) -> bool:

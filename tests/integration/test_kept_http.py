@@ -101,6 +101,86 @@ async def test_a_body_is_whole_however_it_is_framed_and_the_connection_is_used_a
         assert connections == 1
 
 
+PLAIN = b"HTTP/1.1 200 OK\r\nX-Kind: plain\r\nContent-Length: %d\r\nX-Last: yes\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PLAIN % 5 + b"hello",
+        PLAIN % 3 + b"bye",
+        PLAIN % 0,
+        PLAIN % 12 + b"twelve bytes",
+        PLAIN.replace(b"%d", b"005") + b"hello",
+        PLAIN.replace(b"%d", b"5 ") + b"hello",
+        PLAIN.replace(b"%d", b"5" * 5_000) + b"hello",
+        PLAIN.replace(b"%d", b"-1") + b"hello",
+        PLAIN.replace(b"%d\r\n", b""),
+        PLAIN % 150 + b"x" * 150,
+        PLAIN.replace(b"yes", b"no") % 5 + b"hello",
+        PLAIN.replace(b"plain", b"other") % 5 + b"hello",
+        PLAIN.replace(b"200 OK", b"404 Not Found") % 5 + b"hello",
+        PLAIN.replace(b"200 OK", b"204 No Content") % 0,
+        PLAIN.replace(b"X-Last: yes", b"Connection: close") % 5 + b"hello",
+        PLAIN.replace(b"X-Last: yes", b"Content-Length: 5") % 5 + b"hello",
+        PLAIN % 5 + b"hello" + PLAIN % 3 + b"bye",
+        PLAIN % 5 + b"hello, and more",
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + PLAIN % 5 + b"hello",
+        b"HTTP/1.1 200 OK\r\nX-Kind: plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"this is not HTTP\r\n\r\n",
+    ],
+)
+async def test_an_answer_is_the_same_after_another_as_on_a_new_connection(answer: bytes) -> None:
+    async def after(*earlier: bytes) -> tuple[object, ...]:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(asyncio.IncompleteReadError, ConnectionError):
+                for written in (*earlier, answer):
+                    await request_in(reader)
+                    writer.write(written)
+
+        async with pool_and_origin(handle) as (pool, origin):
+            head = head_of(origin, "/", {})
+            for written in earlier:
+                got = await pool.post(origin, head, b"{}", limit=100)
+                assert got.body == written.partition(b"\r\n\r\n")[2]
+            try:
+                got = await pool.post(origin, head, b"{}", limit=100)
+            except BrokenError:
+                return ()
+            return got.status, got.headers, got.body, got.size, got.content_length
+
+    alone = await after()
+    assert await after(PLAIN % 5 + b"first") == alone
+    assert await after(PLAIN % 5 + b"first", PLAIN % 6 + b"second") == alone
+    assert await after(PLAIN.replace(b"200 OK", b"204 No Content") % 0) == alone
+
+
+async def test_what_an_answer_says_twice_over_is_parsed_once(mocker: MockerFixture) -> None:
+    parsed = mocker.spy(KeptConnection, "on_headers_complete")
+    async with pool_and_origin(always(PLAIN % 5 + b"hello")) as (pool, origin):
+        for _ in range(3):
+            got = await pool.post(origin, head_of(origin, "/", {}), b"{}", limit=100)
+            assert (got.status, got.headers["x-kind"], got.body) == (200, "plain", b"hello")
+    assert parsed.call_count == 1
+
+
+async def test_an_answer_in_parts_is_whole_also_after_one_like_it() -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await request_in(reader)
+                writer.write(PLAIN % 5 + b"whole")
+                await request_in(reader)
+                for part in (PLAIN[:20], (PLAIN % 5)[20:] + b"in", b" parts"[:1], b"pt"):
+                    writer.write(part)
+                    await writer.drain()
+                    await asyncio.sleep(0)
+
+    async with pool_and_origin(handle) as (pool, origin):
+        bodies = [(await pool.post(origin, head_of(origin, "/", {}), b"", limit=100)).body for _ in range(6)]
+    assert bodies == [b"whole", b"in pt"] * 3
+
+
 async def test_a_connection_that_its_server_may_be_about_to_end_is_not_used_again() -> None:
     connections = 0
 
