@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from infrastructure.persistence.database import Job
-from infrastructure.persistence.sqlite_batch import raw_of, store
+from infrastructure.persistence.sqlite_batch import raw_of, store, wrapped
 
 logger = logging.getLogger(__name__)
 
@@ -134,15 +134,19 @@ class CommitsHere:
         began, computed = time.monotonic(), time.thread_time()
         if began < self._not_before or not self._writer.at_work.acquire(blocking=False):
             return False
+        is_due = False
         try:
             connection = self._writer.open_connection
             if connection is None or not self._begun(raw_of(connection)):
                 return False
-            is_due = False
             if store(batch, connection, raw_of(connection)):
                 self.commits += 1
                 before, self._unfolded = self._unfolded, self._unfolded + len(batch)
                 is_due = before // _FOLD_AFTER < self._unfolded // _FOLD_AFTER
+        except Exception as error:  # noqa: BLE001  # it goes to the units' callers; the thread connects anew, as it cannot begin
+            for job in batch:
+                if not job.failed:
+                    job.fail(wrapped(error))
         finally:
             self._writer.at_work.release()
         self._leave_alone_if_slow(began, computed)

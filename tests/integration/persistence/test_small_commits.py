@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from domain.errors import ServiceError
 from infrastructure.persistence.database import SYSTEM, Unit
 from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.sqlite_batch import raw_of
 from tests.builders import ORG
 from tests.databases import SqliteFiles
 from tests.integration.persistence.conftest import add_first_organization
@@ -290,3 +291,19 @@ async def test_on_a_full_disk_what_is_gathered_fails_and_is_stored_once_there_is
     await gathered(sqlite, limit_to(1_000_000))
     assert await gathered(sqlite, adding(2)) == 2
     assert await thread_numbers(sqlite) == ([1, 2] if first == 1 else [2])
+
+
+async def test_units_whose_connection_breaks_under_them_are_told_and_the_next_ones_stored(
+    sqlite: SqliteDatabase,
+) -> None:
+    def breaking(connection: Connection) -> None:
+        raw_of(connection).close()
+        raise ValueError("broken")
+
+    units = (gathered(sqlite, adding(1)), gathered(sqlite, breaking), gathered(sqlite, adding(2)))
+    results = await asyncio.wait_for(asyncio.gather(*units, return_exceptions=True), 60)
+    assert [type(result) for result in results] == [ServiceError, ValueError, ServiceError]
+    with pytest.raises(ServiceError):  # the thread's, which finds out and connects anew
+        await gathered(sqlite, adding(3))
+    assert await gathered(sqlite, adding(4)) == 4
+    assert await thread_numbers(sqlite) == [4]
