@@ -88,7 +88,7 @@ async def house(mocker: MockerFixture) -> House:
         ends=SessionEnds(wakeups=wakeups, clock=clock),
     )
     session = a_session(token_hash=hash_token(TOKEN))
-    await stores.gateway_sessions.add(session, an_audit_event(1), thread=OWN_THREAD)
+    await stores.gateway_sessions.add(session, an_audit_event(900), thread=OWN_THREAD)
     await access.open(TOKEN)
     return House(stores=stores, clock=clock, connections=InMemoryMcpConnections(), access=access, session=session)
 
