@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -26,6 +27,7 @@ from domain.tools.tool import Tool
 from infrastructure.container import Container
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.persistence.database import Database, Scope, Unit
+from infrastructure.persistence.staged import Staged, Stages
 
 T = TypeVar("T")
 
@@ -70,11 +72,19 @@ class DeadlyDatabase:
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
         is_stored: Callable[[Connection, T], bool] | None = None,
+        is_small: bool = False,
+        may_gather: bool = False,
     ) -> T:
-        name = getattr(unit, "__qualname__", type(unit).__name__).partition(".<locals>")[0]
+        named = unit.begin if isinstance(unit, Staged) else unit
+        name = getattr(named, "__qualname__", type(named).__name__).partition(".<locals>")[0]
 
         def watched(connection: Connection) -> T:
             result = unit(connection)
+            self._boundaries.reach(f"{name} inside")
+            return result
+
+        def stages(begin: Callable[[Connection], Stages[T]], connection: Connection) -> Stages[T]:
+            result = yield from begin(connection)
             self._boundaries.reach(f"{name} inside")
             return result
 
@@ -84,12 +94,19 @@ class DeadlyDatabase:
                 after_commit(result)
 
         self._boundaries.reach(f"{name} before")
-        result = await self._database.write(watched, scope=scope, after_commit=committed, is_stored=is_stored)
+        result = await self._database.write(
+            Staged(partial(stages, unit.begin)) if isinstance(unit, Staged) else watched,
+            scope=scope,
+            after_commit=committed,
+            is_stored=is_stored,
+            is_small=is_small,
+            may_gather=may_gather,
+        )
         self._boundaries.reach(f"{name} after")
         return result
 
-    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
-        return await self._database.read(unit, scope=scope)
+    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
+        return await self._database.read(unit, scope=scope, is_small=is_small)
 
 
 class DeadlyConnections:

@@ -37,7 +37,7 @@ from infrastructure.persistence.run_start import run_of_key, start_run, starts_p
 from infrastructure.persistence.run_steps import change_run, follow_up
 from infrastructure.persistence.run_stopping import stop_run
 from infrastructure.persistence.small_units import is_small_start
-from infrastructure.persistence.staged import in_one_stage
+from infrastructure.persistence.staged import Staged, Stages
 from infrastructure.persistence.tables import message, run
 from infrastructure.persistence.thread_queue import lock_thread_of, unfinished_runs
 from infrastructure.persistence.webhook_urls import sealed_url
@@ -79,8 +79,12 @@ class SqlRunStore:
             self._submit(connection, started.to_submit)
             return replace(started, submitted=True), touched
 
+        def in_one_stage(connection: Connection) -> Stages[tuple[StartedRun, tuple[Run, ...]]]:
+            yield from ()  # a start on a new thread needs no answers
+            return unit(connection)
+
         started, _ = await self._database.write(
-            in_one_stage(unit) if starts_plainly(new) else unit,
+            Staged(in_one_stage) if starts_plainly(new) else unit,
             scope=new.run.organization_id,
             after_commit=lambda result: self._wake(result[1]),
             is_small=is_small_start(new),

@@ -34,13 +34,3 @@ def completed(stages: Stages[T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
-
-
-def in_one_stage(unit: Callable[[Connection], T]) -> Staged[T]:
-    """A unit that needs no answers at all."""
-
-    def begin(connection: Connection) -> Stages[T]:
-        yield from ()
-        return unit(connection)
-
-    return Staged(begin)
