@@ -30,6 +30,9 @@ _ATTEMPTS = 3
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
 _RETRYABLE = frozenset({"40001", "40P01"})
 """serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the transaction again."""
+_SESSION_ENDED = frozenset({"57P01", "57P02", "57P05", "25P03"})
+"""admin_shutdown, crash_shutdown, idle_session_timeout, idle_in_transaction_session_timeout: the server ends the session with these
+words, which may be read a moment before the end of its socket is."""
 _ROLE_REFUSED = frozenset({"22023", "42501"})
 """invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that may not be taken."""
 
@@ -181,9 +184,9 @@ def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
                 committing = True
                 transaction.commit()
             except DBAPIError as error:
-                cut = error.connection_invalidated
+                cut = error.connection_invalidated or _sqlstate(error) in _SESSION_ENDED
                 if cut and not connection.invalidated:
-                    # By a statement that went past SQLAlchemy. There is nothing to roll back, and trying would fail.
+                    # SQLAlchemy does not know of it yet. There is nothing to roll back, and trying would fail.
                     connection.invalidate(error)
                 if not committing and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
                     continue

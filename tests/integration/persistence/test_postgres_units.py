@@ -3,7 +3,9 @@
 import asyncio
 import threading
 
+import psycopg
 import pytest
+from psycopg.errors import AdminShutdown
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -135,4 +137,26 @@ async def test_a_connection_cut_amid_statements_sent_together_is_replaced(postgr
 
     await postgres.write(unit, scope=SYSTEM)
     assert await thread_numbers(postgres) == [1, 2]
+    assert len(attempts) == 2
+
+
+async def test_the_server_saying_that_it_ends_the_session_is_enough_to_replace_the_connection(
+    postgres: PostgresDatabase,
+) -> None:
+    attempts: list[int] = []
+
+    def unit(connection: Connection) -> int:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raw = connection.connection.driver_connection
+            assert isinstance(raw, psycopg.Connection)
+            raw.execute("RESET ROLE")
+            try:
+                raw.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            except AdminShutdown as error:
+                # As it is raised where the end of the socket has not been read yet.
+                raise DBAPIError(None, None, error, connection_invalidated=False) from error
+        return adding(1)(connection)
+
+    assert await postgres.write(unit, scope=SYSTEM) == 1
     assert len(attempts) == 2
