@@ -40,6 +40,7 @@ PYTEST_ARGS ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # An environment that is whole is kept; one that is not (copied, moved, its Python gone or too old) is made anew.
 # pip's own script tells: it runs only where the environment was made, and says where that is.
 define make_environment
+	if [ -L $(1) ]; then echo "$(1) is a link: making it anew would empty the environment of another place. Remove the link." >&2; exit 1; fi; \
 	if ! { $(1)/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		&& $(1)/bin/pip --version | grep -qF "$(CURDIR)/$(1)/"; } >/dev/null 2>&1; then \
 		if [ -z "$(PYTHON)" ]; then \
