@@ -8,10 +8,8 @@ from application.mcp.log_messages import LogTap
 from application.mcp.ports import ProgressCallback
 from domain.gateway.session import GatewaySession
 from domain.json_value import JsonObject, JsonValue
-from domain.made_often import made_often
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGatewayToolCommand:
     """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that

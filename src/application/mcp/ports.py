@@ -12,7 +12,6 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
-from domain.made_often import made_often
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.client_request import ClientRequest
 from domain.mcp.installation import Installation
@@ -91,7 +90,6 @@ class ContentKind(StrEnum):
     RESOURCE_LINK = "resource_link"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentBlock:
     """One block of a tool's answer. `text` is the text (of a text block or embedded text resource) or a description
@@ -117,7 +115,6 @@ class McpInputRequired:
     requests: tuple[ClientRequest, ...] = ()
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpReply:
     """What a server answered to `tools/call`. `structured` is None when there is no `structuredContent`; `input_required` is
@@ -186,7 +183,6 @@ class McpFailure(Exception):
         self.required = required
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionScope:
     """On whose behalf a connection is used: of a run, or of a gateway session. The server's isolation decides which parts
@@ -210,7 +206,6 @@ class McpProgress:
 ProgressCallback = Callable[[McpProgress], Awaitable[None]]
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCall:
     """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.

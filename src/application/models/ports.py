@@ -8,7 +8,6 @@ from typing import Protocol
 
 from domain.ids import OrganizationId, RunId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
 from domain.tools.tool import Tool
@@ -21,7 +20,6 @@ class ToolChoice(StrEnum):
     NONE = "none"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One request, composed in one place. `model` is `PROVIDER:NAME`. `messages` never hold a tool use without its
@@ -40,7 +38,6 @@ class ModelRequest:
     max_output_tokens: int | None = None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedCall:
     """A tool call in a reply. `malformed` is the raw argument text if it is not a JSON object (`arguments` is then
@@ -51,7 +48,6 @@ class RequestedCall:
     malformed: str | None = None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
     """A piece of the reply's text."""
@@ -68,7 +64,6 @@ class ModelRetrying:
     reason: str
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
     """The complete reply; always the last event of a stream. `text` equals the deltas since the last ModelRetrying,

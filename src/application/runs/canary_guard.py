@@ -8,7 +8,6 @@ from application.models.ports import ModelReply, ModelRequest, RequestedCall
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ToolCallId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.policy.canary import without_placeholders
 from domain.policy.canary_scan import CanaryScanner, CanaryStream
 from domain.runs.ledger import Settlement, ToolCall
@@ -25,7 +24,6 @@ from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanReply:
     """A reply without tokens; `found` is the id of the first one, `call_index` the call that carried it, if it was one."""

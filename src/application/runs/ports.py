@@ -1,7 +1,7 @@
 """Ports of the runs slice: stored runs, the journal of a claimed run, leases, the queue, wake-ups."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -10,7 +10,6 @@ from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
-from domain.made_often import made_often
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -179,7 +178,6 @@ class RunStore(Protocol):
 # --- a claimed run: leases and the journal --------------------------------------------------------------------------
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """The right to write into a run: valid while the stored epoch is this one."""
@@ -244,7 +242,6 @@ class RunLeases(Protocol):
         ...
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One atomic advance of a claimed run: everything in it is stored, or nothing.
@@ -271,23 +268,15 @@ class Step:
     quarantine: Quarantine | None = None
 
     def led_by(self, event: NewEvent, *, settled: Settlement, audit: AuditEvent) -> "Step":
-        """The same step, with a settlement that comes before whatever else is in it."""
-        return Step(
-            run=self.run,
+        """The same step with a settlement before everything else in it."""
+        return replace(
+            self,
             events=(event, *self.events),
-            messages=self.messages,
-            recorded=self.recorded,
-            changed=self.changed,
             settled=(settled, *self.settled),
-            approvals=self.approvals,
-            outcomes=self.outcomes,
             audit=(audit, *self.audit),
-            spent=self.spent,
-            quarantine=self.quarantine,
         )
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
     """`last_seq` after the step; `promoted` is the thread's next queued run when this step freed the thread. `ending` is the

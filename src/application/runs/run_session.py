@@ -155,23 +155,12 @@ class RunSession:
         if abandoned:
             spent = (*(replace(call, still_reserved_usd=self.kept_reserve_usd) for call in abandoned), *spent)
         events = (*waiting, *step.events) if waiting else step.events
-        return Step(
-            run=step.run.advanced(
-                usage=_with_abandoned(step.run.usage, abandoned),
-                active_s=self.active_s,
-                last_seq=self._last_seq + len(events),
-            ),
-            events=events,
-            messages=step.messages,
-            recorded=step.recorded,
-            changed=step.changed,
-            settled=step.settled,
-            approvals=step.approvals,
-            outcomes=step.outcomes,
-            audit=step.audit,
-            spent=spent,
-            quarantine=step.quarantine,
+        run = step.run.advanced(
+            usage=_with_abandoned(step.run.usage, abandoned),
+            active_s=self.active_s,
+            last_seq=self._last_seq + len(events),
         )
+        return replace(step, run=run, events=events, spent=spent)
 
     def _mirror(self, step: Step, outcome: StepOutcome) -> None:
         foreseen = step.run.last_seq == outcome.last_seq and not step.run.lapses

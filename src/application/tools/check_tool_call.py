@@ -10,7 +10,6 @@ from application.tools.tool_search import META_TOOLS, found_tools
 from application.tools.toolset import Toolset
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.policy.decision import Decision, decide_call, decide_tool
 from domain.policy.layers import ToolPolicy
 from domain.threads.message import ToolUse
@@ -23,7 +22,6 @@ _META = {tool.name: tool for tool in META_TOOLS}
 _NO_CALLS: Mapping[str, int] = {}
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:
     """The call that is meant: the tool's real name and its arguments as they are to be sent, whichever way it was called.

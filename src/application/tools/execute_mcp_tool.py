@@ -28,7 +28,6 @@ from application.tools.result_text import reply_text
 from domain.errors import ServiceError, is_storage_away
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.pinning import DefinitionState
 from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
@@ -41,7 +40,6 @@ logger = logging.getLogger(__name__)
 _INVALID_PARAMS = -32602
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteMcpToolCommand:
     """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the

@@ -18,7 +18,6 @@ from application.tools.wired_tools import ComponentTools
 from domain.errors import is_storage_away
 from domain.ids import GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.tools.capabilities import ToolType
 from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
@@ -30,7 +29,6 @@ IDEMPOTENCY_META = "dragoman/idempotency-key"
 """Key under which a call's id travels in `_meta`, so that a server can recognize a repeated call."""
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteToolCommand:
     """A call that passed `CheckToolCall`, of a run or of a gateway session. `timeout_s` is the smallest of what run, turn and tool allow; `input` what its

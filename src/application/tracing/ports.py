@@ -9,7 +9,6 @@ from domain.agents.agent import Agent
 from domain.gateway.call import GatewaySettlement
 from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
-from domain.made_often import made_often
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.tools.tool import Tool
@@ -17,7 +16,6 @@ from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowRun
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRecord:
     """A finished model call. `input`/`output` are what was sent and answered."""
@@ -32,7 +30,6 @@ class GenerationRecord:
     finished_at: datetime
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallRecord:
     """A finished tool call; `tool` is None for one the run does not have."""
@@ -61,7 +58,6 @@ class ToolCallRecord:
         )
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCallRecord:
     """A finished call of a gateway session; its text and arguments hold no canary token."""

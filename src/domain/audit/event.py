@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from domain.ids import AuditEventId, McpServerId, OrganizationId, RunId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 
 
 class AuditAction(StrEnum):
@@ -72,7 +71,6 @@ class AuditAction(StrEnum):
     RETENTION_APPLIED = "retention.applied"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
     """One entry.

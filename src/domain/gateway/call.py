@@ -9,7 +9,6 @@ from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId, AuditEventId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId, id_beside
 from domain.json_value import JsonObject, JsonValue
-from domain.made_often import made_often
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import OUTCOME_ACTIONS, arguments_digest
 from domain.tools.capabilities import ToolType
@@ -25,7 +24,6 @@ class GatewayCallState(StrEnum):
     SETTLED = "settled"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCall:
     """A ledger entry. `name` is the model-facing name of the tool, `params` its arguments. After `due_at` nobody waits for the
@@ -44,7 +42,6 @@ class GatewayCall:
     approval_id: ApprovalId | None = None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettlement:
     """The outcome of a call, to be written once."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from domain.made_often import made_often
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 
 DIFF_LIMIT = 16_000
@@ -26,7 +25,6 @@ class DefinitionState(StrEnum):
     QUARANTINED = "quarantined"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedTool:
     """A tool as its server describes it now, and the definition of it that is approved, if any is."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.policy.layers import PolicyLayers, Source, ToolPolicy
 from domain.policy.rules import OnBlock, Verdict
 
@@ -32,7 +31,6 @@ _STANDING = {
 }
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What becomes of one call. `sentence` tells the model why it is blocked, empty if it is not; `source` is who decided;

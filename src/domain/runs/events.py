@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from domain.ids import RunId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 
 
 class RunEventType(StrEnum):
@@ -33,7 +32,6 @@ class RunEventType(StrEnum):
     RUN_CANCELLED = "run.cancelled"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
     """An event about to be stored; the journal gives it its number. `data` holds the type's own fields as JSON."""
@@ -43,7 +41,6 @@ class NewEvent:
     data: JsonObject
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
     """A stored event. `seq` starts at 1 and has no gap within a run."""

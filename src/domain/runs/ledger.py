@@ -1,13 +1,12 @@
 """The tool ledger: every call of a run is recorded before it is executed and settled after."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolOutcome, ToolResult
@@ -47,7 +46,6 @@ class ToolCallState(StrEnum):
         )
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A ledger entry. `name` is the tool that is meant, with its arguments `params`; `type` is None for a tool the run does
@@ -78,26 +76,15 @@ class ToolCall:
     called_as: str | None = None
 
     def settled(self, settlement: "Settlement") -> "ToolCall":
-        """The entry after its settlement. Written out, as each call of each run comes by here."""
-        return ToolCall(
-            id=self.id,
-            run_id=self.run_id,
-            turn=self.turn,
-            index=self.index,
-            name=self.name,
-            type=self.type,
-            server_id=self.server_id,
-            params=self.params,
-            repeatable=self.repeatable,
+        """The entry after its settlement."""
+        return replace(
+            self,
             state=ToolCallState.SETTLED,
-            recorded_at=self.recorded_at,
             result=settlement.result,
             duration_ms=settlement.duration_ms,
             settled_at=settlement.at,
             elicitation=None,
             input=None,
-            approval=self.approval,
-            called_as=self.called_as,
         )
 
     @property
@@ -134,7 +121,6 @@ class InputAnswer:
     next: Elicitation | None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """The outcome of a recorded call, to be written once."""

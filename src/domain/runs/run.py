@@ -7,7 +7,6 @@ from enum import StrEnum
 from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.usage import Usage
 from domain.threads.message import ToolUse, UserContent
@@ -74,7 +73,6 @@ class RunError:
     detail: str
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """The state of a run, without its messages and events.
@@ -185,38 +183,14 @@ class Run:
         last_seq: int | None = None,
         overview: str | None = None,
     ) -> "Run":
-        """As its worker leads it on; None leaves things as they are. Written out, as each step of each run comes by here:
-        `replace` takes three times as long to find out what its fields are."""
-        return Run(
-            id=self.id,
-            organization_id=self.organization_id,
-            thread_id=self.thread_id,
-            agent_id=self.agent_id,
-            agent_version=self.agent_version,
-            status=self.status,
-            input=self.input,
-            model=self.model,
-            limits=self.limits,
-            tool_allowlist=self.tool_allowlist,
-            metadata=self.metadata,
-            requested_by=self.requested_by,
-            created_at=self.created_at,
-            webhook=self.webhook,
-            wired=self.wired,
-            output=self.output,
-            error=self.error,
-            incomplete_reason=self.incomplete_reason,
-            pending=self.pending,
+        """Progress of a claimed run: None leaves a value as it is. A run that makes progress has no lapses."""
+        return replace(
+            self,
             usage=usage,
-            attempt=self.attempt,
             lapses=0,
-            epoch=self.epoch,
             last_seq=self.last_seq if last_seq is None else last_seq,
             active_s=self.active_s if active_s is None else active_s,
             overview=self.overview if overview is None else overview,
-            cancel_requested_by=self.cancel_requested_by,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
         )
 
     def _next(self, status: RunStatus) -> RunStatus:

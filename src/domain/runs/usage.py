@@ -4,10 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from domain.made_often import made_often
 
-
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
     """One model call's tokens and price. `input_tokens` includes `cached_tokens` (read from the provider's prompt cache)
@@ -20,7 +17,6 @@ class ModelUsage:
     cost_usd: Decimal | None = None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpending:
     """One model call for the sums of its day: `model` is the one that answered, `PROVIDER:NAME`. `still_reserved_usd` is what
@@ -32,7 +28,6 @@ class ModelSpending:
     still_reserved_usd: Decimal | None = None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Running totals of a run. `cost_usd` counts what could be priced."""

@@ -9,7 +9,6 @@ from domain.approvals.approval import PendingApproval
 from domain.errors import Violation, invalid
 from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
-from domain.made_often import made_often
 from domain.tools.elicitation import Elicitation
 
 
@@ -22,7 +21,6 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextContent:
     """Plain text."""
@@ -47,7 +45,6 @@ class ImageContent:
             )
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
     """A call the model asks for.
@@ -64,7 +61,6 @@ class ToolUse:
     approval: PendingApproval | None = None
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultContent:
     """The answer to one tool use, as the model reads it."""
@@ -80,7 +76,6 @@ Content = TextContent | ImageContent | ToolUse | ToolResultContent
 UserContent = TextContent | ImageContent
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One entry of a thread; never changed once written."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.ids import ToolCallId
-from domain.made_often import made_often
 from domain.threads.message import ImageContent, ToolResultContent
 
 
@@ -17,7 +16,6 @@ class ToolOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
     """What the model is told about one call.

@@ -12,7 +12,6 @@ from litestar.types import Receive, Send
 from application.gateway.request_cancellations import RequestCancellations, SentRequest
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
-from domain.made_often import made_often
 from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import Envelope
 from interfaces.gateway.messages import INTERNAL_ERROR, RequestId, RpcError, RpcMessage, error_json, result_json
@@ -33,7 +32,6 @@ _TakenBack = Callable[[], Coroutine[None, None, None]]
 _FIRST = asyncio.FIRST_COMPLETED
 
 
-@made_often
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCall:
     """A request whose answer may be a stream; `headers` are what the answer is to have besides."""
