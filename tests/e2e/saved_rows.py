@@ -3,12 +3,14 @@
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Boolean, Connection, LargeBinary, MetaData, Table, func, insert, select, text
+from sqlalchemy import Boolean, Connection, LargeBinary, MetaData, Table, func, insert, select
 
+from tests.e2e.saved_times import last_event, moved_answers, moved_tables
 from tests.e2e.service import Json
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "saved_runs"
@@ -82,12 +84,24 @@ class SavedRuns:
         return path
 
     @classmethod
-    def load(cls, revision: str, places: Mapping[str, str]) -> "SavedRuns":
-        """The file of a revision, with these paths in it."""
+    def load(cls, revision: str, places: Mapping[str, str], *, stopped_at: datetime) -> "SavedRuns":
+        """The file of a revision, with these paths in it, as if its service had stopped at this moment (to the second)."""
         whole = (FOLDER / f"{revision}.json").read_text(encoding="utf-8")
         for name, place in places.items():
             whole = whole.replace("{" + name + "}", place)
-        return cls(**json.loads(whole))
+        saved = cls(**json.loads(whole))
+        return saved.moved(stopped_at.replace(microsecond=0) - last_event(saved.tables))
+
+    def moved(self, by: timedelta) -> "SavedRuns":
+        """The same runs at another time: order and distances stay. The audit trail stays where it is, as it is sealed."""
+        last = last_event(self.tables)
+        days = (last + by).toordinal() - last.toordinal()
+        return replace(self, answers=moved_answers(self.answers, by), tables=moved_tables(self.tables, by, days))
+
+    def column(self, table: str, name: str) -> list[Any]:
+        """Values of a column in the rows of a table, without nulls."""
+        place = self.tables[table]["columns"].index(name)
+        return [row[place] for row in self.tables[table]["rows"] if row[place] is not None]
 
     def insert(self, connection: Connection) -> None:
         """Add all rows to a database that stands at this revision."""
@@ -104,12 +118,6 @@ class SavedRuns:
                 rows = [{column: value for column, value in row.items() if column != "id"} for row in rows]
             if rows:
                 connection.execute(insert(table), rows)
-
-    def without_end(self, connection: Connection, until: int) -> None:
-        """Let nothing that waits run out before `until` (microseconds), however old the file is."""
-        for table, column in (("approval", "expires_at"), ("timer", "due_at")):
-            if table in self.tables:
-                connection.execute(text(f"UPDATE {table} SET {column} = :until"), {"until": until})
 
 
 def stored_tables(connection: Connection, *, token_hash: str) -> dict[str, Json]:

@@ -1,10 +1,11 @@
 """Runs that earlier versions have stored: one database of each kind walks through all revisions, gets at each what a service
 of it had stored, and is then used by this version."""
 
-import time
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,9 +25,10 @@ from tests.e2e.streams import stream
 pytestmark = pytest.mark.timeout(180)
 
 SAVED = sorted(path.stem for path in FOLDER.glob("*.json"))
-MOVED = {"last_used_at", "expires_at"}
-"""A key is used to read this, and what waits is given time."""
-_A_DAY = 24 * 3600 * 1_000_000
+MOVED = {"last_used_at"}
+"""A key is used to read this."""
+AN_HOUR = timedelta(hours=1)
+"""How long ago the services that made the files stopped: their leases have expired, approvals and idempotency keys are valid."""
 
 
 def revisions() -> list[str]:
@@ -41,14 +43,14 @@ def revisions() -> list[str]:
 def walked(url: str, home: Path) -> dict[str, SavedRuns]:
     """Build the database revision by revision, each with its rows; what was put in, by revision."""
     saved = {}
+    stopped_at = datetime.now(UTC) - AN_HOUR
     engine = plain_engine(url)
     for revision in revisions():
         with engine.begin() as connection:
             command.upgrade(configuration(connection), revision)
             if revision in SAVED:
-                saved[revision] = SavedRuns.load(revision, places(home / revision))
+                saved[revision] = SavedRuns.load(revision, places(home / revision), stopped_at=stopped_at)
                 saved[revision].insert(connection)
-                saved[revision].without_end(connection, int(time.time() * 1_000_000) + _A_DAY)
     engine.dispose()
     upgrade(url)
     return saved
@@ -263,10 +265,22 @@ def test_canary_tokens_are_watched_for_and_a_closed_thread_stays_closed(stored: 
 
 @pytest.mark.requirement("E5")
 def test_a_key_that_made_a_run_once_makes_no_second_one(stored: Stored) -> None:
-    """A key that is older than a day makes a new run, and from then on no other."""
     headers = {"Idempotency-Key": "only-once"}
-    answers = [
-        stored.service.client.post("/runs/wait", json={"agent": "talker", "input": "Once."}, headers=headers)
-        for _ in range(2)
+    answer = stored.service.client.post("/runs/wait", json={"agent": "talker", "input": "Once."}, headers=headers)
+    assert [answer.json()["run"]["id"]] == stored.saved.column("idempotency_key", "run_id")
+
+
+@pytest.mark.parametrize("day", ["2026-11-22", "2028-02-29", "2036-12-31"])
+def test_saved_runs_are_as_old_as_the_test_wants_them_on_any_day(day: str) -> None:
+    stopped_at = datetime.fromisoformat(f"{day}T12:00:00Z")
+    saved = SavedRuns.load(SAVED[-1], {}, stopped_at=stopped_at)
+    a_day_later = (stopped_at + timedelta(days=1)).timestamp()
+    expiries = [microseconds / 1_000_000 for microseconds in saved.column("approval", "expires_at")]
+    assert expiries == pytest.approx([a_day_later, a_day_later], abs=60)
+    [asked] = [
+        call for pending in saved.column("run", "pending") if "approval_id" in pending for call in json.loads(pending)
     ]
-    assert answers[0].json()["run"]["id"] == answers[1].json()["run"]["id"]
+    assert datetime.fromisoformat(asked["expires_at"]).timestamp() in expiries
+    assert set(saved.column("usage", "day")) == {stopped_at.toordinal()}
+    later = SavedRuns.load(SAVED[-1], {}, stopped_at=stopped_at + timedelta(days=1))
+    assert saved.column("audit_event", "at") == later.column("audit_event", "at")
