@@ -163,7 +163,8 @@ class CallGatewayTool:
         )
 
     async def _unknown(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> ServiceError:
-        """Keep that somebody called what the session does not have, by its name alone; then it is refused."""
+        """Store the call of a tool that the session does not have, by its name alone. The refusal; or, with a canary token in the
+        arguments, the end of the session."""
         now = self._clock.now()
         name = toolbox.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
         call = GatewayCall(
@@ -177,6 +178,12 @@ class CallGatewayTool:
             recorded_at=now,
             due_at=now,
         )
+        canary_id = toolbox.guard.arguments(command.arguments)
+        if canary_id is not None:
+            halted = ToolResult.blocked("run_halted", _HALTED)
+            return await self._settling.halt(
+                command.session, toolbox, call, halted, canary_id, decision=None, duration_s=0.0
+            )
         refusal = failure_text.unknown_tool(name)
         await self._settling.refuse(command.session, toolbox, call, refusal, decision=None)
         return not_found("tool", command.name)

@@ -1,0 +1,186 @@
+"""Builders of gateway sessions, their calls, approvals and tools: name what the test is about, leave the rest."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+
+import pytest
+
+from application.gateway.toolbox import Toolbox
+from application.runs.canary_guard import CanaryGuard
+from application.tools.toolset import Toolset
+from domain.agents.agent import Agent
+from domain.approvals.approval import Approval, ApprovalState, approval_digest
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.call import GatewayCall, GatewayCallState
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId, WorkflowRunId
+from domain.json_value import JsonObject
+from domain.policy.layers import PolicyLayers
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
+from domain.tools.capabilities import ToolType
+from domain.tools.tool import Tool
+from domain.tools.wired import WiredNodes
+from infrastructure.memory.state import InMemoryState, StoredThread
+from infrastructure.memory.stored_gateway_session import StoredGatewaySession
+from tests.builders import AGENT, KEY, ORG, SERVER, START, THREAD, a_thread, a_tool, after, an_agent, numbered
+
+ECHO = "mcp__files__echo"
+CANARY = "canary-of-the-tests"
+"""The text of the canary token `vault` of `a_toolbox(canary=True)`."""
+
+ASKS = {ECHO: ToolRule(decision=Verdict.REQUIRE_APPROVAL)}
+DENIES = {ECHO: ToolRule(decision=Verdict.DENY)}
+
+
+def a_gateway_session(
+    number: int = 1,
+    *,
+    organization_id: OrganizationId = ORG,
+    thread_id: ThreadId = THREAD,
+    run_id: RunId | None = None,
+    wired: WiredNodes | None = None,
+    names: ToolNames = ToolNames.NAMESPACED,
+    token_hash: str | None = "hash",
+    expires_at: datetime | None = None,
+    revoked_at: datetime | None = None,
+) -> GatewaySession:
+    """A session of an agent for an hour; of a run when it has a `run_id`."""
+    return GatewaySession(
+        id=GatewaySessionId(numbered("gws", number)),
+        organization_id=organization_id,
+        agent_id=AGENT,
+        thread_id=thread_id,
+        run_id=run_id,
+        wired=wired,
+        names=names,
+        token_hash=token_hash,
+        created_by=KEY,
+        created_at=START,
+        expires_at=after(3600) if expires_at is None else expires_at,
+        revoked_at=revoked_at,
+    )
+
+
+def some_nodes(*node_ids: str) -> WiredNodes:
+    """Tool nodes of a workflow run."""
+    return WiredNodes(workflow_run_id=WorkflowRunId(numbered("wfr", 1)), node_ids=node_ids)
+
+
+def a_state_with(session: GatewaySession, *calls: GatewayCall) -> InMemoryState:
+    """In-memory tables that hold the session, its thread and its open calls."""
+    state = InMemoryState()
+    state.gateway_sessions[session.id] = StoredGatewaySession(
+        session=session, calls={call.id: (call, None) for call in calls}
+    )
+    state.threads[session.thread_id] = StoredThread(thread=a_thread(session.thread_id))
+    return state
+
+
+def a_gateway_call(
+    number: int = 1,
+    *,
+    name: str = ECHO,
+    type: ToolType = ToolType.MCP_TOOL,
+    params: JsonObject | None = None,
+    due_at: datetime | None = None,
+) -> GatewayCall:
+    """A recorded call of `a_gateway_session()`."""
+    return GatewayCall(
+        id=ToolCallId(numbered("call", number)),
+        session_id=a_gateway_session().id,
+        organization_id=ORG,
+        name=name,
+        type=type,
+        server_id=SERVER if type is ToolType.MCP_TOOL else None,
+        params={"text": "hi"} if params is None else params,
+        recorded_at=START,
+        due_at=due_at,
+    )
+
+
+def a_gateway_approval(
+    number: int = 1,
+    *,
+    of: GatewayCall | None = None,
+    state: ApprovalState = ApprovalState.PENDING,
+    agent_version: int = 1,
+    allow_self_approval: bool = True,
+    reason: str | None = None,
+    edited_arguments: JsonObject | None = None,
+) -> Approval:
+    """The approval that the call needs, for half an hour."""
+    call = of or a_gateway_call()
+    is_decided = state is not ApprovalState.PENDING
+    return Approval(
+        id=ApprovalId(numbered("apr", number)),
+        organization_id=ORG,
+        tool_call_id=call.id,
+        tool=call.name,
+        arguments=call.params,
+        digest=approval_digest(call.name, call.params, agent_version),
+        agent_id=AGENT,
+        agent_version=agent_version,
+        requested_by=KEY,
+        allow_self_approval=allow_self_approval,
+        cause="The policy of the agent requires an approval.",
+        created_at=START,
+        expires_at=after(1800),
+        gateway_session_id=call.session_id,
+        server_id=call.server_id,
+        state=state,
+        decided_at=START if is_decided else None,
+        decided_by="system" if is_decided else None,
+        reason=reason,
+        edited_arguments=edited_arguments,
+    )
+
+
+def a_waiting_call(approval: Approval, call: GatewayCall | None = None) -> GatewayCall:
+    """The call as the ledger has it while it needs the approval."""
+    call = call or a_gateway_call()
+    return GatewayCall(
+        id=call.id,
+        session_id=call.session_id,
+        organization_id=call.organization_id,
+        name=call.name,
+        type=call.type,
+        server_id=call.server_id,
+        params=call.params,
+        recorded_at=call.recorded_at,
+        state=GatewayCallState.AWAITING_APPROVAL,
+        approval_id=approval.id,
+    )
+
+
+def a_toolbox(
+    *tools: Tool,
+    rules: Mapping[str, ToolRule] | None = None,
+    denied: tuple[Tool, ...] = (),
+    allowlist: tuple[str, ...] | None = None,
+    names: ToolNames = ToolNames.NAMESPACED,
+    canary: bool = False,
+    agent: Agent | None = None,
+) -> Toolbox:
+    """The tools of a session, `mcp__files__echo` unless others are given, under the rules of its agent."""
+    layers = PolicyLayers(agent=ToolPolicies(rules=tuple((rules or {}).items())), agent_allowlist=allowlist)
+    return Toolbox(
+        agent=agent or an_agent(),
+        organization=None,
+        toolset=Toolset(tools=tools if tools or denied else (a_tool(),), denied=denied, policies=layers),
+        names=names,
+        guard=CanaryGuard({"vault": CANARY} if canary else {}),
+    )
+
+
+def storage_away() -> ServiceError:
+    """What a port raises while its database cannot be reached."""
+    return ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot be reached.")
+
+
+@contextmanager
+def refused(code: str) -> Iterator[None]:
+    """The block raises a ServiceError with this code."""
+    with pytest.raises(ServiceError) as raised:
+        yield
+    assert raised.value.code == code, raised.value.code
