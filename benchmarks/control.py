@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from application.audit.seal_audit import SealAudit
-from application.runs.closing import tool_message
-from application.runs.ports import ClaimedRun, Step
-from application.runs.run_events import message_completed, tool_settled, turn_started
+from application.runs.ports import ClaimedRun
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
 from benchmarks.figures import Budget, held
@@ -26,8 +24,11 @@ from domain.policy.decision import standing_decision
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.audit_trail import tool_call_audit
+from domain.runs.closing import tool_message
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
+from domain.runs.run_events import message_completed, tool_settled, turn_started
+from domain.runs.step import Step
 from domain.threads.message import TextContent
 from domain.tools.result import ToolResult
 from infrastructure.persistence.audit_keys import SqlSealKeys

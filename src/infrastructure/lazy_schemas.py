@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from application.tools.ports import SchemaValidator
+from application.policy.ports import SchemaValidator
 from domain.json_value import JsonObject, JsonValue
 
 

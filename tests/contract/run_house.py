@@ -15,14 +15,17 @@ from application.approvals.check_decisions import CheckDecisions
 from application.approvals.fire_timers import FireTimers
 from application.mcp.ports import McpReply
 from application.models.ports import ModelRequest
-from application.runs.ports import Lease, LeaseLost, Step, StepOutcome
+from application.runs.decide_run_approval import DecideRunApproval
+from application.runs.ports import LeaseLost, StepOutcome
 from application.runs.resume_run import ResumeRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.threads.append_message import AppendMessage
 from domain.ids import RunId, WorkerId
 from domain.policy.rules import OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 from domain.runs.events import NewEvent
+from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCallState
+from domain.runs.step import Step
 from domain.threads.message import Message, Role
 from domain.tools.capabilities import ToolType
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
@@ -223,8 +226,7 @@ class RunHouse(RunHarness):
         self.fire_timers = FireTimers(
             timers=stores.timers,
             approvals=stores.approvals,
-            runs=stores.runs,
-            queue=self.queue,
+            of_run=DecideRunApproval(resume_run=self.resume_run, runs=stores.runs, queue=self.queue, clock=self.clock),
             of_session=no_gateway_approvals(),
             wakeups=stores.wakeups,
             clock=self.clock,

@@ -10,13 +10,14 @@ from functools import partial
 
 import pytest
 
-from application.runs.closing import cancelled_step, closing_step
-from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunFilter, Step
+from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunFilter
 from domain.errors import ServiceError
 from domain.ids import RunId, ThreadId, ToolCallId
+from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import MAX_LAPSES, MultitaskStrategy, Run, RunStatus
+from domain.runs.step import Step
 from domain.threads.message import Message
 from domain.tools.result import ToolResult
 from tests.builders import (

@@ -3,19 +3,14 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.closing import tool_message
-from application.runs.ports import ClaimedRun, IdempotencyKey, StartedRun, Step
-from application.runs.run_events import (
-    message_completed,
-    run_ended,
-    run_requires_action,
-    tool_settled,
-    tool_started,
-)
+from application.runs.ports import ClaimedRun, IdempotencyKey, StartedRun
 from domain.ids import OrganizationId, RunId, ThreadId, WorkerId, message_id
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
+from domain.runs.closing import tool_message
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import MultitaskStrategy, Run, RunError, RunStatus
+from domain.runs.run_events import message_completed, run_ended, run_requires_action, tool_settled, tool_started
+from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
 from domain.threads.message import Content, Message, Role, TextContent
 from tests.builders import (

@@ -24,11 +24,12 @@ from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
 from application.retention.ports import RetentionStore
-from application.runs.ports import RunJournal, RunLeases, RunStore, Wakeups
+from application.runs.ports import RunJournal, RunLeases, RunStore
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
 from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
+from application.system.wakeups import Wakeups
 from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, UsageReports
 from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore

@@ -7,14 +7,15 @@ import pytest
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalFilter
 from application.audit.ports import AuditFilter
-from application.runs.ports import ClaimedRun, Step
-from application.runs.turn_end import turn_end
+from application.runs.ports import ClaimedRun
 from application.system.pages import PageRequest
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, approval_digest
 from domain.errors import ServiceError
 from domain.ids import ApprovalId
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from domain.runs.step import Step
+from domain.runs.turn_end import turn_end
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     KEY,

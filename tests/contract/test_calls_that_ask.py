@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from application.runs.ports import ClaimedRun, Step
+from application.runs.ports import ClaimedRun
 from domain.errors import ServiceError
+from domain.mcp.elicitation import Elicitation
 from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
-from domain.tools.elicitation import Elicitation
+from domain.runs.step import Step
 from domain.tools.result import ToolResult
 from tests.builders import KEY, ORG, RUN, a_displayable_call, a_settlement, a_tool_call, after
 from tests.contract.run_steps import asking_step, claim, reply_step, run_number, start, start_and_claim, stored

@@ -3,11 +3,12 @@
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.ports import EndedAtClaim, Step
+from application.runs.ports import EndedAtClaim
 from application.system.pages import PageRequest
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MAX_LAPSES, RunStatus
+from domain.runs.step import Step
 from tests.builders import ORG, RUN, WORKER, a_run_id, a_settlement, a_tool_call, after
 from tests.contract.run_steps import (
     LEASE_S,

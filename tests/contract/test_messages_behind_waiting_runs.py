@@ -2,12 +2,12 @@
 
 import pytest
 
-from application.runs.closing import DISPLAYED
-from application.runs.turn_end import turn_end
 from domain.approvals.approval import ApprovalOutcome, ApprovalState
 from domain.errors import ServiceError
+from domain.runs.closing import DISPLAYED
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.turn_end import turn_end
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import KEY, ORG, RUN, WORKER, a_displayable_call, a_run_id, a_settlement, a_tool_call, after
 from tests.contract.run_steps import (

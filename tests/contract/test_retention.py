@@ -10,12 +10,12 @@ import pytest
 
 from application.retention.ports import Removed, SweepLock, ThreadPlace
 from application.runs.ports import IdempotencyKey
-from application.runs.turn_end import turn_end
 from domain.approvals.approval import ApprovalState
 from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, SourceId, ThreadId, ToolCallId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import RunStatus
+from domain.runs.turn_end import turn_end
 from domain.sources.source import Source, SourceKind
 from domain.threads.thread import Quarantine
 from infrastructure.jobs.sweep_lock import InProcessSweepLock

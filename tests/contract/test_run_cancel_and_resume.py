@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.closing import CANCELLED
 from domain.errors import ErrorKind, ServiceError
+from domain.runs.closing import CANCELLED
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import RunStatus
 from domain.threads.message import Role

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from application.runs.ports import LeaseLost, Subscription, control_topic, events_topic, status_topic
+from application.runs.ports import LeaseLost, control_topic, events_topic, status_topic
+from application.system.wakeups import Subscription
 from domain.ids import RunId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import Run, RunStatus

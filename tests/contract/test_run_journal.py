@@ -8,16 +8,13 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.closing import tool_message
-from application.runs.ports import (
-    LeaseLost,
-    RunJournal,
-    Step,
-)
+from application.runs.ports import LeaseLost, RunJournal
+from domain.runs.closing import tool_message
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunError, RunStatus
+from domain.runs.step import Step
 from domain.runs.usage import Usage
 from domain.threads.message import ImageContent
 from domain.tools.capabilities import ToolType

@@ -5,12 +5,13 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.closing import CANCELLED
-from application.runs.ports import EndedAtClaim, LeaseLost, Step
+from application.runs.ports import EndedAtClaim, LeaseLost
 from domain.audit.event import AuditAction
+from domain.runs.closing import CANCELLED
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
+from domain.runs.step import Step
 from domain.threads.message import Role
 from domain.tools.result import ToolResult
 from tests.builders import (

@@ -5,10 +5,10 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.closing import DISPLAYED
 from application.runs.ports import IdempotencyKey
 from application.system.pages import PageRequest
 from domain.errors import ErrorKind, ServiceError
+from domain.runs.closing import DISPLAYED
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.threads.message import Role

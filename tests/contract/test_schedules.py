@@ -17,11 +17,11 @@ from domain.errors import ErrorKind, ServiceError
 from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing, not_fired_audit
 from domain.schedules.schedule import MAX_SCHEDULES, MissedFires, Schedule, ScheduleError
 from domain.secrets.secret import SecretRef
 from domain.threads.message import ImageContent, TextContent
-from domain.webhooks.webhook import Webhook
 from tests.builders import (
     AGENT,
     ORG,

@@ -11,8 +11,8 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServerConfig, McpServerKind
+from domain.runs.webhook import Webhook
 from domain.secrets.secret import Secret, SecretRef
-from domain.webhooks.webhook import Webhook
 from tests.builders import ORG, OTHER_ORG, SERVER, a_server, after, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
 from tests.contract.stores import Stores

@@ -7,7 +7,7 @@ from typing import TypedDict
 from domain.agents.agent import AgentConfig
 from domain.policy.canary import CanaryToken
 from domain.policy.rules import NO_POLICIES, ToolPolicies
-from domain.runs.limits import LimitSettings
+from domain.runs.limits import LimitChanges, LimitSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +52,6 @@ class AgentSettings:
     def changed(self, changes: "AgentChanges", limits: "LimitChanges") -> "AgentSettings":
         """With the given fields replaced. Raises INVALID `limits_invalid`."""
         return replace(self, limits=replace(self.limits, **limits), **changes)
-
-
-class LimitChanges(TypedDict, total=False):
-    """Limits to set; None takes a limit away."""
-
-    max_turns: int | None
-    max_tool_calls: int | None
-    max_tokens: int | None
-    max_cost_usd: Decimal | None
-    context_tokens: int | None
-    timeout_s: float | None
-    turn_tool_timeout_s: float | None
-    tool_timeout_s: float | None
 
 
 class AgentChanges(TypedDict, total=False):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from application.agents.agent_checks import AgentChecks
 from application.agents.agent_lookup import existing_agent
-from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from application.agents.agent_settings import AgentChanges, AgentSettings
 from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
@@ -15,6 +15,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
+from domain.runs.limits import LimitChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

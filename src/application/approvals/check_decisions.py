@@ -5,20 +5,15 @@ from datetime import datetime
 
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
-from application.approvals.refusals import (
-    approval_decided,
-    approval_expired,
-    refuse_unless_pending,
-    self_approval_forbidden,
-)
 from application.mcp.ports import ConnectionScope
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, approval_digest
+from domain.approvals.refusals import approval_decided, approval_expired, refuse_unless_pending, self_approval_forbidden
 from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.ids import ApprovalId, ToolCallId

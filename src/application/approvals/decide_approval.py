@@ -1,13 +1,10 @@
-"""Decides one approval: of a run's call, the same as resuming the run with that decision; of a gateway session's, for its client."""
+"""Decides one approval, of a run's call or of a gateway session's."""
 
 from dataclasses import dataclass
 
-from application.approvals.check_decisions import CallDecision
-from application.approvals.ports import ApprovalStore
-from application.approvals.refusals import refuse_unless_pending
-from application.gateway.decide_gateway_approval import DecideGatewayApproval
-from application.runs.resume_run import ResumeRun, ResumeRunCommand
+from application.approvals.ports import ApprovalDecider, ApprovalStore
 from domain.approvals.approval import Approval
+from domain.approvals.refusals import refuse_unless_pending
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -27,40 +24,29 @@ class DecideApprovalCommand:
 
 
 class DecideApproval:
-    """Rules: needs the role operator; everything else is `ResumeRun`'s, or `DecideGatewayApproval`'s."""
+    """Rules:
+    - Requires the role `operator`.
+    - An approval that has ended is not decided again.
+    - The rest is the decider's: `DecideRunApproval` for calls of runs, `DecideGatewayApproval` for gateway sessions.
+    """
 
-    def __init__(self, *, approvals: ApprovalStore, resume_run: ResumeRun, of_session: DecideGatewayApproval) -> None:
+    def __init__(self, *, approvals: ApprovalStore, of_run: ApprovalDecider, of_session: ApprovalDecider) -> None:
         self._approvals = approvals
-        self._resume_run = resume_run
+        self._of_run = of_run
         self._of_session = of_session
 
     async def execute(self, command: DecideApprovalCommand) -> Approval:
-        """The approval after it. Raises NOT_FOUND `approval_not_found`, and what `CheckDecisions` raises."""
+        """The approval after the decision. Raises NOT_FOUND `approval_not_found`, and what `CheckDecisions` raises."""
         command.principal.require(Role.OPERATOR)
         organization_id = command.principal.organization_id
         approval = await self._approvals.get(organization_id, command.approval_id)
         if approval is None:
             raise not_found("approval", command.approval_id)
         refuse_unless_pending(approval)
-        if approval.run_id is None:
-            await self._of_session.execute(
-                command.principal,
-                approval,
-                approve=command.approve,
-                arguments=command.arguments,
-                reason=command.reason,
-            )
-        else:
-            decision = CallDecision(
-                tool_call_id=approval.tool_call_id,
-                approve=command.approve,
-                arguments=command.arguments,
-                reason=command.reason,
-                approval_id=approval.id,
-            )
-            await self._resume_run.execute(
-                ResumeRunCommand(principal=command.principal, run_id=approval.run_id, approvals=(decision,))
-            )
+        decider = self._of_session if approval.run_id is None else self._of_run
+        await decider.execute(
+            command.principal, approval, approve=command.approve, arguments=command.arguments, reason=command.reason
+        )
         decided = await self._approvals.get(organization_id, approval.id)
         if decided is None:
             raise not_found("approval", command.approval_id)

@@ -2,15 +2,12 @@
 
 import logging
 
-from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, TimerStore
-from application.gateway.decide_gateway_approval import DecideGatewayApproval
-from application.runs.ports import RunQueue, RunStore, Wakeups
+from application.approvals.ports import TIMERS_TOPIC, ApprovalDecider, ApprovalStore, TimerStore
 from application.system.ports import Clock
-from domain.approvals.approval import ApprovalOutcome, ApprovalState
+from application.system.wakeups import Wakeups
+from domain.approvals.approval import ApprovalState
 from domain.approvals.timer import Timer
-from domain.errors import ErrorKind, ServiceError
 from domain.ids import ApprovalId
-from domain.runs.run import RunStatus
 
 logger = logging.getLogger(__name__)
 
@@ -29,16 +26,14 @@ class FireTimers:
         *,
         timers: TimerStore,
         approvals: ApprovalStore,
-        runs: RunStore,
-        queue: RunQueue,
-        of_session: DecideGatewayApproval,
+        of_run: ApprovalDecider,
+        of_session: ApprovalDecider,
         wakeups: Wakeups,
         clock: Clock,
     ) -> None:
         self._timers = timers
         self._approvals = approvals
-        self._runs = runs
-        self._queue = queue
+        self._of_run = of_run
         self._of_session = of_session
         self._wakeups = wakeups
         self._clock = clock
@@ -88,22 +83,8 @@ class FireTimers:
         if approval is None or approval.state is not ApprovalState.PENDING:
             await self._timers.remove(timer.id)
             return
-        if approval.run_id is None:
-            await self._of_session.expire(approval)
-            logger.info("approval expired", extra={"approval_id": approval.id})
-            return
-        now = self._clock.now()
-        outcome = ApprovalOutcome(approval_id=approval.id, state=ApprovalState.EXPIRED, at=now, by="system")
-        try:
-            run = await self._runs.resume(
-                timer.organization_id, approval.run_id, (), outcomes=(outcome,), actor="system", at=now
-            )
-        except ServiceError as error:
-            if error.kind not in (ErrorKind.CONFLICT, ErrorKind.NOT_FOUND):
-                raise
-            # Somebody was faster, and with what they did the timer has gone as well.
+        decider = self._of_session if approval.run_id is None else self._of_run
+        if not await decider.expire(approval):
             await self._timers.remove(timer.id)
             return
-        logger.info("approval expired", extra={"approval_id": approval.id, "run_id": run.id})
-        if run.status is RunStatus.QUEUED:
-            await self._queue.submit(run.id)
+        logger.info("approval expired", extra={"approval_id": approval.id, "run_id": approval.run_id})

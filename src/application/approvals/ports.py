@@ -10,7 +10,9 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer
+from domain.identity.api_key import Principal
 from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, TimerId
+from domain.json_value import JsonObject
 
 TIMERS_TOPIC = "timers"
 """Woken when a timer was added."""
@@ -44,6 +46,26 @@ class ApprovalStore(Protocol):
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:
         """All approvals of a run, oldest first."""
+        ...
+
+
+class ApprovalDecider(Protocol):
+    """Decides and expires the approvals of one kind of caller: runs, or gateway sessions."""
+
+    async def execute(
+        self,
+        principal: Principal,
+        approval: Approval,
+        *,
+        approve: bool,
+        arguments: JsonObject | None,
+        reason: str | None,
+    ) -> None:
+        """Decide a pending approval. Raises CONFLICT, FORBIDDEN, INVALID; then nothing was decided."""
+        ...
+
+    async def expire(self, approval: Approval) -> bool:
+        """Deny the call because its time is over. False if the approval had ended before."""
         ...
 
 

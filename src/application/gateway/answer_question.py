@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from application.gateway.client_answers import read_client_answer
 from application.gateway.ports import GatewayNotes, call_topic
-from application.runs.ports import Wakeups
+from application.policy.ports import SchemaValidator
 from application.system.ports import Clock
-from application.tools.ports import Box, SchemaValidator
+from application.system.wakeups import Wakeups
+from application.tools.ports import Box
 from application.tools.result_text import cleaned, cut
 from domain.errors import ServiceError, not_found
 from domain.gateway.note import GatewayNote, GatewayNoteKind

@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from application.gateway.ports import GatewayNotes, call_topic
-from application.runs.canary_guard import CanaryGuard
-from application.runs.ports import Subscription, Wakeups
+from application.policy.canary_guard import CanaryGuard
+from application.policy.ports import SchemaValidator
 from application.system.deadline import Deadline
 from application.system.ports import Clock, IdSource
-from application.tools.ports import Box, SchemaValidator
+from application.system.wakeups import Subscription, Wakeups
+from application.tools.ports import Box
 from domain.gateway.call import GatewayCall
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession

@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
-from application.approvals.run_approvals import denied_result
 from application.gateway.ask_client import AskableClient
 from application.gateway.ports import AskedCall, GatewayApprovals
 from application.gateway.request_states import RequestStates
 from application.gateway.session_approvals import new_approval, outcome_of, request_of
 from application.gateway.tell_of_approval import TellOfApproval
 from application.gateway.toolbox import Toolbox
-from application.runs.ports import Wakeups
 from application.system.ports import Clock, IdSource
+from application.system.wakeups import Wakeups
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from domain.approvals.approval import Approval, ApprovalState, approval_digest
@@ -22,6 +21,7 @@ from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
+from domain.runs.approvals import denied_result
 from domain.tools.result import ToolResult
 
 _REREAD_S = 5.0

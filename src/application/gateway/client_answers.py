@@ -3,12 +3,12 @@
 import json
 from typing import cast
 
+from application.policy.ports import SchemaValidator
 from application.runs.elicitation_answers import read_answer
-from application.tools.ports import SchemaValidator
 from domain.errors import ServiceError, Violation, invalid
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
-from domain.tools.elicitation import Elicitation
+from domain.mcp.elicitation import Elicitation
 
 MAX_SAMPLED_BYTES = 1024 * 1024
 """Of a model's answer, which may hold an image."""

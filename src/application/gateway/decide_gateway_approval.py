@@ -4,21 +4,21 @@ from datetime import datetime
 
 from application.approvals.check_decisions import SCHEMA_FAULTS, decider_words
 from application.approvals.ports import session_approvals_topic
-from application.approvals.refusals import (
+from application.gateway.ports import GatewayApprovals, GatewaySessionStore
+from application.gateway.session_approvals import ended_approval_audit
+from application.gateway.toolbox import GatewayToolbox, Toolbox
+from application.policy.canary_guard import CanaryGuard
+from application.system.ports import Clock
+from application.system.wakeups import Wakeups
+from application.tools.check_tool_call import CheckToolCall
+from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, approval_digest
+from domain.approvals.refusals import (
     approval_cancelled,
     approval_decided,
     approval_expired,
     approval_stale,
     self_approval_forbidden,
 )
-from application.gateway.ports import GatewayApprovals, GatewaySessionStore
-from application.gateway.session_approvals import ended_approval_audit
-from application.gateway.toolbox import GatewayToolbox, Toolbox
-from application.runs.canary_guard import CanaryGuard
-from application.runs.ports import Wakeups
-from application.system.ports import Clock
-from application.tools.check_tool_call import CheckToolCall
-from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, approval_digest
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.json_value import JsonObject
@@ -86,9 +86,9 @@ class DecideGatewayApproval:
         if not await self._stored(approval, outcome):
             raise approval_decided(approval.id)
 
-    async def expire(self, approval: Approval) -> None:
-        """Its time is up, which denies the call."""
-        await self._end(approval, ApprovalState.EXPIRED, by="system", at=self._clock.now())
+    async def expire(self, approval: Approval) -> bool:
+        """Deny the call because its time is over. False if the approval had ended before."""
+        return await self._end(approval, ApprovalState.EXPIRED, by="system", at=self._clock.now())
 
     async def _toolbox_of(self, approval: Approval, now: datetime, *, is_needed: bool) -> Toolbox | None:
         """The session's tools; None for a denial that has to do without them."""
@@ -117,8 +117,8 @@ class DecideGatewayApproval:
         refused = Violation(path="arguments", message=checked.answer.text)
         raise invalid(code, "The call may not be made with these arguments; nothing was decided.", refused)
 
-    async def _end(self, approval: Approval, state: ApprovalState, *, by: str, at: datetime) -> None:
-        await self._stored(approval, ApprovalOutcome(approval_id=approval.id, state=state, at=at, by=by))
+    async def _end(self, approval: Approval, state: ApprovalState, *, by: str, at: datetime) -> bool:
+        return await self._stored(approval, ApprovalOutcome(approval_id=approval.id, state=state, at=at, by=by))
 
     async def _stored(self, approval: Approval, outcome: ApprovalOutcome) -> bool:
         ended = await self._asking.end(approval, outcome, ended_approval_audit(approval, outcome))

@@ -15,9 +15,10 @@ from application.gateway.content_sources import ContentSources, Sources
 from application.gateway.followers import Follower, Followers
 from application.gateway.toolbox import GatewayToolbox, Toolbox, scope_of
 from application.mcp.news import ListKind, McpResourceNews, Release
-from application.runs.canary_guard import CanaryGuard
-from application.runs.ports import Wakeups, status_topic
+from application.policy.canary_guard import CanaryGuard
+from application.runs.ports import status_topic
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from application.tools.toolset import Toolset
 from application.workflows.ports import workflow_events_topic
 from domain.errors import ErrorKind, ServiceError

@@ -1,7 +1,7 @@
 """What servers log about a call, on its way to a client of the gateway: watched for canary tokens."""
 
 from application.mcp.log_messages import LogTap, McpLogMessage
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from domain.ids import ToolCallId
 
 

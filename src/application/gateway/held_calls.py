@@ -13,10 +13,10 @@ from application.gateway.ask_client import Conversation, Question
 from application.gateway.client_answers import read_client_answer
 from application.gateway.ports import GatewayNotes, call_topic, cancellation_topic
 from application.gateway.request_states import RequestStates, state_invalid
-from application.runs.ports import Subscription, Wakeups
+from application.policy.ports import SchemaValidator
 from application.system.ports import Clock, IdSource
-from application.tools import failure_text
-from application.tools.ports import Box, SchemaValidator
+from application.system.wakeups import Subscription, Wakeups
+from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError, invalid, is_storage_away
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession
@@ -24,7 +24,7 @@ from domain.ids import GatewayNoteId, ToolCallId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientRequest
 from domain.runs.audit_trail import arguments_digest
-from domain.tools.result import ToolResult
+from domain.tools.result import ToolResult, outcome_unknown
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ class HeldCalls:
                 return self._asked(held, further)
             left_s = until - now()
             if left_s <= 0:
-                return GatewayAnswer(result=failure_text.outcome_unknown())
+                return GatewayAnswer(result=outcome_unknown())
             await woken.wait(min(left_s, _REREAD_S))
 
     def _asked(self, held: HeldCall, questions: "list[Question] | tuple[Question, ...]") -> GatewayAnswer:

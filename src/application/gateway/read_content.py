@@ -14,7 +14,7 @@ from application.gateway.settle_lost_calls import due_at
 from application.gateway.toolbox import scope_of
 from application.mcp.contents import ContentMethod, ContentRequest, McpContents
 from application.mcp.ports import McpFailure, McpFailureKind
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from application.gateway.ports import GatewayNotes, cancellation_topic
-from application.runs.ports import Wakeups
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId, derived_id

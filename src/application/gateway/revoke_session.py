@@ -7,8 +7,8 @@ from application.audit.entries import audit_entry
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewaySessionStore, session_topic
 from application.mcp.ports import ConnectionScope, McpConnections
-from application.runs.ports import Wakeups
 from application.system.ports import Clock, IdSource
+from application.system.wakeups import Wakeups
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal

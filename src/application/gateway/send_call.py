@@ -25,8 +25,8 @@ from application.tracing.ports import GatewayTracer
 from domain.gateway.call import GatewayCall
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import InputRound
 from domain.tools.capabilities import ToolType
-from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
-from application.runs.ports import Wakeups, status_topic
+from application.runs.ports import status_topic
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from application.workflows.ports import workflow_events_topic
 from domain.gateway.session import GatewaySession
 from domain.ids import GatewaySessionId

@@ -7,14 +7,13 @@ from application.gateway.halt_session import HaltGatewaySession
 from application.gateway.ports import GatewayLedger
 from application.gateway.toolbox import Toolbox
 from application.system.ports import Clock
-from application.tools import failure_text
 from application.tracing.ports import GatewayCallRecord, GatewayTracer
 from domain.errors import ServiceError
 from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
 from domain.gateway.session import GatewaySession
 from domain.json_value import JsonValue
 from domain.policy.decision import Decision
-from domain.tools.result import ToolResult
+from domain.tools.result import ToolResult, outcome_unknown
 
 
 class SettleGatewayCall:
@@ -70,7 +69,7 @@ class SettleGatewayCall:
         asked: Sequence[JsonValue],
     ) -> None:
         """Whoever waited for the answer has gone. May be cancelled: the outcome is stored all the same."""
-        result, found = failure_text.outcome_unknown(), toolbox.guard.seen(call.id)
+        result, found = outcome_unknown(), toolbox.guard.seen(call.id)
         if found is not None:
             await self.halt(session, toolbox, call, result, found, decision=decision, duration_s=duration_s)
             return

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from application.gateway.ports import ExpiredNotes, GatewayLedger, LostCalls
 from application.system.ports import Clock
-from application.tools import failure_text
 from domain.gateway.call import GatewaySettlement, gateway_call_audit
+from domain.tools.result import outcome_unknown
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class SettleLostCalls:
             now = self._clock.now()
             lost = await self._calls.lost(before=None if sole_owner else now, limit=_BATCH)
             for session, call in lost:
-                settlement = GatewaySettlement(call=call, result=failure_text.outcome_unknown(), duration_ms=0, at=now)
+                settlement = GatewaySettlement(call=call, result=outcome_unknown(), duration_ms=0, at=now)
                 audit = gateway_call_audit(session, settlement, decision=None)
                 count += await self._ledger.settle(settlement, audit)
             if len(lost) < _BATCH:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from application.approvals.ports import ApprovalStore, session_approvals_topic
-from application.approvals.run_approvals import denied_result
 from application.gateway.agent_caller import agent_caller
 from application.gateway.answer import GatewayAnswer
 from application.gateway.call_command import CallGatewayToolCommand
@@ -18,8 +17,9 @@ from application.gateway.toolbox import GatewayToolbox
 from application.runs.agent_reply import reply_of
 from application.runs.call_agent import agent_run_id
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.ports import RunStore, Wakeups, status_topic
+from application.runs.ports import RunStore, status_topic
 from application.system.ports import Clock, IdSource
+from application.system.wakeups import Wakeups
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.errors import conflict
@@ -27,6 +27,7 @@ from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_aud
 from domain.gateway.session import GatewaySession
 from domain.gateway.task import GatewayTask, TaskName, TaskStatus, status_of, ttl_ms
 from domain.ids import ToolCallId
+from domain.runs.approvals import denied_result
 from domain.runs.called_by import CalledBy
 from domain.runs.run import Run, RunStatus
 from domain.tools.capabilities import ToolType

@@ -5,8 +5,8 @@ import asyncio
 from application.approvals.ports import ApprovalStore, session_approvals_topic
 from application.gateway.ask_client import AskableClient, AskClient, Conversation
 from application.gateway.ports import AskedCall
-from application.runs.canary_guard import CanaryGuard
-from application.runs.ports import Wakeups
+from application.policy.canary_guard import CanaryGuard
+from application.system.wakeups import Wakeups
 from domain.approvals.approval import ApprovalState
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId

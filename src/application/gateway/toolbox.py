@@ -10,7 +10,7 @@ from application.agents.ports import AgentStore
 from application.gateway.param_headers import HeaderParam, header_params
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunStore
 from application.tools.agent_tools import AgentTools
 from application.tools.tool_catalog import ToolCatalog

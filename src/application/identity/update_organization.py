@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from typing import TypedDict
 
-from application.agents.agent_settings import LimitChanges
 from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
 from application.policy.policy_checks import PolicyChecks
@@ -17,6 +16,7 @@ from domain.identity.role import Role
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import ToolPolicies
+from domain.runs.limits import LimitChanges
 
 
 class OrganizationChanges(TypedDict, total=False):

@@ -14,11 +14,11 @@ from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, Thr
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.client_request import ClientRequest
+from domain.mcp.elicitation import Elicitation
 from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer
 from domain.threads.message import ImageContent
-from domain.tools.elicitation import Elicitation
 
 
 class McpServerStore(Protocol):

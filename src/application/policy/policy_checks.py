@@ -1,6 +1,6 @@
 """Checking what policies refer to: the JSON Schemas they hold arguments against."""
 
-from application.tools.ports import SchemaValidator
+from application.policy.ports import SchemaValidator
 from domain.errors import ServiceError, Violation
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolPolicies

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from application.runs.interruption import StopReason, StopSignal
-from application.runs.ports import Lease, RunLeases
+from application.runs.ports import RunLeases
 from application.system.ports import Clock
 from domain.errors import is_storage_away
 from domain.ids import RunId, WorkerId
+from domain.runs.lease import Lease
 
 logger = logging.getLogger(__name__)
 

@@ -4,21 +4,21 @@ import logging
 from decimal import Decimal
 
 from application.models.ports import ModelError, PriceTable
+from application.policy.canary_guard import CanaryFound
 from application.runs.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
 from application.runs.call_tools import CallTools
-from application.runs.canary_guard import CanaryFound
 from application.runs.canary_halt import canary_step
-from application.runs.closing import closing_step
 from application.runs.daily_budget import DailyBudgets
 from application.runs.decide_anew import DecideAnew
 from application.runs.interruption import TimeUp
-from application.runs.ports import Step
 from application.runs.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
 from application.runs.record_reply import RecordReply, answered_step
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
+from domain.runs.closing import closing_step
 from domain.runs.limits import IncompleteReason, Reserve
 from domain.runs.run import RunError, RunStatus
+from domain.runs.step import Step
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message, Role
 from domain.tools.result import ToolResult

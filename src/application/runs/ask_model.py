@@ -14,10 +14,9 @@ from application.models.ports import (
     TextDelta,
     ToolChoice,
 )
-from application.runs.canary_guard import CanaryFound, CleanReply
+from application.policy.canary_guard import CanaryFound, CleanReply
 from application.runs.interruption import Interrupted, TimeUp
 from application.runs.prepare_prompt import Prompt
-from application.runs.run_events import message_discarded
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from application.tracing.ports import GenerationRecord, Tracer
@@ -25,6 +24,7 @@ from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.policy.canary import mark
 from domain.runs.events import NewEvent, RunEventType
+from domain.runs.run_events import message_discarded
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
 

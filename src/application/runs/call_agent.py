@@ -9,9 +9,10 @@ from application.mcp.ports import McpProgress, ProgressCallback
 from application.runs.agent_reply import progress_of, reply_of
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, RunStore, Wakeups, events_topic, status_topic
+from application.runs.ports import KEY_LIFETIME, RunStore, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from application.tools.agent_calls import AgentCall, AgentReply
 from domain.errors import ServiceError, Violation, conflict, invalid, is_storage_away, not_found
 from domain.ids import GatewaySessionId, RunId, derived_id

@@ -5,13 +5,10 @@ import logging
 from dataclasses import dataclass, replace
 
 from application.mcp.ports import McpProgress
-from application.runs.canary_guard import CanaryFound
+from application.policy.canary_guard import CanaryFound
 from application.runs.interruption import Interrupted, StopReason, TimeUp
-from application.runs.ports import Step
-from application.runs.run_events import tool_settled, tool_started
 from application.runs.run_session import RunSession
 from application.runs.sealed_input import sealed, unsealed
-from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.agent_calls import DEPTH_META
@@ -22,13 +19,16 @@ from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
+from domain.mcp.elicitation import InputRound
 from domain.policy.decision import standing_decision
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.called_by import CalledBy
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
-from domain.tools.elicitation import InputRound
+from domain.runs.run_events import tool_settled, tool_started
+from domain.runs.step import Step
+from domain.runs.turn_end import turn_end
 from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)

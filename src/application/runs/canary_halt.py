@@ -3,19 +3,19 @@
 from dataclasses import replace
 from datetime import datetime
 
+from application.policy.canary_guard import CanaryFound
 from application.runs.ask_model import Answer
-from application.runs.canary_guard import CanaryFound
-from application.runs.closing import closing_step
-from application.runs.ports import Step
 from application.runs.record_reply import reply_message
-from application.runs.run_events import message_completed, run_halted, tool_settled
 from application.runs.run_session import RunSession
 from domain.ids import tool_call_id
 from domain.json_value import JsonObject
 from domain.runs.audit_trail import session_halted_audit, tool_call_audit
+from domain.runs.closing import closing_step
 from domain.runs.events import RunEventType
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import RunStatus
+from domain.runs.run_events import message_completed, run_halted, tool_settled
+from domain.runs.step import Step
 from domain.threads.message import Role, ToolUse
 from domain.threads.thread import Quarantine
 from domain.tools.result import ToolResult

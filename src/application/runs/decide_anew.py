@@ -4,10 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from application.approvals.run_approvals import approval_request, closed_approvals
-from application.runs.halting import halted_end
-from application.runs.ports import Step
-from application.runs.run_events import tool_settled
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from application.tools import failure_text
@@ -17,9 +13,13 @@ from domain.approvals.approval import approval_digest
 from domain.policy.decision import Decision
 from domain.policy.layers import Source, ToolPolicy
 from domain.policy.rules import OnUnknownOutcome, Verdict
+from domain.runs.approvals import approval_request, closed_approvals
 from domain.runs.audit_trail import tool_call_audit
+from domain.runs.halting import halted_end
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
-from domain.tools.result import ToolResult
+from domain.runs.run_events import tool_settled
+from domain.runs.step import Step
+from domain.tools.result import ToolResult, outcome_unknown
 
 _OUTCOME_UNKNOWN = "The service was interrupted after this call may have been sent, and its outcome is unknown. Approving sends it again."
 
@@ -91,13 +91,13 @@ def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_
     is_stale = call.state is ToolCallState.UNDECIDED or call.approval is None or call.approval.digest != bound
     wanted = asks_for_approval(checked)
     if checked.answer is not None:
-        return failure_text.outcome_unknown() if call.was_perhaps_sent else checked.answer
+        return outcome_unknown() if call.was_perhaps_sent else checked.answer
     if call.was_perhaps_sent:
         repeatable = call.repeatable and checked.tool is not None and checked.tool.repeatable
         sent_again_by_approval = call.state is ToolCallState.APPROVED and not is_stale
         if not repeatable and not sent_again_by_approval:
             if policy.on_unknown_outcome is OnUnknownOutcome.INFORM:
-                return failure_text.outcome_unknown()
+                return outcome_unknown()
             cause = f"{_OUTCOME_UNKNOWN} {_cause(policy.source_of('on_unknown_outcome'))}"
             return _awaiting(call, policy, cause, agent_version=agent_version, outcome_unknown=True)
     call = replace(call, params=checked.params)
@@ -175,5 +175,5 @@ def _halting_step(
 def _left_out(session: RunSession, but: set[str], halting: ToolCall, now: datetime) -> Iterator[_Ended]:
     for call in session.open_calls.values():
         if call.state is not ToolCallState.SETTLED and call.id not in but:
-            result = failure_text.outcome_unknown() if call.was_perhaps_sent else failure_text.halted(halting.name)
+            result = outcome_unknown() if call.was_perhaps_sent else failure_text.halted(halting.name)
             yield _Ended(call=call, settlement=_settlement(call, result, now))

@@ -3,10 +3,10 @@
 import json
 from typing import cast
 
-from application.tools.ports import SchemaValidator
+from application.policy.ports import SchemaValidator
 from domain.errors import Violation, invalid
 from domain.json_value import JsonValue
-from domain.tools.elicitation import Elicitation, ElicitationAction, ElicitationAnswer
+from domain.mcp.elicitation import Elicitation, ElicitationAction, ElicitationAnswer
 
 MAX_CONTENT_BYTES = 64 * 1024
 _FIELDS = frozenset({"action", "content", "request_id"})

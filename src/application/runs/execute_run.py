@@ -8,30 +8,21 @@ from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import ModelError
 from application.runs.active_runs import ActiveRuns
 from application.runs.agent_loop import AgentLoop
-from application.runs.closing import cancelled_step, closing_step
 from application.runs.interruption import Interrupted, StopReason, StopSignal
-from application.runs.ports import (
-    ClaimedRun,
-    EndedAtClaim,
-    Lease,
-    LeaseLost,
-    RunJournal,
-    RunLeases,
-    RunQueue,
-    Step,
-    Subscription,
-    Wakeups,
-    control_topic,
-)
-from application.runs.run_events import message_discarded
+from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
 from application.runs.run_session import RunSession
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ended import ended
 from application.system.ports import Clock, IdSource, LogContext
+from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import Tracer
 from domain.errors import is_storage_away
 from domain.ids import RunId
+from domain.runs.closing import cancelled_step, closing_step
+from domain.runs.lease import Lease
 from domain.runs.run import RunError, RunStatus
+from domain.runs.run_events import message_discarded
+from domain.runs.step import Step
 from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)

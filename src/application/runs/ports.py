@@ -1,22 +1,21 @@
 """Ports of the runs slice: stored runs, the journal of a claimed run, leases, the queue, wake-ups."""
 
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
-from domain.approvals.approval import Approval, ApprovalOutcome
-from domain.audit.event import AuditEvent
+from domain.approvals.approval import ApprovalOutcome
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
 from domain.runs.events import NewEvent, RunEvent
+from domain.runs.lease import Lease
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.runs.usage import ModelSpending
+from domain.runs.step import Step
 from domain.schedules.firing import Firing
 from domain.threads.message import Message
-from domain.threads.thread import Quarantine, Thread
+from domain.threads.thread import Thread
 
 # --- stored runs, as the API side sees them -------------------------------------------------------------------------
 
@@ -179,16 +178,6 @@ class RunStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """The right to write into a run: valid while the stored epoch is this one."""
-
-    run_id: RunId
-    organization_id: OrganizationId
-    thread_id: ThreadId
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedRun:
     """Everything a worker needs to go on: the run (already IN_PROGRESS), its agent at the version now in force, the
     thread's
@@ -243,41 +232,6 @@ class RunLeases(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One atomic advance of a claimed run: everything in it is stored, or nothing.
-
-    `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored, and `lapses`,
-    which is 0 after any step of a worker. Events get the
-    next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `changed` known ones
-    whose params, state, elicitation, input and approval are replaced, `settled` outcomes of calls recorded before or in this
-    step, whose input is forgotten. `approvals` are new and get a timer each (a known id is left alone), `outcomes` end those
-    that are pending, with their timers, and leave others alone. Audit entries whose id is known already are left out. What was `spent` is added to its day's sums.
-    `quarantine` closes the thread with the end of the run.
-    """
-
-    run: Run
-    events: tuple[NewEvent, ...] = ()
-    messages: tuple[Message, ...] = ()
-    recorded: tuple[ToolCall, ...] = ()
-    changed: tuple[ToolCall, ...] = ()
-    settled: tuple[Settlement, ...] = ()
-    approvals: tuple[Approval, ...] = ()
-    outcomes: tuple[ApprovalOutcome, ...] = ()
-    audit: tuple[AuditEvent, ...] = ()
-    spent: tuple[ModelSpending, ...] = ()
-    quarantine: Quarantine | None = None
-
-    def led_by(self, event: NewEvent, *, settled: Settlement, audit: AuditEvent) -> "Step":
-        """The same step with a settlement before everything else in it."""
-        return replace(
-            self,
-            events=(event, *self.events),
-            settled=(settled, *self.settled),
-            audit=(audit, *self.audit),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
     """`last_seq` after the step; `promoted` is the thread's next queued run when this step freed the thread. `ending` is the
     further step that ended the run in the same transaction, because it was not to wait."""
@@ -326,27 +280,6 @@ class RunQueue(Protocol):
 
     async def submit(self, *run_ids: RunId) -> None:
         """Ring for the runs. Does not raise: what could not be rung for is found by the sweep."""
-        ...
-
-
-class Subscription(Protocol):
-    """A place to wait for a topic; a wake-up between two waits is not lost."""
-
-    async def wait(self, timeout_s: float) -> bool:
-        """True when woken since the wait before (or since subscribing), False when `timeout_s` passed; 0 only looks.
-        Wake-ups coalesce."""
-        ...
-
-
-class Wakeups(Protocol):
-    """Push without payload: who is woken reads the store again."""
-
-    def subscribe(self, topic: str) -> AbstractAsyncContextManager[Subscription]:
-        """Listen from entering the context until leaving it."""
-        ...
-
-    def wake(self, *topics: str) -> None:
-        """Wake all listeners of the topics, everywhere. Never blocks, never raises."""
         ...
 
 

@@ -6,11 +6,8 @@ from datetime import datetime
 
 from application.runs.ask_model import Answer
 from application.runs.decide_anew import asks_for_approval, awaiting_approval
-from application.runs.halting import halted_end
-from application.runs.ports import RunStore, Step
-from application.runs.run_events import message_completed, run_ended, tool_settled, tool_started
+from application.runs.ports import RunStore
 from application.runs.run_session import RunSession
-from application.runs.turn_end import turn_end
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
@@ -19,9 +16,13 @@ from domain.ids import tool_call_id
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
+from domain.runs.halting import halted_end
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
+from domain.runs.run_events import message_completed, run_ended, tool_settled, tool_started
+from domain.runs.step import Step
+from domain.runs.turn_end import turn_end
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse
 from domain.tools.meta_tools import called_name
 from domain.tools.result import ToolOutcome

@@ -4,15 +4,16 @@ from dataclasses import dataclass
 
 from application.agents.ports import AgentStore
 from application.approvals.check_decisions import CallDecision, CheckDecisions
-from application.approvals.refusals import approval_stale
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
+from application.policy.ports import SchemaValidator
 from application.runs.elicitation_answers import read_answer
 from application.runs.ports import RunQueue, RunStore
 from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
-from application.tools.ports import Box, SchemaValidator
+from application.tools.ports import Box
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.approvals.approval import ApprovalOutcome
+from domain.approvals.refusals import approval_stale
 from domain.errors import ErrorKind, ServiceError, Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.runs.context_window import ContextWindow
 from application.runs.event_buffer import EventBuffer
 from application.runs.interruption import StopSignal
-from application.runs.ports import ClaimedRun, RunJournal, Step, StepOutcome
+from application.runs.ports import ClaimedRun, RunJournal, StepOutcome
 from application.system.ports import Clock
 from application.tools.toolset import Toolset
 from application.tracing.ports import ToolCallRecord, Tracer
@@ -20,6 +20,7 @@ from domain.ids import MessageId, RunId
 from domain.runs.events import NewEvent
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import Limits
+from domain.runs.step import Step
 from domain.runs.usage import ModelSpending, Usage
 from domain.threads.message import Role
 

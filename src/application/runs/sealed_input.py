@@ -3,7 +3,7 @@
 import json
 
 from application.tools.ports import Box
-from domain.tools.elicitation import InputRound
+from domain.mcp.elicitation import InputRound
 
 
 def sealed(waited_for: InputRound, box: Box) -> bytes:

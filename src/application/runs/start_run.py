@@ -7,7 +7,7 @@ from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import PriceTable
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import (
     IdempotencyKey,
     NewRun,
@@ -27,11 +27,11 @@ from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing
 from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
 from domain.tools.wired import WiredNodes
-from domain.webhooks.webhook import Webhook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

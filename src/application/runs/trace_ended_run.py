@@ -3,7 +3,7 @@
 import logging
 
 from application.agents.ports import AgentStore
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunStore
 from application.tracing.ports import ToolCallRecord, Tracer
 from domain.agents.agent import Agent

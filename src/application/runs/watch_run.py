@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from application.identity.key_standing import KeyStanding
 from application.metrics.ports import EventMeter
-from application.runs.ports import RunOutcome, RunStore, Subscription, Wakeups, events_topic, status_topic
+from application.runs.ports import RunOutcome, RunStore, events_topic, status_topic
 from application.runs.shared_events import SharedEvents
 from application.system.ports import Clock
+from application.system.wakeups import Subscription, Wakeups
 from domain.errors import ServiceError, is_storage_away, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

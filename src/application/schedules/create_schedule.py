@@ -14,9 +14,9 @@ from domain.ids import ScheduleId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy
+from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
 from domain.threads.message import UserContent
-from domain.webhooks.webhook import Webhook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

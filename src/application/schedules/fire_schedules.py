@@ -4,10 +4,10 @@ import asyncio
 import logging
 from datetime import datetime
 
-from application.runs.ports import Wakeups
 from application.runs.start_run import StartRun, StartRunCommand
 from application.schedules.ports import SCHEDULES_TOPIC, CronTimes, DueSchedule, DueSchedules, ScheduleStore
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

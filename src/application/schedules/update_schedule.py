@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from application.agents.agent_settings import LimitChanges
 from application.audit.entries import audit_entry
 from application.schedules.planning import next_fire
 from application.schedules.ports import CronTimes, ScheduleStore
@@ -16,10 +15,11 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ThreadId
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.limits import LimitChanges
 from domain.runs.run import MultitaskStrategy
+from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
 from domain.threads.message import UserContent
-from domain.webhooks.webhook import Webhook
 
 _CHANGEABLE = (
     "name",

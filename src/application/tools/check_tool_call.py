@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from application.policy.ports import SchemaValidator
 from application.tools import failure_text
-from application.tools.ports import SchemaValidator
 from application.tools.result_limits import clamped
 from application.tools.tool_search import META_TOOLS, found_tools
 from application.tools.toolset import Toolset

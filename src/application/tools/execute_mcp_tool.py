@@ -21,17 +21,18 @@ from application.mcp.ports import (
     ProgressCallback,
 )
 from application.mcp.server_catalogs import ServerCatalogs
+from application.policy.ports import SchemaValidator
 from application.tools import failure_text
-from application.tools.ports import CapabilitiesMissing, InputAwaited, SchemaValidator
+from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_text
 from domain.errors import ServiceError, is_storage_away
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
+from domain.mcp.elicitation import MAX_ROUNDS, InputRound
 from domain.mcp.pinning import DefinitionState
 from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
-from domain.tools.elicitation import MAX_ROUNDS, InputRound
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
 

@@ -18,8 +18,8 @@ from application.tools.wired_tools import ComponentTools
 from domain.errors import is_storage_away
 from domain.ids import GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
+from domain.mcp.elicitation import InputRound
 from domain.tools.capabilities import ToolType
-from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 

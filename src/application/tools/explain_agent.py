@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from application.agents.agent_settings import AgentSettings
 from application.identity.ports import OrganizationStore
-from application.policy.review_tool_policies import KnownNames
 from application.tools.known_tools import KnownTools
+from application.tools.review_tool_policies import KnownNames
 from application.tools.tool_standing import (
     ToolStanding,
     restrictions,

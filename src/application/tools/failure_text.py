@@ -11,10 +11,7 @@ UNKNOWN_TOOL = (
     "A tool with the name {name} was not found. Only use tools that are available in your given list of tools."
 )
 MISSING_BINDING = "MCP tool configuration error: missing integration ID"
-OUTCOME_UNKNOWN = (
-    "The outcome of this call is unknown: the service was interrupted after it may have been sent, and it was not "
-    "sent again. Check whether it took effect before you repeat it."
-)
+
 
 _NAME_LIMIT = 128
 _OURS = {
@@ -186,11 +183,6 @@ def abandoned(timeout_s: float) -> ToolResult:
 def native_unexpected(reference: str) -> ToolResult:
     """A fault of ours in a native tool."""
     return ToolResult.failed("tool_unexpected", f"The tool failed unexpectedly: internal error (reference {reference})")
-
-
-def outcome_unknown() -> ToolResult:
-    """A call that was recorded before a crash and must not be sent again."""
-    return ToolResult.unknown(OUTCOME_UNKNOWN)
 
 
 def blocked_by_policy(decision: Decision) -> ToolResult:

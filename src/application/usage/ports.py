@@ -6,9 +6,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Protocol
 
-from application.runs.ports import Lease
 from application.system.pages import Page, PageRequest
 from domain.ids import AgentId, OrganizationId
+from domain.runs.lease import Lease
 from domain.usage.daily_usage import UsageKey, UsageSum
 
 

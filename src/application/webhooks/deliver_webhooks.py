@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
-from application.runs.ports import Subscription, Wakeups
 from application.system.ports import Clock
+from application.system.wakeups import Subscription, Wakeups
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane, WebhookDeliveryStore, WebhookSender
 from application.webhooks.signing_secrets import SigningSecrets
 from domain.errors import ServiceError

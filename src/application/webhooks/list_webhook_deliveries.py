@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from application.runs.ports import RunStore
 from application.system.pages import Page, PageRequest
-from application.webhooks.ports import WebhookDeliveryStore
+from application.webhooks.ports import RunLookup, WebhookDeliveryStore
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -24,7 +23,7 @@ class ListWebhookDeliveriesCommand:
 class ListWebhookDeliveries:
     """Viewers see where deliveries stand, newest first; nobody sees the webhook's URL beyond its host, nor its secret."""
 
-    def __init__(self, *, runs: RunStore, deliveries: WebhookDeliveryStore) -> None:
+    def __init__(self, *, runs: RunLookup, deliveries: WebhookDeliveryStore) -> None:
         self._runs = runs
         self._deliveries = deliveries
 

@@ -11,9 +11,10 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
+from domain.runs.run import Run
+from domain.runs.webhook import Webhook
 from domain.webhooks.delivery import Attempt, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
-from domain.webhooks.webhook import Webhook
 
 WEBHOOKS_TOPIC = "webhooks"
 """Woken when there may be something to deliver."""
@@ -39,6 +40,14 @@ class ClaimedDelivery:
     def lane(self) -> Lane:
         """Where it stands in line."""
         return Lane(organization_id=self.delivery.organization_id, receiver=self.delivery.receiver)
+
+
+class RunLookup(Protocol):
+    """Reads one run."""
+
+    async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
+        """The run, or None."""
+        ...
 
 
 class WebhookDeliveryStore(Protocol):

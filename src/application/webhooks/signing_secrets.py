@@ -7,8 +7,8 @@ from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.webhooks.ports import WebhookKeyStore
 from domain.ids import OrganizationId
+from domain.runs.webhook import Webhook
 from domain.webhooks.signing import NEW_KEY_BYTES, WebhookKey, new_secret, signing_keys
-from domain.webhooks.webhook import Webhook
 
 
 class SigningSecrets:

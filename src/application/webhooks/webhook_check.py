@@ -4,8 +4,8 @@ from application.secrets.ports import SecretStore
 from application.system.ports import OutboundPolicy
 from domain.errors import Violation, invalid
 from domain.ids import OrganizationId
+from domain.runs.webhook import Webhook
 from domain.webhooks.signing import signing_keys
-from domain.webhooks.webhook import Webhook
 
 
 class WebhookCheck:

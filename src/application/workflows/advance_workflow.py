@@ -5,8 +5,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from application.runs.ports import Subscription, Wakeups
 from application.system.ports import Clock, IdSource
+from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import WorkflowRecord, WorkflowTracer
 from application.workflows.node_execution import (
     AgentExecutor,

@@ -3,10 +3,11 @@
 import asyncio
 from datetime import timedelta
 
-from application.runs.ports import RunStore, Wakeups, events_topic, status_topic
+from application.runs.ports import RunStore, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.stop_run import StopRun
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from application.workflows.ports import Expressions
 from domain.errors import ErrorKind, ServiceError

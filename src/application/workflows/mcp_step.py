@@ -4,7 +4,6 @@ import asyncio
 
 from application.mcp.ports import ConnectionScope, McpReply
 from application.system.ports import Clock
-from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from application.tools.execute_tool import IDEMPOTENCY_META
@@ -18,7 +17,7 @@ from domain.agents.agent import AgentConfig
 from domain.ids import ToolCallId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import Verdict
-from domain.tools.result import ToolResult
+from domain.tools.result import ToolResult, outcome_unknown
 from domain.tools.tool import Tool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import McpServerConfig
@@ -83,7 +82,7 @@ class McpStep:
             result = await self._outcome(checked, call, command)
         except asyncio.CancelledError:
             # The node is given up, or took too long; that the call was cut short is kept all the same.
-            self._note(context, call, failure_text.outcome_unknown())
+            self._note(context, call, outcome_unknown())
             raise
         self._note(context, call, result)
         if result.is_error:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from application.approvals.check_decisions import CallDecision
 from application.audit.entries import audit_entry
+from application.policy.ports import SchemaValidator
 from application.runs.ports import RunQueue
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.system.ports import Clock, IdSource
-from application.tools.ports import SchemaValidator
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
 from domain.audit.event import AuditAction

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator
 
 from application.identity.key_standing import KeyStanding
-from application.runs.ports import Wakeups
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore, workflow_events_topic
 from domain.errors import not_found
 from domain.identity.api_key import Principal

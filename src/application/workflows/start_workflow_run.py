@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
+from application.policy.ports import SchemaValidator
 from application.runs.ports import IdempotencyKey, RunQueue
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
-from application.tools.ports import SchemaValidator
 from application.workflows.ports import WorkflowRunStore, WorkflowStore
 from application.workflows.workflow_lookup import existing_workflow
 from domain.audit.event import AuditAction

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.mcp.ports import McpServerStore
+from application.policy.ports import SchemaValidator
 from application.secrets.ports import SecretStore
 from application.system.ports import OutboundPolicy
-from application.tools.ports import SchemaValidator
 from application.workflows.ports import Expressions
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.ids import OrganizationId

@@ -5,8 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from application.runs.ports import RunQueue, Wakeups
+from application.runs.ports import RunQueue
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from application.workflows.ports import WORKFLOWS_TOPIC, WorkflowJournal
 from domain.ids import RunId, WorkflowRunId
 

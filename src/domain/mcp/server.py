@@ -12,9 +12,9 @@ from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
+from domain.mcp.slug import is_legal_slug
 from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretRef, SecretValue, violations_of
-from domain.tools.names import is_legal_slug
 
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
+from domain.mcp.elicitation import Elicitation
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
-from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolOutcome, ToolResult
 
 

@@ -9,9 +9,9 @@ from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.usage import Usage
+from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
 from domain.tools.wired import WiredNodes
-from domain.webhooks.webhook import WebhookNote
 
 
 class RunStatus(StrEnum):

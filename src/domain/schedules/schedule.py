@@ -9,8 +9,8 @@ from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ScheduleId, Thr
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy
+from domain.runs.webhook import Webhook
 from domain.threads.message import UserContent, is_blank
-from domain.webhooks.webhook import Webhook
 
 MAX_SCHEDULES = 500
 """Of one organization."""

@@ -9,7 +9,7 @@ from domain.approvals.approval import PendingApproval
 from domain.errors import Violation, invalid
 from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
-from domain.tools.elicitation import Elicitation
+from domain.mcp.elicitation import Elicitation
 
 
 class Role(StrEnum):

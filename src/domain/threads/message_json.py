@@ -6,6 +6,7 @@ from typing import assert_never, cast
 from domain.approvals.approval import PendingApproval
 from domain.ids import ApprovalId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import Elicitation
 from domain.threads.message import (
     Content,
     ImageContent,
@@ -14,7 +15,6 @@ from domain.threads.message import (
     ToolResultContent,
     ToolUse,
 )
-from domain.tools.elicitation import Elicitation
 
 
 def timestamp(moment: datetime) -> str:

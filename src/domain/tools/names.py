@@ -11,17 +11,11 @@ AGENT_PREFIX = "agent__"
 _HASH_LENGTH = 8
 _LEGAL_MCP_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 
 def is_legal_mcp_name(name: str) -> bool:
     """Whether a server's own tool name may be registered at all."""
     return _LEGAL_MCP_NAME.fullmatch(name) is not None
-
-
-def is_legal_slug(slug: str) -> bool:
-    """Whether a server's slug has the form `[a-z0-9][a-z0-9-]{0,31}`."""
-    return _SLUG.fullmatch(slug) is not None
 
 
 def model_facing_name(server_slug: str, tool_name: str) -> str:

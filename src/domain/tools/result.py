@@ -6,6 +6,11 @@ from enum import StrEnum
 from domain.ids import ToolCallId
 from domain.threads.message import ImageContent, ToolResultContent
 
+OUTCOME_UNKNOWN = (
+    "The outcome of this call is unknown: the service was interrupted after it may have been sent, and it was not "
+    "sent again. Check whether it took effect before you repeat it."
+)
+
 
 class ToolOutcome(StrEnum):
     """How a call ended. `unknown`: it may have run, its answer was lost, and it must not be sent again."""
@@ -65,3 +70,8 @@ class ToolResult:
         return ToolResultContent(
             tool_id=tool_id, tool_name=tool_name, result=self.text, is_error=self.is_error, images=self.images
         )
+
+
+def outcome_unknown() -> ToolResult:
+    """A call that was recorded before a crash and must not be sent again."""
+    return ToolResult.unknown(OUTCOME_UNKNOWN)

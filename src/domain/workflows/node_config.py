@@ -4,8 +4,8 @@ import re
 from typing import assert_never
 
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.slug import is_legal_slug
 from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
-from domain.tools.names import is_legal_slug
 from domain.workflows.config_reader import ConfigReader
 from domain.workflows.graph import (
     AgentConfig,

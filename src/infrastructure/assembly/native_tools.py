@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from application.policy.ports import SchemaValidator
 from application.sources.ports import SourceStore
 from application.sources.store_source import StoreSource
 from application.system.ports import Clock
-from application.tools.ports import NativeTool, SchemaValidator
+from application.tools.ports import NativeTool
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.egress import EgressPolicy

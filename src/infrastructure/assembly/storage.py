@@ -13,9 +13,10 @@ from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.identity.token_cache import TokenCache
 from application.retention.ports import SweepLock
-from application.runs.ports import RunQueue, Wakeups
+from application.runs.ports import RunQueue
 from application.secrets.ports import KeyRing
 from application.system.ports import Clock, IdSource
+from application.system.wakeups import Wakeups
 from domain.ids import RunId
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.row_stamp import RowStamp

@@ -5,6 +5,7 @@ from dependency_injector import containers, providers
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.fire_timers import FireTimers
 from application.approvals.list_approvals import ListApprovals
+from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
@@ -15,12 +16,18 @@ from infrastructure.persistence.approval_store import SqlTimerStore
 class Approvals(containers.DeclarativeContainer):
     """What waits for a person, and what becomes of it."""
 
+    decide_run_approval: providers.Provider[DecideRunApproval] = providers.Singleton(
+        DecideRunApproval,
+        resume_run=Runs.resume_run,
+        runs=Storage.runs,
+        queue=Storage.run_queue,
+        clock=Surroundings.clock,
+    )
     fire_timers: providers.Provider[FireTimers] = providers.Singleton(
         FireTimers,
         timers=providers.Singleton(SqlTimerStore, database=Storage.database),
         approvals=Storage.approvals,
-        runs=Storage.runs,
-        queue=Storage.run_queue,
+        of_run=decide_run_approval,
         of_session=Gateway.decide_gateway_approval,
         wakeups=Surroundings.wakeups,
         clock=Surroundings.clock,
@@ -28,7 +35,7 @@ class Approvals(containers.DeclarativeContainer):
     decide_approval: providers.Provider[DecideApproval] = providers.Singleton(
         DecideApproval,
         approvals=Storage.approvals,
-        resume_run=Runs.resume_run,
+        of_run=decide_run_approval,
         of_session=Gateway.decide_gateway_approval,
     )
     list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=Storage.approvals)

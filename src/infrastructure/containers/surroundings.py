@@ -4,8 +4,8 @@ from importlib.metadata import version
 
 from dependency_injector import containers, providers
 
+from application.policy.ports import SchemaValidator
 from application.system.ports import Clock, IdSource
-from application.tools.ports import SchemaValidator
 from application.tracing.ports import TraceAddresses
 from domain.ids import WorkerId
 from infrastructure.assembly import native_tools as native_tools_assembly

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dependency_injector import containers, providers
 
 from application.policy.policy_checks import PolicyChecks
-from application.policy.review_tool_policies import ReviewToolPolicies
 from application.tools.agent_tools import AgentTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
@@ -15,6 +14,7 @@ from application.tools.explain_tool import ExplainTool
 from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool
+from application.tools.review_tool_policies import ReviewToolPolicies
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.wired_tools import ComponentTools, WiredTools
 from application.workflows.http_request import HttpRequests

@@ -17,7 +17,7 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import dict_row
 
 from domain.ids import RunId
-from infrastructure.jobs.queue_schema import QUEUE, SCHEMA
+from infrastructure.persistence.queue_schema import QUEUE, SCHEMA
 from infrastructure.persistence.roles import SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from application.mcp.ports import McpCall, McpFailure
 from application.system.deadline import Deadline
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
-from domain.tools.elicitation import Elicitation
+from domain.mcp.elicitation import Elicitation
 from infrastructure.mcp.input_requests import read_question, read_request
 
 _DISMISSED = ElicitResult(action="cancel")

@@ -7,7 +7,7 @@ from typing import Any, cast
 from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequest, ClientRequestKind
-from domain.tools.elicitation import Elicitation
+from domain.mcp.elicitation import Elicitation
 from infrastructure.mcp.text import capped, clean, clean_value
 
 _KINDS = frozenset(ClientRequestKind)

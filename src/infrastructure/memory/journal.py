@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 from application.approvals.ports import TIMERS_TOPIC
-from application.runs.closing import step_instead_of_waiting
-from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups
+from application.runs.ports import LeaseLost, StepOutcome
+from application.system.wakeups import Wakeups
+from domain.runs.closing import step_instead_of_waiting
 from domain.runs.events import NewEvent
+from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
+from domain.runs.step import Step
 from infrastructure.memory.state import InMemoryState, StoredRun, number_events, wake_followers
 
 

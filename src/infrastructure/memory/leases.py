@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
 
-from application.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
-from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, Wakeups
+from application.runs.ports import ClaimedRun, EndedAtClaim
+from application.system.wakeups import Wakeups
 from domain.ids import MessageId, RunId, WorkerId
+from domain.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
 from domain.runs.events import RunEventType
+from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from infrastructure.memory.state import InMemoryState, StoredRun, wake_followers
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.closing import cancelled_step, displayed_step, lacks_display_only, waits_for_display_only
 from application.runs.ports import (
     KEY_LIFETIME,
     CancelOutcome,
@@ -12,19 +11,20 @@ from application.runs.ports import (
     RunFilter,
     RunOutcome,
     StartedRun,
-    Step,
-    Wakeups,
     control_topic,
 )
-from application.runs.resuming import going_on_step, resuming_step
-from application.runs.run_events import run_queued
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from domain.approvals.approval import ApprovalOutcome
 from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
+from domain.runs.closing import cancelled_step, displayed_step, lacks_display_only, waits_for_display_only
 from domain.runs.events import RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
+from domain.runs.resuming import going_on_step, resuming_step
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.run_events import run_queued
+from domain.runs.step import Step
 from domain.schedules.firing import schedule_moved
 from domain.threads.message import Message
 from infrastructure.memory.paging import by_time, newest_first

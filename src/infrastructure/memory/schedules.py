@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.ports import Wakeups
 from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import OrganizationId, ScheduleId

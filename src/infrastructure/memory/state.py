@@ -7,15 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
-from application.runs.ports import (
-    IdempotencyKey,
-    Lease,
-    Step,
-    StepOutcome,
-    Wakeups,
-    events_topic,
-    status_topic,
-)
+from application.runs.ports import IdempotencyKey, StepOutcome, events_topic, status_topic
+from application.system.wakeups import Wakeups
 from application.webhooks.announcing import Announcement, announced
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
@@ -48,8 +41,10 @@ from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 from domain.model_providers.provider import ModelProvider
 from domain.runs.events import NewEvent, RunEvent
+from domain.runs.lease import Lease
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
 from domain.schedules.schedule import Schedule
 from domain.secrets.secret import Secret

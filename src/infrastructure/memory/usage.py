@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
 
-from application.runs.ports import Lease, LeaseLost
+from application.runs.ports import LeaseLost
 from application.system.pages import Page, PageRequest
 from application.usage.ports import Reservation, UsageFilter
 from domain.ids import AgentId, OrganizationId
+from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
 from domain.usage.daily_usage import UsageKey, UsageSum

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.ports import Wakeups
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from application.webhooks.announcing import Announcement
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent

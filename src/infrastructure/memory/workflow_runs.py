@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey, Wakeups
+from application.runs.ports import KEY_LIFETIME, IdempotencyKey
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowLease,

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, RunLeases
+from application.runs.ports import ClaimedRun, EndedAtClaim, RunLeases
 from domain.ids import RunId, WorkerId
+from domain.runs.lease import Lease
 from infrastructure.metrics.instruments import Instruments
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from infrastructure.jobs import queue_schema
+from infrastructure.persistence import queue_schema
 from infrastructure.persistence.database import unusable
 from infrastructure.persistence.revision import HEAD, plain_engine, stored_revisions
 

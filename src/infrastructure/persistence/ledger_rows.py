@@ -8,11 +8,11 @@ from sqlalchemy import Connection, bindparam, select, update
 from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, MessageId, OrganizationId, RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import Elicitation
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.threads.message import ImageContent, Message, ToolResultContent
 from domain.threads.message_json import content_from_json, content_to_json
 from domain.tools.capabilities import ToolType
-from domain.tools.elicitation import Elicitation
 from domain.tools.result import ToolOutcome, ToolResult
 from infrastructure.persistence.message_rows import content_of
 from infrastructure.persistence.paging import AnyRow

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 from application.system.readiness import Obstacle
 from domain.errors import ServiceError
-from infrastructure.jobs import queue_schema
+from infrastructure.persistence import queue_schema
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.revision import HEAD, stored_revisions
 

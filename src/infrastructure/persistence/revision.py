@@ -7,7 +7,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from infrastructure.jobs import queue_schema
+from infrastructure.persistence import queue_schema
 from infrastructure.persistence.database import unusable
 from infrastructure.persistence.postgres_url import driver_url
 from infrastructure.persistence.sqlite import make_private

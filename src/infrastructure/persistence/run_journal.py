@@ -3,9 +3,12 @@
 from sqlalchemy import Connection, bindparam, select
 
 from application.approvals.ports import TIMERS_TOPIC
-from application.runs.ports import Lease, Step, StepOutcome, Wakeups
+from application.runs.ports import StepOutcome
+from application.system.wakeups import Wakeups
 from domain.runs.events import NewEvent
+from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
+from domain.runs.step import Step
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.patience import STEP_PATIENCE_S, patient
 from infrastructure.persistence.run_steps import append_events, commit_step, follow_up, is_plain, is_written, waker

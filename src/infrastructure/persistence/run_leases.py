@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
-from application.runs.ports import ClaimedRun, EndedAtClaim, Lease, Wakeups
+from application.runs.ports import ClaimedRun, EndedAtClaim
+from application.system.wakeups import Wakeups
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
+from domain.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
 from domain.runs.events import RunEventType
+from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message

@@ -9,10 +9,10 @@ from domain.json_value import JsonObject, JsonValue
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.usage import Usage
+from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
 from domain.threads.message_json import tool_use_to_json
 from domain.tools.wired import WiredNodes
-from domain.webhooks.webhook import WebhookNote
 from infrastructure.persistence.limits_json import limits_from_json, limits_to_json
 from infrastructure.persistence.message_rows import content_json, content_of
 from infrastructure.persistence.paging import AnyRow

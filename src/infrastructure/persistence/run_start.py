@@ -5,13 +5,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from application.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
-from application.runs.resuming import going_on_step
-from application.runs.run_events import run_queued
 from domain.errors import Violation, invalid, not_found
 from domain.ids import OrganizationId, RunId
+from domain.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
+from domain.runs.resuming import going_on_step
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.run_events import run_queued
 from infrastructure.persistence.event_rows import add_events
 from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.prepared import Prepared, pipelined, prepared_insert

@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, Update, bindparam, select, update
 
-from application.runs.closing import step_instead_of_waiting
-from application.runs.ports import Lease, LeaseLost, Step, StepOutcome, Wakeups, events_topic, status_topic
+from application.runs.ports import LeaseLost, StepOutcome, events_topic, status_topic
+from application.system.wakeups import Wakeups
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
 from domain.ids import RunId
+from domain.runs.closing import step_instead_of_waiting
 from domain.runs.events import NewEvent
+from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
+from domain.runs.step import Step
 from domain.threads.thread import Quarantine
 from infrastructure.persistence.approval_rows import add_approvals, end_approvals
 from infrastructure.persistence.audit_rows import record

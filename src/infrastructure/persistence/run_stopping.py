@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, update
 
-from application.runs.closing import cancelled_step
 from application.runs.ports import CancelOutcome
+from domain.runs.closing import cancelled_step
 from domain.runs.run import Run, RunStatus
 from infrastructure.persistence.ledger_rows import open_calls
 from infrastructure.persistence.run_steps import change_run

@@ -13,16 +13,16 @@ from application.runs.ports import (
     RunFilter,
     RunOutcome,
     StartedRun,
-    Wakeups,
     control_topic,
 )
-from application.runs.resuming import resuming_step
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from domain.approvals.approval import ApprovalOutcome
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall
+from domain.runs.resuming import resuming_step
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.database import Database

@@ -5,9 +5,9 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.ports import Wakeups
 from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import OrganizationId, ScheduleId

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from application.runs.ports import NewRun, Step
+from application.runs.ports import NewRun
 from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.step import Step
 from domain.threads.message import Content, ImageContent, TextContent, ToolResultContent
 
 _ROWS = 64

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.jobs.queue_install import install_queue
 from infrastructure.persistence.database import unusable
+from infrastructure.persistence.queue_install import install_queue
 from infrastructure.persistence.revision import is_current, plain_engine, stands_at_head
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

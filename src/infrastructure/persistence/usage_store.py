@@ -19,10 +19,11 @@ from sqlalchemy import (
     tuple_,
 )
 
-from application.runs.ports import Lease, LeaseLost
+from application.runs.ports import LeaseLost
 from application.system.pages import Page, PageRequest
 from application.usage.ports import Reservation, UsageFilter
 from domain.ids import AgentId, OrganizationId
+from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from domain.usage.daily_usage import UsageKey, UsageSum
 from infrastructure.persistence.database import Database

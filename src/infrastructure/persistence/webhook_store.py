@@ -7,8 +7,8 @@ from typing import cast
 
 from sqlalchemy import Connection, Text, bindparam, func, select, update
 
-from application.runs.ports import Wakeups
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError

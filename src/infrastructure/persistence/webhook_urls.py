@@ -3,7 +3,7 @@
 from typing import cast
 
 from domain.json_value import JsonObject
-from domain.webhooks.webhook import Webhook, WebhookNote
+from domain.runs.webhook import Webhook, WebhookNote
 from infrastructure.persistence.mcp_rows import SecretBox
 
 

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, or_, select, update
 
-from application.runs.ports import IdempotencyKey, Wakeups
+from application.runs.ports import IdempotencyKey
 from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowLease,

@@ -63,7 +63,6 @@ from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.models.ports import PriceTable
-from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
@@ -95,6 +94,7 @@ from application.threads.release_thread import ReleaseThread
 from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.list_tools import ListTools
+from application.tools.review_tool_policies import ReviewToolPolicies
 from application.tracing.ports import TraceAddresses
 from application.usage.get_usage import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey

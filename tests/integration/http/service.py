@@ -15,13 +15,13 @@ from litestar.types import Receive, Scope, Send
 
 from application.gateway.clear_call import Holds
 from application.runs.sealed_input import sealed
-from application.runs.turn_end import turn_end
 from application.system.readiness import Obstacle
 from domain.identity.api_key import ApiKey
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
+from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
-from domain.tools.elicitation import Elicitation, InputRound
+from domain.runs.turn_end import turn_end
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from infrastructure.memory.secrets import InMemorySecretVault

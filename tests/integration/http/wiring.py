@@ -88,10 +88,10 @@ from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.policy.policy_checks import PolicyChecks
-from application.policy.review_tool_policies import ReviewToolPolicies
 from application.runs.call_agent import CallAgent
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
+from application.runs.decide_run_approval import DecideRunApproval
 from application.runs.ports import RunQueue
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun
@@ -130,6 +130,7 @@ from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
+from application.tools.review_tool_policies import ReviewToolPolicies
 from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import GatewayTracer
 from application.usage.get_usage import GetUsage
@@ -564,7 +565,9 @@ def use_cases(
         resume_run=resume_run,
         list_approvals=ListApprovals(approvals=stores.approvals),
         decide_approval=DecideApproval(
-            approvals=stores.approvals, resume_run=resume_run, of_session=decide_gateway_approval
+            approvals=stores.approvals,
+            of_run=DecideRunApproval(resume_run=resume_run, runs=stores.runs, queue=queue, clock=clock),
+            of_session=decide_gateway_approval,
         ),
         cancel_run=cancel_run,
         cancel_runs=CancelRuns(

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Connection, Table, select, text
 
 from application.runs.ports import IdempotencyKey
-from application.runs.turn_end import turn_end
 from application.usage.ports import Reservation
 from domain.audit.event import AuditAction
 from domain.gateway.call import GatewayCall
@@ -16,6 +15,7 @@ from domain.gateway.client import GatewayClient
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import GatewayClientId, GatewayNoteId, GatewaySessionId, SourceId, ToolCallId
+from domain.runs.turn_end import turn_end
 from domain.runs.usage import ModelSpending
 from domain.sources.chunking import chunks_of
 from domain.sources.source import IndexedChunk, Source, SourceKind

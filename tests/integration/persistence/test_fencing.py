@@ -7,13 +7,15 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import Connection, select
 
-from application.approvals.run_approvals import new_approvals
-from application.runs.ports import ClaimedRun, Lease, LeaseLost, Step
+from application.runs.ports import ClaimedRun, LeaseLost
 from application.usage.ports import Reservation
 from domain.approvals.approval import ApprovalOutcome, ApprovalState
 from domain.ids import WorkerId
+from domain.runs.approvals import new_approvals
 from domain.runs.events import NewEvent, RunEventType
+from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
+from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
 from domain.threads.thread import Quarantine
 from infrastructure.persistence.database import SYSTEM, Database

@@ -7,9 +7,9 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from infrastructure.jobs.queue_schema import SCHEMA, VERSION
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.queue_schema import SCHEMA, VERSION
 from infrastructure.persistence.readiness import DatabaseReadiness
 from infrastructure.persistence.revision import HEAD
 from infrastructure.persistence.sqlite import SqliteDatabase

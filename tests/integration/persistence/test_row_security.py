@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.base import Executable
 
 from application.runs.ports import LeaseLost
-from application.runs.run_events import turn_started
 from domain.audit.event import AuditAction
 from domain.ids import OrganizationId
+from domain.runs.run_events import turn_started
 from infrastructure.persistence.database import SYSTEM, Scope
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE

@@ -7,12 +7,13 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.ports import ClaimedRun, EndedAtClaim, IdempotencyKey, LeaseLost, Step
-from application.runs.run_events import turn_started
+from application.runs.ports import ClaimedRun, EndedAtClaim, IdempotencyKey, LeaseLost
 from application.system.pages import PageRequest
 from domain.ids import WorkerId
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.run_events import turn_started
+from domain.runs.step import Step
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.identity_store import SqlIdentityStore
 from tests.builders import (

@@ -12,8 +12,8 @@ from alembic import command
 from sqlalchemy import Connection, text
 
 from domain.audit.event import AuditAction
+from domain.runs.webhook import Webhook
 from domain.secrets.secret import SecretRef
-from domain.webhooks.webhook import Webhook
 from infrastructure.container import Container
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.revision import is_current, plain_engine

@@ -9,6 +9,7 @@ from application.webhooks.announcing import announced
 from domain.errors import ServiceError
 from domain.ids import WebhookDeliveryId
 from domain.runs.events import NewEvent, RunEventType
+from domain.runs.webhook import WEBHOOK_EVENTS, Webhook, WebhookNote
 from domain.secrets.secret import SecretRef
 from domain.threads.message import ImageContent, TextContent
 from domain.webhooks.delivery import (
@@ -21,7 +22,6 @@ from domain.webhooks.delivery import (
     pause_s,
 )
 from domain.webhooks.signing import signed_headers, signing_keys
-from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook, WebhookNote
 from tests.builders import ORG, RUN, START, a_run, after
 from tests.webhook_builders import a_signing_secret, a_webhook, announcing
 

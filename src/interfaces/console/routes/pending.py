@@ -11,7 +11,7 @@ from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCo
 from domain.errors import Violation, invalid
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
-from domain.tools.elicitation import Elicitation, ElicitationAction
+from domain.mcp.elicitation import Elicitation, ElicitationAction
 from interfaces.console.pages import Pages
 from interfaces.console.questions import content_of
 from interfaces.console.requests import ConsoleRequest

@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
-from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
+from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization

@@ -11,8 +11,8 @@ from application.agents.get_agent import GetAgent, GetAgentCommand
 from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
 from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
-from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
 from interfaces.http.agents.views import AgentPage, AgentView, SavedAgentView, agent_view
 from interfaces.http.paging import PageCursor, PageLimit, page_view

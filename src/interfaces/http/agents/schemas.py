@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
-from application.agents.agent_settings import AgentChanges, AgentSettings, LimitChanges
+from application.agents.agent_settings import AgentChanges, AgentSettings
 from application.agents.canary_settings import GivenCanary
 from domain.json_value import JsonObject
-from domain.runs.limits import LimitSettings
+from domain.runs.limits import LimitChanges, LimitSettings
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 

@@ -7,7 +7,7 @@ from litestar.params import JSONBody
 
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
-from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
+from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from interfaces.http.organization.schemas import UpdateOrganizationBody
 from interfaces.http.organization.views import OrganizationView, SavedOrganizationView, organization_view
 from interfaces.http.preconditions import IfMatch, etag, expected_version

@@ -5,11 +5,10 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
-from application.agents.agent_settings import LimitChanges
 from application.identity.update_organization import OrganizationChanges
 from domain.identity.organization import MAX_RETENTION_DAYS
 from domain.json_value import JsonObject
-from domain.runs.limits import LimitSettings
+from domain.runs.limits import LimitChanges, LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of

@@ -10,8 +10,8 @@ from application.identity.create_organization_key import CreateOrganizationKey, 
 from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
-from application.policy.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from domain.ids import OrganizationId
 from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
 from interfaces.http.organization.schemas import CreateOrganizationBody, OrganizationKeyBody, UpdateOrganizationBody

@@ -4,13 +4,13 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
-from application.agents.agent_settings import LimitChanges
 from application.schedules.create_schedule import CreateScheduleCommand
 from application.schedules.update_schedule import ScheduleChanges, UpdateScheduleCommand
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import ThreadId
 from domain.json_value import JsonObject
+from domain.runs.limits import LimitChanges
 from domain.runs.run import MultitaskStrategy
 from domain.schedules.schedule import MissedFires
 from interfaces.http.agents.schemas import LimitsBody

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TypedDict
 
+from domain.runs.webhook import Webhook
 from domain.schedules.schedule import Schedule
 from domain.threads.message_json import content_to_json, timestamp
-from domain.webhooks.webhook import Webhook
 from interfaces.http.agents.views import LimitsView, limits_view
 
 

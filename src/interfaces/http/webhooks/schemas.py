@@ -6,8 +6,8 @@ from pydantic import Discriminator, Field, Tag
 
 from domain.json_value import JsonObject
 from domain.runs.events import RunEventType
+from domain.runs.webhook import WEBHOOK_EVENTS, Webhook
 from domain.secrets.secret import SecretRef
-from domain.webhooks.webhook import WEBHOOK_EVENTS, Webhook
 from interfaces.http.bodies import Body
 from interfaces.http.secrets.references import SecretReference
 

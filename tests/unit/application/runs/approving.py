@@ -4,6 +4,7 @@ from application.approvals.check_decisions import CallDecision
 from application.approvals.fire_timers import FireTimers
 from application.approvals.ports import TimerStore
 from application.mcp.ports import McpReply
+from application.runs.decide_run_approval import DecideRunApproval
 from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from domain.approvals.approval import Approval, ApprovalState
 from domain.identity.api_key import Principal
@@ -89,8 +90,7 @@ def fire_timers(house: RunHarness, timers: TimerStore | None = None) -> FireTime
     return FireTimers(
         timers=timers or InMemoryTimerStore(house.state),
         approvals=house.approvals,
-        runs=house.runs,
-        queue=house.queue,
+        of_run=DecideRunApproval(resume_run=house.resume_run, runs=house.runs, queue=house.queue, clock=house.clock),
         of_session=no_gateway_approvals(),
         wakeups=house.wakeups,
         clock=house.clock,

@@ -5,7 +5,9 @@ import asyncio
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import Lease, RunJournal, Step, StepOutcome
+from application.runs.ports import RunJournal, StepOutcome
+from domain.runs.lease import Lease
+from domain.runs.step import Step
 from tests.unit.application.runs.harness import RunHarness
 
 

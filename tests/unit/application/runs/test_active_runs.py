@@ -7,7 +7,8 @@ from pytest_mock import MockerFixture, MockType
 
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.interruption import Interrupted, StopReason, StopSignal
-from application.runs.ports import Lease, RunLeases
+from application.runs.ports import RunLeases
+from domain.runs.lease import Lease
 from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, THREAD, WORKER, a_run_id
 

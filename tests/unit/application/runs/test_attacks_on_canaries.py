@@ -17,11 +17,11 @@ from application.tools.ports import NativeToolContext, NativeToolOutput
 from domain.audit.event import AuditAction
 from domain.ids import RunId, SourceId
 from domain.json_value import JsonObject
+from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import ElicitationPolicy
 from domain.runs.run import RunStatus
 from domain.threads.message import ImageContent
 from domain.tools.capabilities import ToolType
-from domain.tools.elicitation import Elicitation
 from infrastructure.llm.reply_parts import requested_call
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.plain_text_extractor import PlainTextExtractor

@@ -9,12 +9,12 @@ from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired, 
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import ElicitationPolicy
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
-from domain.tools.elicitation import Elicitation
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says

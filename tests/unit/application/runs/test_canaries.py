@@ -15,6 +15,7 @@ from domain.errors import ServiceError
 from domain.identity.role import Role as KeyRole
 from domain.ids import RunId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import ElicitationPolicy
 from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
@@ -22,7 +23,6 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.threads.message import Role, TextContent
 from domain.tools.capabilities import ToolType
-from domain.tools.elicitation import Elicitation
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
 from infrastructure.memory.threads import InMemoryThreadStore

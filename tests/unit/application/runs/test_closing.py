@@ -2,7 +2,7 @@
 
 import pytest
 
-from application.runs.closing import cancelled_step, displayed_step, tool_message
+from domain.runs.closing import cancelled_step, displayed_step, tool_message
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolResult

@@ -8,10 +8,10 @@ from application.mcp.ports import McpInputRequired, McpReply
 from domain.approvals.approval import Approval, ApprovalState
 from domain.errors import ServiceError
 from domain.ids import RunId
+from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import ElicitationPolicy
 from domain.policy.rules import OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 from domain.runs.run import RunStatus
-from domain.tools.elicitation import Elicitation
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import ModelTurn
 from tests.unit.application.runs.approving import (

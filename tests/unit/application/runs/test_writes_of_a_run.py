@@ -9,10 +9,12 @@ from pytest_mock import MockerFixture, MockType
 
 from application.mcp.ports import McpProgress, McpReply
 from application.runs.event_buffer import COALESCING_S
-from application.runs.ports import Lease, LeaseLost, RunJournal, Step, StepOutcome
+from application.runs.ports import LeaseLost, RunJournal, StepOutcome
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.events import NewEvent, RunEventType
+from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
+from domain.runs.step import Step
 from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import HeldServer, asks, says

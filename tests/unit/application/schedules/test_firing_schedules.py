@@ -10,16 +10,17 @@ from decimal import Decimal
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import NewRun, RunStore, StartedRun, Subscription
+from application.runs.ports import NewRun, RunStore, StartedRun
 from application.schedules.fire_schedules import REREAD_S
 from application.schedules.ports import CronTimes
+from application.system.wakeups import Subscription
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import AgentId, OrganizationId, RunId
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
-from domain.webhooks.webhook import Webhook
 from infrastructure.cron import CronsimTimes
 from infrastructure.memory.surroundings import START
 from tests.builders import ORG, THREAD, a_thread_id

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.tools import failure_text
 from application.tools.result_text import FAILURE_LIMIT_BYTES
-from domain.tools.result import ToolOutcome, ToolResult
+from domain.tools.result import ToolOutcome, ToolResult, outcome_unknown
 
 OUR_KINDS = [kind for kind in McpFailureKind if kind is not McpFailureKind.SERVER_ERROR]
 
@@ -125,7 +125,7 @@ def test_malformed_arguments_are_quoted_from_their_beginning() -> None:
 
 @pytest.mark.requirement("E3")
 def test_an_unknown_outcome_says_so() -> None:
-    result = failure_text.outcome_unknown()
+    result = outcome_unknown()
     assert (result.outcome, result.error_code) == (ToolOutcome.UNKNOWN, "outcome_unknown")
     assert "unknown" in result.text
 

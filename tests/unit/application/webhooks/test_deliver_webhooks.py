@@ -16,9 +16,9 @@ from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.webhooks.signing_secrets import SigningSecrets
 from domain.ids import RunId
 from domain.runs.run import Run
+from domain.runs.webhook import Webhook
 from domain.secrets.secret import Secret
 from domain.webhooks.delivery import Attempt, DeliveryState, SendFailure, WebhookDelivery
-from domain.webhooks.webhook import Webhook
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.memory.agents import InMemoryAgentStore
 from infrastructure.memory.journal import InMemoryRunJournal

@@ -9,7 +9,7 @@ from pytest_mock import MockerFixture
 
 from application.mcp.ports import McpCall, McpFailure, McpFailureKind
 from domain.json_value import JsonObject
-from domain.tools.elicitation import Elicitation
+from domain.mcp.elicitation import Elicitation
 from infrastructure.mcp.asked_calls import AskedCalls
 from infrastructure.mcp.content import read_reply
 from infrastructure.mcp.input_requests import read_input_required

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from application.runs.ports import IdempotencyKey, NewRun, Step
+from application.runs.ports import IdempotencyKey, NewRun
 from domain.runs.run import MultitaskStrategy, RunStatus
+from domain.runs.step import Step
 from domain.threads.message import ImageContent, Role, TextContent, ToolResultContent
 from domain.tools.result import ToolResult
 from infrastructure.persistence.small_units import is_small_start, is_small_step

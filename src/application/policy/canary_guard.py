@@ -8,6 +8,7 @@ from application.models.ports import ModelReply, ModelRequest, RequestedCall
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ToolCallId
 from domain.json_value import JsonObject
+from domain.mcp.elicitation import InputRound
 from domain.policy.canary import without_placeholders
 from domain.policy.canary_scan import CanaryScanner, CanaryStream
 from domain.runs.ledger import Settlement, ToolCall
@@ -20,7 +21,6 @@ from domain.threads.message import (
     ToolUse,
     UserContent,
 )
-from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 
 

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from application.runs.closing import tool_message
-from application.runs.ports import Step
-from application.runs.run_events import message_completed, run_halted
 from domain.runs.audit_trail import run_ended_audit, session_halted_audit
+from domain.runs.closing import tool_message
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
+from domain.runs.run_events import message_completed, run_halted
+from domain.runs.step import Step
 
 POLICY = "policy"
 

@@ -9,7 +9,7 @@ import psycopg
 from sqlalchemy import Connection, text
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.jobs.queue_schema import LIBRARY_SCHEMA, QUEUE, SCHEMA, TASK, VERSION, stored_version
+from infrastructure.persistence.queue_schema import LIBRARY_SCHEMA, QUEUE, SCHEMA, TASK, VERSION, stored_version
 from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)

@@ -3,17 +3,16 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.closing import cancelled_step, closing_step
-from application.runs.ports import Step
-from application.runs.run_events import message_completed, message_discarded, run_started, turn_started
-from application.tools import failure_text
 from domain.ids import MessageId, message_id
 from domain.runs.audit_trail import run_started_audit
+from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import MAX_LAPSES, Run, RunError, RunStatus
+from domain.runs.run_events import message_completed, message_discarded, run_started, turn_started
+from domain.runs.step import Step
 from domain.threads.message import Message, Role
-from domain.tools.result import ToolResult
+from domain.tools.result import ToolResult, outcome_unknown
 
 REPLY_EVENTS = (RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_COMPLETED, RunEventType.MESSAGE_DISCARDED)
 """The newest event of these kinds tells whether a message was left unfinished: it is a delta."""
@@ -36,7 +35,7 @@ def ending_at_claim(
     elif queued.is_lost_too_often:
         ended = queued.ended(RunStatus.FAILED, at=at, error=TOO_MANY_ATTEMPTS)
         perhaps_sent = tuple(
-            Settlement(tool_call_id=call.id, result=failure_text.outcome_unknown(), duration_ms=0, at=at)
+            Settlement(tool_call_id=call.id, result=outcome_unknown(), duration_ms=0, at=at)
             for call in open_calls
             if call.was_perhaps_sent
         )

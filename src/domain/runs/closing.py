@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from application.approvals.run_approvals import closed_approvals
-from application.runs.ports import Step
-from application.runs.run_events import message_completed, run_ended, tool_settled
 from domain.ids import ToolCallId, message_id
+from domain.runs.approvals import closed_approvals
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from domain.runs.run_events import message_completed, run_ended, tool_settled
+from domain.runs.step import Step
 from domain.threads.message import Message, Role, ToolResultContent
 from domain.tools.result import ToolResult
 

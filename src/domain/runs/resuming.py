@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from application.approvals.refusals import approval_decided, approval_expired
-from application.approvals.run_approvals import approval_audit, approved_call, denied_result
-from application.runs.closing import lacks_display_only
-from application.runs.ports import Step
-from application.runs.run_events import run_resumed, tool_settled
 from domain.approvals.approval import ApprovalOutcome, ApprovalRequest, ApprovalState
+from domain.approvals.refusals import approval_decided, approval_expired
 from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
+from domain.runs.approvals import approval_audit, approved_call, denied_result
 from domain.runs.audit_trail import tool_call_audit
+from domain.runs.closing import lacks_display_only
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
+from domain.runs.run_events import run_resumed, tool_settled
+from domain.runs.step import Step
 from domain.threads.message import ToolUse
 
 _REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.approvals.run_approvals import new_approvals
-from application.runs.closing import tool_message
-from application.runs.ports import Step
-from application.runs.run_events import message_completed, run_ended, run_requires_action, turn_started
 from domain.approvals.approval import Approval, PendingApproval
+from domain.runs.approvals import new_approvals
 from domain.runs.audit_trail import run_ended_audit
+from domain.runs.closing import tool_message
 from domain.runs.ledger import ToolCall
 from domain.runs.repeated_failure import repeatedly_failing_tool
 from domain.runs.run import Run, RunError, RunStatus
+from domain.runs.run_events import message_completed, run_ended, run_requires_action, turn_started
+from domain.runs.step import Step
 from domain.threads.message import Message, Role, ToolUse
 
 
