@@ -19,8 +19,8 @@ from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, running
 from infrastructure.settings import Settings, unknown_variables
+from interfaces.asgi import create_app
 from interfaces.console.sessions import ConsoleSessions
-from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
 from interfaces.whole_requests import WholeRequestProtocol

@@ -1,7 +1,4 @@
-"""Plays random acts of clients, workers and time on runs, and checks after each what must always hold.
-
-The player keeps every lease it ever got, stale ones too, and knows by itself which of them still count.
-"""
+"""Plays random acts of clients, workers and time on runs, with stale leases too, and checks the invariants after each."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace

@@ -44,7 +44,7 @@ from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
 from interfaces.console.usage_pages import UsagePages
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
-from interfaces.http.sse import EventFrames
+from interfaces.http.runs.frames import EventFrames
 from interfaces.http.use_cases import UseCases
 
 

@@ -5,7 +5,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.system.ports import Clock
 from interfaces.console.sessions import PATH, ConsoleSessions
-from interfaces.http.sse import EventFrames
+from interfaces.http.runs.frames import EventFrames
 from interfaces.http.use_cases import UseCases
 from interfaces.lazy_app import LazyApp
 

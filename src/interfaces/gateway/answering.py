@@ -12,12 +12,12 @@ from litestar.types import Receive, Send
 from application.gateway.request_cancellations import RequestCancellations, SentRequest
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
+from interfaces.disconnects import client_left
 from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import Envelope
 from interfaces.gateway.messages import INTERNAL_ERROR, RequestId, RpcError, RpcMessage, error_json, result_json
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.wire import JSON_MEDIA, PING, frame, send_part, send_whole, start_stream
-from interfaces.http.requests import client_left
 
 logger = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.gateway.client import MAX_SUBSCRIPTIONS, GatewayClient
 from domain.gateway.session import GatewaySession
 from domain.json_value import JsonObject, JsonValue
+from interfaces.disconnects import client_left
 from interfaces.gateway.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -24,7 +25,6 @@ from interfaces.gateway.messages import (
     result_json,
 )
 from interfaces.gateway.wire import PING, frame, send_part, start_stream
-from interfaces.http.requests import client_left
 
 LISTEN = "subscriptions/listen"
 CHANGE_CAPABILITIES: JsonObject = {

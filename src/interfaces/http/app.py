@@ -1,24 +1,9 @@
-"""Builds the HTTP application from the use cases: routes, authentication, problems, OpenAPI, access log."""
+"""Builds the HTTP API from the use cases: routes, authentication, problems, OpenAPI."""
 
 from dataclasses import fields
 
 from litestar import Litestar
 
-from application.metrics.ports import RequestMeter
-from application.system.ports import Clock
-from interfaces.console.entry import with_console
-from interfaces.console.sessions import ConsoleSessions
-from interfaces.gateway.app import with_gateway
-from interfaces.gateway.asking import GatewayQuestions
-from interfaces.gateway.contents import GatewayContents
-from interfaces.gateway.endpoint import GatewayEndpoint
-from interfaces.gateway.legacy_clients import LegacyClients
-from interfaces.gateway.logs import GatewayLogs
-from interfaces.gateway.methods import GatewayMethods
-from interfaces.gateway.streams import GatewayStreams, StreamLimits
-from interfaces.gateway.subscriptions import ResourceSubscriptions
-from interfaces.gateway.tasks import GatewayTaskMethods
-from interfaces.http.access_log import with_access_log
 from interfaces.http.agents.routes import agents_routes
 from interfaces.http.api_keys.routes import api_keys_routes
 from interfaces.http.approvals.routes import approvals_routes
@@ -39,11 +24,11 @@ from interfaces.http.query_names import only_declared_queries
 from interfaces.http.requests import ApiRequest
 from interfaces.http.routing import OwnRouter, asked_for, instance_of
 from interfaces.http.runs.following import RunStreams, RunWaits
+from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.routes import runs_routes
 from interfaces.http.schedules.routes import schedules_routes
 from interfaces.http.secrets.routes import secrets_routes
 from interfaces.http.sources.routes import sources_routes
-from interfaces.http.sse import EventFrames
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.usage.routes import usage_routes
@@ -53,29 +38,22 @@ from interfaces.http.workflow_runs.following import WorkflowRunStreams
 from interfaces.http.workflow_runs.routes import workflow_runs_routes
 from interfaces.http.workflows.routes import workflows_routes
 
-HEARTBEAT_S = 15.0
 
-
-def create_app(
+def create_api(
     use_cases: UseCases,
     *,
     readiness: Readiness,
-    meter: RequestMeter,
     monitoring: Monitoring,
-    sessions: ConsoleSessions,
-    clock: Clock,
+    frames: EventFrames,
     version: str,
-    heartbeat_s: float = HEARTBEAT_S,
-    stream_limits: StreamLimits | None = None,
+    heartbeat_s: float,
 ) -> Litestar:
-    """The application. It owns nothing: what the use cases stand on is started and stopped by others.
+    """The API below `/v1`, health, metrics and the OpenAPI document.
 
-    `monitoring` answers /metrics, `sessions` are those of the console, `meter` hears of requests, `stream_limits` are those
-    of the gateway's streams; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream
-    sends a comment.
+    `monitoring` answers /metrics; `frames` are shared with other followers of runs; `version` is shown in the OpenAPI
+    document; `heartbeat_s` is the silence after which a stream sends a comment.
     """
     waits = RunWaits(start_run=use_cases.start_run, watch_run=use_cases.watch_run)
-    frames = EventFrames()
     streams = RunStreams(
         start_run=use_cases.start_run,
         watch_run=use_cases.watch_run,
@@ -122,7 +100,7 @@ def create_app(
         guards=[only_declared_queries],
         security=[{SECURITY_SCHEME: []}],
     )
-    app = Litestar(
+    return Litestar(
         route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router()],
         dependencies={
             "readiness": instance_of(ReadinessProbe(readiness)),
@@ -137,42 +115,6 @@ def create_app(
         openapi_config=openapi_config(version),
         logging_config=None,
     )
-    methods = GatewayMethods(
-        list_tools=use_cases.list_gateway_tools,
-        call_tool=use_cases.call_gateway_tool,
-        contents=GatewayContents(
-            list_contents=use_cases.list_gateway_contents, read_content=use_cases.read_gateway_content
-        ),
-        logs=GatewayLogs(handshakes=use_cases.client_handshakes),
-        subscriptions=ResourceSubscriptions(check=use_cases.check_subscription, handshakes=use_cases.client_handshakes),
-        tasks=GatewayTaskMethods(tasks=use_cases.gateway_tasks),
-        version=version,
-    )
-    address = use_cases.public_address
-    clients = LegacyClients(handshakes=use_cases.client_handshakes)
-    listening = GatewayStreams(
-        follow=use_cases.follow_changes, limits=stream_limits or StreamLimits(heartbeat_s=heartbeat_s)
-    )
-    gateway = GatewayEndpoint(
-        access=use_cases.gateway_access,
-        methods=methods,
-        clients=clients,
-        streams=listening,
-        questions=GatewayQuestions(answer_question=use_cases.answer_gateway_question),
-        cancellations=use_cases.request_cancellations,
-        address=address,
-    )
-    api = with_console(
-        app.asgi_handler,
-        use_cases,
-        sessions=sessions,
-        clock=clock,
-        frames=frames,
-        version=version,
-        heartbeat_s=heartbeat_s,
-    )
-    app.asgi_handler = with_access_log(with_gateway(api, gateway, address), meter)
-    return app
 
 
 def create_monitoring_app(*, readiness: Readiness, monitoring: Monitoring) -> Litestar:

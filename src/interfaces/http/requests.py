@@ -3,7 +3,6 @@
 from litestar import Request
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, SerializationException
-from litestar.types import Receive
 
 from domain.identity.api_key import Principal
 from domain.json_value import JsonValue
@@ -31,9 +30,3 @@ class ApiRequest(Request[None, Principal, State]):
             raise MalformedJson(detail=f"The request body is not valid JSON ({reason}).") from exc
         except RecursionError as exc:
             raise MalformedJson(detail="The request body is nested too deeply.") from exc
-
-
-async def client_left(receive: Receive) -> None:
-    """Returns when the client has gone. For a request whose body has been read, if it has one."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -1,8 +1,7 @@
 """Server-sent events (WHATWG HTML, 9.2): a run's events as frames, sent with a heartbeat until the client leaves."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
@@ -14,11 +13,8 @@ from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Send
 
 from domain.errors import Violation, invalid
-from domain.ids import RunId
-from domain.runs.events import RunEvent
 from domain.runs.run import RunStatus
-from interfaces.http.requests import client_left
-from interfaces.http.runs.views import event_json
+from interfaces.disconnects import client_left
 
 HEARTBEAT = b": keep-alive\n\n"
 _EXAMPLE = (
@@ -27,7 +23,6 @@ _EXAMPLE = (
     'event: end\ndata: {"status":"completed"}\n\n'
 )
 _MAX_SEQ = 2**63 - 1
-_MAX_KEPT_BYTES = 16 * 1024
 
 LastEventId = Annotated[
     str | None,
@@ -55,41 +50,6 @@ def parsed_sequence(text: str) -> int | None:
         return None
     seq = int(text)
     return seq if seq <= _MAX_SEQ else None
-
-
-def event_frame(event: RunEvent) -> bytes:
-    """An event with its seq as id; the data repeats seq and type, and carries run, time and the type's own fields."""
-    data = msgspec.json.encode(event_json(event))
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.value.encode(), data)
-
-
-class EventFrames:
-    """Events of runs as they are sent. Each is encoded once for all who follow its run: the newest are kept for a while."""
-
-    def __init__(self, *, kept: int = 512) -> None:
-        self._most = kept
-        self._frames: OrderedDict[tuple[RunId, int], bytes] = OrderedDict()
-
-    @property
-    def kept(self) -> int:
-        """How many are kept."""
-        return len(self._frames)
-
-    def of(self, events: Iterable[RunEvent]) -> bytes:
-        """The frames of some events, to be sent together."""
-        return b"".join(map(self._frame, events))
-
-    def _frame(self, event: RunEvent) -> bytes:
-        # What is stored never changes, so that a run and a number name one frame.
-        key = (event.run_id, event.seq)
-        frame = self._frames.get(key)
-        if frame is None:
-            frame = event_frame(event)
-            if len(frame) <= _MAX_KEPT_BYTES:
-                self._frames[key] = frame
-                if len(self._frames) > self._most:
-                    self._frames.popitem(last=False)
-        return frame
 
 
 def end_frame(status: RunStatus) -> bytes:

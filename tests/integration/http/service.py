@@ -29,9 +29,9 @@ from infrastructure.memory.state import InMemoryState
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.secrets import SecretBox
 from infrastructure.system import SystemClock
+from interfaces.asgi import create_app
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.streams import StreamLimits
-from interfaces.http.app import create_app
 from interfaces.http.metrics import Monitoring
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (

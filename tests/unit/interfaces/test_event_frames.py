@@ -2,7 +2,7 @@
 
 from domain.ids import RunId
 from domain.runs.events import RunEvent, RunEventType
-from interfaces.http.sse import EventFrames, event_frame
+from interfaces.http.runs.frames import EventFrames, event_frame
 from tests.builders import RUN, START
 
 

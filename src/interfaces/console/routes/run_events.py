@@ -18,8 +18,9 @@ from domain.json_value import JsonObject
 from domain.runs.events import RunEvent, RunEventType
 from interfaces.console.pages import HEADERS
 from interfaces.console.requests import ConsoleRequest
+from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.views import event_json
-from interfaces.http.sse import EventFrames, EventStream, end_frame, sequence_after
+from interfaces.http.sse import EventStream, end_frame, sequence_after
 
 logger = logging.getLogger(__name__)
 

@@ -20,9 +20,10 @@ from application.system.ended import ended
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
-from interfaces.http.requests import client_left
+from interfaces.disconnects import client_left
+from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.views import RunWithMessagesView, run_view
-from interfaces.http.sse import EventFrames, EventStream, end_frame
+from interfaces.http.sse import EventStream, end_frame
 from interfaces.http.threads.views import message_view
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,47 @@
+"""Events of runs as frames of a stream (server-sent events)."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+import msgspec
+
+from domain.ids import RunId
+from domain.runs.events import RunEvent
+from interfaces.http.runs.views import event_json
+
+_MAX_KEPT_BYTES = 16 * 1024
+
+
+def event_frame(event: RunEvent) -> bytes:
+    """An event with its seq as id; the data repeats seq and type, and carries run, time and the type's own fields."""
+    data = msgspec.json.encode(event_json(event))
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.value.encode(), data)
+
+
+class EventFrames:
+    """Events of runs as they are sent. Each is encoded once for all who follow its run: the newest are kept for a while."""
+
+    def __init__(self, *, kept: int = 512) -> None:
+        self._most = kept
+        self._frames: OrderedDict[tuple[RunId, int], bytes] = OrderedDict()
+
+    @property
+    def kept(self) -> int:
+        """How many are kept."""
+        return len(self._frames)
+
+    def of(self, events: Iterable[RunEvent]) -> bytes:
+        """The frames of some events, to be sent together."""
+        return b"".join(map(self._frame, events))
+
+    def _frame(self, event: RunEvent) -> bytes:
+        # What is stored never changes, so that a run and a number name one frame.
+        key = (event.run_id, event.seq)
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = event_frame(event)
+            if len(frame) <= _MAX_KEPT_BYTES:
+                self._frames[key] = frame
+                if len(self._frames) > self._most:
+                    self._frames.popitem(last=False)
+        return frame
