@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from application.gateway.toolbox import Toolbox
-from application.runs.canary_guard import CanaryGuard
+from application.policy.canary_guard import CanaryGuard
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState, approval_digest

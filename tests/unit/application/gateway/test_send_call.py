@@ -20,9 +20,9 @@ from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, Execut
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tracing.ports import GatewayTracer
 from domain.errors import conflict
+from domain.mcp.elicitation import InputRound
 from domain.mcp.log_level import LogLevel
 from domain.policy.rules import ToolRule
-from domain.tools.elicitation import InputRound
 from domain.tools.result import ToolResult
 from infrastructure.memory.surroundings import FixedClock
 from tests.builders import RUN, a_tool
