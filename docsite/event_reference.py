@@ -55,7 +55,11 @@ RUN_EVENTS: Mapping[RunEventType, Described] = {
         "Ended by policy, or by a canary token.", ("reason", "canary_id", "tool_call_id")
     ),
     RunEventType.RUN_COMPLETED: Described("Ended with an answer."),
-    RunEventType.RUN_INCOMPLETE: Described("Ended at a limit, which `reason` names.", ("reason",)),
+    RunEventType.RUN_INCOMPLETE: Described(
+        "Ended without a whole answer: at the limit that `reason` names, or because the model's last reply was cut"
+        " (`max_output_tokens`, `context_exceeded`), filtered (`content_filter`) or refused (`refusal`).",
+        ("reason",),
+    ),
     RunEventType.RUN_FAILED: Described("Ended by an error; `error` is `{code, detail}`.", ("error",)),
     RunEventType.RUN_CANCELLED: Described("Ended because somebody, or the next run of the thread, wanted so."),
 }

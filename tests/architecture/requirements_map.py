@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 DOCUMENT = Path("docs/REQUIREMENTS.md")
-ROWS_PER_CHAPTER = {"A": 13, "B": 16, "C": 7, "D": 5, "E": 7, "F": 6, "G": 2}
+ROWS_PER_CHAPTER = {"A": 13, "B": 16, "C": 7, "D": 5, "E": 7, "F": 6, "G": 2, "H": 6}
 ROW_IDS = tuple(f"{letter}{n}" for letter, last in ROWS_PER_CHAPTER.items() for n in range(1, last + 1))
 
 _HEADING = re.compile(r"^### (?P<row>[A-Z]\d+)\b")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from domain.ids import OrganizationId, RunId
 from domain.json_value import JsonObject
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
 from domain.tools.tool import Tool
@@ -41,7 +42,7 @@ class ModelRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedCall:
     """A tool call in a reply. `malformed` is the raw argument text if it is not a JSON object (`arguments` is then
-    empty)."""
+    empty); so it is of a call that a cut reply ended in, even if that is no text at all."""
 
     name: str
     arguments: JsonObject
@@ -73,7 +74,7 @@ class ModelReply:
     text: str
     calls: tuple[RequestedCall, ...]
     usage: ModelUsage
-    finish_reason: str
+    finish_reason: FinishReason
 
 
 ModelEvent = TextDelta | ModelRetrying | ModelReply

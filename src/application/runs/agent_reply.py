@@ -41,8 +41,9 @@ def _result(run: Run) -> ToolResult:
         case RunStatus.COMPLETED:
             return ToolResult.succeeded(run.output or "")
         case RunStatus.INCOMPLETE:
-            reason = "a limit" if run.incomplete_reason is None else f"its limit {run.incomplete_reason.value}"
-            notice = f"[The agent reached {reason}, so this is not its whole answer. Run: {run.id}.]"
+            reason = run.incomplete_reason
+            why = "" if reason is None else f": {reason.explanation} ({reason.value})"
+            notice = f"[This is not the agent's whole answer{why}. Run: {run.id}.]"
             return ToolResult.succeeded(f"{run.output}\n{notice}" if run.output else notice)
         case RunStatus.FAILED:
             said = "" if run.error is None else f": {run.error.detail} ({run.error.code})"

@@ -24,6 +24,7 @@ from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.policy.canary import mark
 from domain.runs.events import NewEvent, RunEventType
+from domain.runs.finish_reason import FinishReason
 from domain.runs.run_events import message_discarded
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
@@ -184,7 +185,7 @@ def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said:
         input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
         output_tokens=-(-len(said.encode()) // 4),
     )
-    reply = ModelReply(model=request.model, text=said, calls=(), usage=usage, finish_reason="canary")
+    reply = ModelReply(model=request.model, text=said, calls=(), usage=usage, finish_reason=FinishReason.CANARY)
     return CleanReply(reply=reply, found=found)
 
 

@@ -16,11 +16,12 @@ from domain.ids import tool_call_id
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
+from domain.runs.finish_reason import FinishReason
 from domain.runs.halting import halted_end
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
-from domain.runs.run_events import message_completed, run_ended, tool_settled, tool_started
+from domain.runs.run_events import message_completed, run_ended, tool_settled, tool_started, turn_started
 from domain.runs.step import Step
 from domain.runs.turn_end import turn_end
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse
@@ -43,10 +44,21 @@ class _Decided:
 
 
 class RecordReply:
-    """Rules: a reply without calls completes the run; a call the run may not make (no such tool, arguments that do not fit, a
-    limit, policy) is settled here with a text for the model, and so is a search for tools; one that policy wants the run to be
-    halted for ends it, and none of its siblings is executed; one that needs an approval awaits it; displayable calls await
-    the client; all others are recorded as intended and executed after. Everything is one step."""
+    """Rules:
+    - A whole reply without calls completes the run.
+    - A reply without calls that was cut at the output limit ends the run `incomplete` with `max_output_tokens`.
+    - A reply that was filtered or refused, or that filled the context window, ends the run `incomplete` with that reason.
+      Its calls are dropped: the provider withdrew them, or no model could read their results.
+    - A reply cut at the output limit that has calls does not end the run. Calls with complete arguments are treated as in
+      any reply; the one that was cut is settled here with a text that says so.
+    - A paused reply without calls is stored, and the next turn asks the model to continue it.
+    - A call the run may not make (no such tool, arguments that do not fit, a limit, policy) is settled here with a text for
+      the model, and so is a search for tools.
+    - A call for which policy halts the run ends it, and none of its siblings is executed.
+    - A call that needs an approval awaits it; displayable calls await the client; all others are recorded as intended and
+      executed after.
+    - Everything is one step.
+    """
 
     def __init__(self, *, check: CheckToolCall, runs: RunStore, clock: Clock) -> None:
         self._check = check
@@ -58,12 +70,17 @@ class RecordReply:
     ) -> IncompleteReason | None:
         """Store the reply. `limit` forbids all of its calls. Returns the limit that forbade any of them. Raises LeaseLost."""
         now = self._clock.now()
-        if not answer.reply.calls:
-            await session.advance(lambda: completed_step(session, answer, at=now))
+        reason = answer.reply.finish_reason
+        if reason is FinishReason.PAUSED and not answer.reply.calls:
+            await session.advance(lambda: paused_step(session, answer, at=now))
+            return limit
+        if reason.forbids_calls or not answer.reply.calls:
+            await session.advance(lambda: answered_step(session, answer, at=now, limit=reason.incomplete_reason))
             return None
         uses = self._uses(session, answer)
         made = await self._calls_made(session, toolset, uses)
-        decided, reached = self._decide(session, toolset, uses, limit, now, made=made)
+        was_cut = reason is FinishReason.LENGTH
+        decided, reached = self._decide(session, toolset, uses, limit, now, made=made, was_cut=was_cut)
         blocked = next((entry.call for entry in decided if entry.halts), None)
         if blocked is not None:
             decided = [_left_out(entry, blocked, now) for entry in decided]
@@ -105,12 +122,15 @@ class RecordReply:
         now: datetime,
         *,
         made: Counter[str],
+        was_cut: bool,
     ) -> tuple[list[_Decided], IncompleteReason | None]:
         left = session.limits.tool_calls_left(session.run.usage)
         decided: list[_Decided] = []
         for index, use in enumerate(uses):
             checked = self._check.check(use, toolset, made)
             refusal = checked.answer
+            if was_cut and refusal is not None and refusal.error_code == failure_text.MALFORMED:
+                refusal = failure_text.cut_arguments()
             if refusal is None and limit is None and left is not None and left <= 0:
                 limit = IncompleteReason.MAX_TOOL_CALLS
             if refusal is None and limit is not None:
@@ -191,6 +211,16 @@ class RecordReply:
         )
 
 
+def _paused_text(session: RunSession) -> str:
+    """What the run said in paused replies just before: replies that no tool message follows."""
+    texts: list[str] = []
+    for message in reversed(session.transcript):
+        if message.run_id != session.run.id or message.role is not Role.ASSISTANT or message.tool_uses:
+            break
+        texts.append(message.text)
+    return "".join(reversed(texts))
+
+
 def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
     """A call beside the one that ends the run is not executed."""
     if entry.refused is not None:
@@ -225,21 +255,25 @@ def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...]
     )
 
 
-def completed_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
-    """The last step of a run whose model has answered."""
-    return answered_step(session, answer, at=at, limit=None)
+def paused_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
+    """A reply that the model has not finished, and the turn that continues it."""
+    message = reply_message(session, answer, (), at=at)
+    spent = answer.spending(session, at=at)
+    run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
+    events = (message_completed(message, spent), turn_started(run.usage.turns + 1, at=at))
+    return Step(run=run, messages=(message,), events=events, spent=(spent,))
 
 
 def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: IncompleteReason | None) -> Step:
     """The last step of a run with its answer: completed, or incomplete where a `limit` cut it short. Calls the reply may
-    hold are dropped: the tool choice was none."""
+    hold are dropped. The run's output begins with the paused replies that this one continues."""
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
     run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
     ended = run.ended(
         RunStatus.COMPLETED if limit is None else RunStatus.INCOMPLETE,
         at=at,
-        output=answer.reply.text,
+        output=_paused_text(session) + answer.reply.text,
         incomplete_reason=limit,
     )
     return Step(

@@ -13,6 +13,10 @@ UNKNOWN_TOOL = (
 MISSING_BINDING = "MCP tool configuration error: missing integration ID"
 
 
+_CUT_ARGUMENTS = (
+    "The reply was cut at the output limit before the arguments of this call were complete, so the tool was not called. "
+    "Send shorter arguments, or several smaller calls."
+)
 _NAME_LIMIT = 128
 _OURS = {
     McpFailureKind.NOT_CONNECTED: "MCP server not connected.",
@@ -33,7 +37,8 @@ _CHANGED = (
 )
 
 
-NEVER_MADE = frozenset({"tool_not_found", "tool_arguments_invalid", "tool_arguments_malformed"})
+MALFORMED = "tool_arguments_malformed"
+NEVER_MADE = frozenset({"tool_not_found", "tool_arguments_invalid", MALFORMED, "tool_arguments_cut"})
 """Codes of failures that were answered before anything was called."""
 
 
@@ -53,7 +58,12 @@ def invalid_arguments(violations: tuple[str, ...]) -> ToolResult:
 def malformed_arguments(raw: str) -> ToolResult:
     """The arguments are not a JSON object at all; nothing was called."""
     text = f"The arguments are not a JSON object, so the tool was not called. They began: {raw[:200]!r}"
-    return ToolResult.failed("tool_arguments_malformed", cut(cleaned(text), FAILURE_LIMIT_BYTES))
+    return ToolResult.failed(MALFORMED, cut(cleaned(text), FAILURE_LIMIT_BYTES))
+
+
+def cut_arguments() -> ToolResult:
+    """The reply reached the model's output limit inside the arguments; nothing was called."""
+    return ToolResult.failed("tool_arguments_cut", _CUT_ARGUMENTS)
 
 
 def unregistered_tool(name: str) -> ToolResult:

@@ -135,7 +135,7 @@ class AgentStep:
 def _failure(run: Run) -> NodeFailed:
     if run.error is not None:
         return NodeFailed(run.error.code, run.error.detail, retryable=True)
-    reason = f": {run.incomplete_reason.value}" if run.incomplete_reason is not None else ""
+    reason = f": {run.incomplete_reason.explanation}" if run.incomplete_reason is not None else ""
     return NodeFailed(
         f"agent_run_{run.status.value}",
         f"The agent's run {run.id} ended {run.status.value}{reason}.",

@@ -19,7 +19,7 @@ def _tighter(mine: _Number | None, theirs: _Number | None) -> _Number | None:
 
 
 class IncompleteReason(StrEnum):
-    """Why a run ended `incomplete`: the limit it reached."""
+    """Why a run ended `incomplete`: the limit it reached, or what made its model's last reply less than a whole answer."""
 
     MAX_TURNS = "max_turns"
     MAX_TOOL_CALLS = "max_tool_calls"
@@ -27,6 +27,29 @@ class IncompleteReason(StrEnum):
     MAX_COST = "max_cost_usd"
     TIMEOUT = "timeout"
     DAILY_BUDGET = "daily_budget_usd"
+    MAX_OUTPUT_TOKENS = "max_output_tokens"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+    CONTEXT_EXCEEDED = "context_exceeded"
+
+    @property
+    def explanation(self) -> str:
+        """The reason in a person's words, to be put after a colon."""
+        return _EXPLANATIONS[self]
+
+
+_EXPLANATIONS = {
+    IncompleteReason.MAX_TURNS: "the run reached its limit of turns",
+    IncompleteReason.MAX_TOOL_CALLS: "the run reached its limit of tool calls",
+    IncompleteReason.MAX_TOKENS: "the run reached its limit of tokens",
+    IncompleteReason.MAX_COST: "the run reached its limit of cost",
+    IncompleteReason.TIMEOUT: "the run reached its time limit",
+    IncompleteReason.DAILY_BUDGET: "the daily budget is used up",
+    IncompleteReason.MAX_OUTPUT_TOKENS: "the model's answer was cut at its output limit",
+    IncompleteReason.CONTENT_FILTER: "the model provider's content filter stopped the answer",
+    IncompleteReason.REFUSAL: "the model refused to answer",
+    IncompleteReason.CONTEXT_EXCEEDED: "the conversation filled the model's context window",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

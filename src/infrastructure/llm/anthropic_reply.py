@@ -9,7 +9,7 @@ import msgspec
 from application.models.ports import ModelReply, RequestedCall
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.provider_errors import ProviderError, error_in_stream, invalid_reply
-from infrastructure.llm.reply_parts import CallInProgress, finished_reply
+from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply
 
 
 class _Block(msgspec.Struct):
@@ -64,6 +64,7 @@ class AnthropicReply:
         self._usage = _Usage()
         self._stop_reason: str | None = None
         self._is_done = False
+        self._ends_in_whole_call = False
 
     @property
     def is_done(self) -> bool:
@@ -108,6 +109,7 @@ class AnthropicReply:
         self._count(message.usage)
         self._stop_reason = message.stop_reason
         self._is_done = True
+        self._ends_in_whole_call = bool(message.content) and message.content[-1].type == "tool_use"
         return "".join([self._begin(index, block) for index, block in enumerate(message.content)])
 
     def reply(self) -> ModelReply:
@@ -117,7 +119,12 @@ class AnthropicReply:
         calls: list[RequestedCall] = [self._calls[index].requested() for index in sorted(self._calls)]
         if any(not call.name for call in calls):
             raise invalid_reply("asked for a tool call without a name")
-        return finished_reply(self._model, self._texts, calls, _model_usage(self._usage), self._stop_reason)
+        reason = finish_reason_of(self._stop_reason)
+        if self._ends_in_whole_call and reason in CUT:
+            # An object is always closed in a whole message: it does not show where it was cut.
+            raw = "".join(self._calls[max(self._calls)].arguments)
+            calls[-1] = RequestedCall(name=calls[-1].name, arguments={}, malformed=raw)
+        return finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
 
     def _begin(self, index: int, block: _Block) -> str:
         if block.type == "tool_use":

@@ -4,6 +4,8 @@ Format: https://docs.anthropic.com/en/api/messages. Prompt caching: https://docs
 prompt-caching (at most four breakpoints; each caches everything before it, in the order tools, system, messages).
 """
 
+from dataclasses import replace
+
 import msgspec
 
 from application.models.ports import ModelRequest, ToolChoice
@@ -51,13 +53,21 @@ class AnthropicWire:
         if request.system:
             system: JsonObject = {"type": "text", "text": request.system, "cache_control": _CACHE_CONTROL}
             parts += [b',"system":[', _encode(system), b"]"]
-        messages = self._messages.encoded(request.messages)
+        messages = self._encoded(request.messages)
         _set_breakpoints(messages)
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if self._streaming:
             parts.append(b',"stream":true')
         parts.append(b"}")
         return b"".join(parts)
+
+    def _encoded(self, messages: tuple[Message, ...]) -> list[bytes]:
+        """All messages. The last is the assistant's where a paused reply is continued; this wire refuses whitespace at
+        its end."""
+        if not messages or messages[-1].role is not Role.ASSISTANT:
+            return self._messages.encoded(messages)
+        paused = self._encode_message(_without_end_space(messages[-1]))
+        return [*self._messages.encoded(messages[:-1]), *([paused] if paused else [])]
 
     def _encode_message(self, message: Message) -> bytes:
         """`{"role": …, "content": [blocks]}`, the content always a list of at least one block, so that a breakpoint can
@@ -98,6 +108,13 @@ class AnthropicWire:
         if result.is_error:
             block["is_error"] = True
         return block
+
+
+def _without_end_space(message: Message) -> Message:
+    *before, last = message.content
+    if not isinstance(last, TextContent):
+        return message
+    return replace(message, content=(*before, TextContent(text=last.text.rstrip())))
 
 
 def _set_breakpoints(messages: list[bytes]) -> None:

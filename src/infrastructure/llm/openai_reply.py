@@ -7,9 +7,10 @@ field is optional here and what is needed is checked at the end.
 import msgspec
 
 from application.models.ports import ModelReply
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.provider_errors import ProviderError, error_in_stream, invalid_reply
-from infrastructure.llm.reply_parts import CallInProgress, finished_reply
+from infrastructure.llm.reply_parts import CallInProgress, finish_reason_of, finished_reply
 
 
 class _Function(msgspec.Struct):
@@ -70,6 +71,7 @@ class OpenAIReply:
         self._slots: dict[int, CallInProgress] = {}
         self._usage = ModelUsage()
         self._finish_reason: str | None = None
+        self._is_refusal = False
         self._is_done = False
 
     @property
@@ -94,8 +96,11 @@ class OpenAIReply:
             raise invalid_reply("ended its reply too early")
         if any(not call.name for call in self._calls):
             raise invalid_reply("asked for a tool call without a name")
+        reason = finish_reason_of(self._finish_reason)
+        if self._is_refusal and reason is not FinishReason.CONTENT_FILTER:
+            reason = FinishReason.REFUSAL  # the wire says `stop` then
         calls = [call.requested() for call in self._calls]
-        return finished_reply(self._model, self._texts, calls, self._usage, self._finish_reason)
+        return finished_reply(self._model, self._texts, calls, self._usage, reason)
 
     def _read(self, data: bytes) -> str:
         try:
@@ -118,6 +123,8 @@ class OpenAIReply:
         message = choice.delta or choice.message
         if message is None:
             return ""
+        if message.refusal:
+            self._is_refusal = True
         text = _text_of(message)
         if text:
             self._texts.append(text)

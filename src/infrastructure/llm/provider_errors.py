@@ -110,6 +110,11 @@ def timed_out() -> ModelError:
     return ModelError("model_timeout", "The model provider did not answer in time.", retryable=True)
 
 
+def gave_up() -> ModelError:
+    """The provider ended a reply that it had not finished."""
+    return ModelError("model_unavailable", "The model provider failed in the middle of its reply.", retryable=True)
+
+
 def invalid_reply(what: str) -> ModelError:
     """The answer breaks the protocol; `what` continues the sentence "The model provider …"."""
     return ModelError("model_invalid_reply", f"The model provider {what}.", retryable=True)

@@ -4,7 +4,9 @@ import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
 from domain.json_value import JsonObject
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
+from infrastructure.llm.provider_errors import gave_up
 
 _decode = msgspec.json.Decoder().decode
 
@@ -38,27 +40,44 @@ def requested_call(name: str, arguments: str) -> RequestedCall:
     return RequestedCall(name=name, arguments=decoded)
 
 
-FINISH_REASONS = {
-    "function_call": "tool_calls",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
+_FINISH_REASONS = {
+    "stop": FinishReason.STOP,
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "eos": FinishReason.STOP,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "length": FinishReason.LENGTH,
+    "max_tokens": FinishReason.LENGTH,
+    "content_filter": FinishReason.CONTENT_FILTER,
+    "sensitive": FinishReason.CONTENT_FILTER,
+    "safety": FinishReason.CONTENT_FILTER,
+    "refusal": FinishReason.REFUSAL,
+    "model_context_window_exceeded": FinishReason.CONTEXT_EXCEEDED,
+    "model_length": FinishReason.CONTEXT_EXCEEDED,
+    "pause_turn": FinishReason.PAUSED,
 }
-"""The providers' words for why a reply ended, in the one vocabulary of ModelReply: `stop`, `tool_calls`, `length`,
-`content_filter`. Words missing here stay as they are."""
+"""The words of providers. Some add a detail after a colon, which is ignored."""
+_BROKEN = frozenset({"error", "network_error", "abort", "insufficient_system_resource"})
+"""Words for a reply that the provider gave up on."""
+CUT = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT_EXCEEDED})
+"""Reasons of replies that may end in the middle of a call."""
+
+
+def finish_reason_of(word: str) -> FinishReason:
+    """A provider's word for why its reply ended. Raises ModelError if the word says that the provider failed."""
+    plain = word.partition(":")[0].strip().lower()
+    if plain in _BROKEN:
+        raise gave_up()
+    return _FINISH_REASONS.get(plain, FinishReason.OTHER)
 
 
 def finished_reply(
-    model: str, texts: list[str], calls: list[RequestedCall], usage: ModelUsage, finish_reason: str
+    model: str, texts: list[str], calls: list[RequestedCall], usage: ModelUsage, finish_reason: FinishReason
 ) -> ModelReply:
-    """The complete reply."""
-    return ModelReply(
-        model=model,
-        text="".join(texts),
-        calls=tuple(calls),
-        usage=usage,
-        finish_reason=FINISH_REASONS.get(finish_reason, finish_reason),
-    )
+    """The complete reply. In a reply that was cut, a last call without arguments is malformed: the cut may have come
+    before them."""
+    if finish_reason in CUT and calls and not calls[-1].arguments and calls[-1].malformed is None:
+        calls = [*calls[:-1], RequestedCall(name=calls[-1].name, arguments={}, malformed="")]
+    return ModelReply(model=model, text="".join(texts), calls=tuple(calls), usage=usage, finish_reason=finish_reason)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.types import JsonValue as YamlValue
 
 from domain.json_value import JsonValue
+from domain.runs.finish_reason import FinishReason
 from infrastructure.llm.script_template import ScriptContext, Template, TemplateError, compile_template
 
 MAX_SCRIPT_BYTES = 1024 * 1024
@@ -105,7 +106,7 @@ class ScriptedTurn(_Strict):
     text: _Template = Template(("",))
     calls: tuple[ScriptedCall, ...] = ()
     usage: ScriptedUsage | None = None
-    finish_reason: str | None = None
+    finish_reason: FinishReason | None = None
 
 
 class ScriptedRun(_Strict):

@@ -17,6 +17,7 @@ from application.models.ports import (
     TextDelta,
     ToolChoice,
 )
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Role
 from infrastructure.llm.script_file import Script, ScriptedTurn, ScriptError, load_script
@@ -142,5 +143,5 @@ def _reply(script: Script, request: ModelRequest) -> ModelReply:
         usage=ModelUsage(
             input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=usage.cached_tokens
         ),
-        finish_reason=turn.finish_reason or ("tool_calls" if calls else "stop"),
+        finish_reason=turn.finish_reason or (FinishReason.TOOL_CALLS if calls else FinishReason.STOP),
     )

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from application.models.ports import ModelEvent, ModelReply, ModelRequest, RequestedCall, TextDelta
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 
 
@@ -30,6 +31,7 @@ class ModelTurn:
     calls: tuple[RequestedCall, ...] = ()
     usage: ModelUsage = field(default_factory=lambda: ModelUsage(input_tokens=100, output_tokens=20))
     events: tuple[ModelEvent, ...] = ()
+    finish_reason: FinishReason | None = None
     gate: Gate | None = None
     error: Exception | None = None
 
@@ -72,7 +74,7 @@ class ScriptedModel:
                 text=turn.text,
                 calls=turn.calls,
                 usage=turn.usage,
-                finish_reason="tool_calls" if turn.calls else "stop",
+                finish_reason=turn.finish_reason or (FinishReason.TOOL_CALLS if turn.calls else FinishReason.STOP),
             )
         except asyncio.CancelledError:
             self.cancelled += 1

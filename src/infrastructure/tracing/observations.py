@@ -119,7 +119,7 @@ def generation_observation(record: GenerationRecord) -> Observation:
         "tool_choice": request.tool_choice.value,
     }
     if reply is not None:
-        metadata["finish_reason"] = reply.finish_reason
+        metadata["finish_reason"] = reply.finish_reason.value
     return Observation(
         kind=ObservationKind.GENERATION,
         name=GENERATION_NAME,

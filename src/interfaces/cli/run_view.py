@@ -5,7 +5,7 @@ from typing import Protocol
 
 from interfaces.cli.shapes import EventFields, Run
 from interfaces.cli.terminal import Terminal, duration, one_line, short_json
-from interfaces.cli.transcript import show_pending
+from interfaces.cli.transcript import incomplete_text, show_pending
 
 _ERROR_LIMIT = 300
 
@@ -145,7 +145,7 @@ def summary(run: Run) -> str:
     usage = run.usage
     status = run.status.replace("_", " ")
     if run.incomplete_reason:
-        status += f" ({run.incomplete_reason})"
+        status += f" ({incomplete_text(run)})"
     if run.error is not None:
         status += f" ({run.error.code}: {one_line(run.error.detail, _ERROR_LIMIT)})"
     took = _seconds_between(run.started_at, run.finished_at)

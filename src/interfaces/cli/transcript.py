@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from domain.runs.limits import IncompleteReason
 from interfaces.cli.shapes import Elicitation, Message, Part, Run
 from interfaces.cli.terminal import Terminal, one_line, short_json
 
@@ -44,6 +45,12 @@ def call_text(call: Part) -> str:
     return f"{call.name} {short_json(call.params) if call.malformed is None else one_line(call.malformed, 80)}"
 
 
+def incomplete_text(run: Run) -> str:
+    """Why the run is incomplete, the reason's name and words; no words for a reason that only a newer service knows."""
+    reason = run.incomplete_reason or ""
+    return f"{reason}: {IncompleteReason(reason).explanation}" if reason in set(IncompleteReason) else reason
+
+
 def show_run(terminal: Terminal, run: Run) -> None:
     """A run's fields."""
     usage = run.usage
@@ -51,7 +58,7 @@ def show_run(terminal: Terminal, run: Run) -> None:
         {
             "run": run.id,
             "status": run.status,
-            "reason": run.incomplete_reason or "",
+            "reason": incomplete_text(run),
             "error": f"{run.error.code}: {one_line(run.error.detail)}" if run.error else "",
             "thread": run.thread_id,
             "agent": f"{run.agent_id} version {run.agent_version}",

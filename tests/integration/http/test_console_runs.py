@@ -6,6 +6,10 @@ import re
 import pytest
 
 from domain.identity.role import Role
+from domain.ids import RunId
+from domain.runs.limits import IncompleteReason
+from domain.runs.run import RunError, RunStatus
+from tests.builders import START
 from tests.integration.http.service import MODEL, Act, Service, token_of
 from tests.integration.http.test_console import browse, signed_in, waiting_run
 
@@ -19,6 +23,24 @@ async def pending_run(service: Service, act: Act) -> tuple[str, dict[str, str]]:
     fields = re.findall(r'<input type="hidden" name="(call|question)" value="([^"]+)"', page.text)
     service.worker.act = Act.FINISH
     return run_id, {name: html.unescape(value) for name, value in fields}
+
+
+async def ended_run(
+    service: Service,
+    status: RunStatus,
+    *,
+    error: RunError | None = None,
+    incomplete_reason: IncompleteReason | None = None,
+) -> RunId:
+    """A run that has ended like this: its id."""
+    service.worker.act = Act.REST
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})
+    stored = service.state.runs[service.worker.submitted[-1]]
+    stored.run = stored.run.claimed(at=START).ended(
+        status, at=START, output="So far", error=error, incomplete_reason=incomplete_reason
+    )
+    return stored.run.id
 
 
 async def messages_of(service: Service, run_id: str) -> str:
@@ -136,3 +158,13 @@ async def test_people_read_what_has_happened_before_they_talk_on(service: Servic
     assert page.index('id="timeline"') < page.index("Talk on")
     renewed = (await browse(service, "GET", f"/console/runs/{run_id}/state", headers=browser)).text
     assert renewed.index('<div id="further" hx-swap-oob="innerMorph">') < renewed.index("Talk on")
+
+
+@pytest.mark.requirement("H2")
+async def test_the_page_of_an_incomplete_run_says_why_in_words(service: Service) -> None:
+    run_id = await ended_run(service, RunStatus.INCOMPLETE, incomplete_reason=IncompleteReason.CONTENT_FILTER)
+    page = await browse(service, "GET", f"/console/runs/{run_id}", headers=await signed_in(service))
+    assert (
+        "Ended early: the model provider&#39;s content filter stopped the answer (<code>content_filter</code>)."
+        in page.text
+    )

@@ -6,6 +6,7 @@ from application.models.ports import ModelReply, ModelRequest, RequestedCall
 from application.tracing.ports import GenerationRecord, ToolCallRecord
 from domain.ids import RunId
 from domain.json_value import JsonObject
+from domain.runs.finish_reason import FinishReason
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import Usage
@@ -50,7 +51,7 @@ def a_generation(
         text="Let me see.",
         calls=(RequestedCall(name="mcp__files__echo", arguments=arguments or {"text": "hi"}),),
         usage=replace(some_usage(100, 20, "0.0015"), cached_tokens=40),
-        finish_reason="tool_calls",
+        finish_reason=FinishReason.TOOL_CALLS,
     )
     return GenerationRecord(
         run=run,

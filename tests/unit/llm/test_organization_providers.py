@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest
+from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, TextDelta
 from domain.ids import OrganizationId
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.secrets.secret import Secret, SecretRef
 from infrastructure.llm.organization_providers import OrganizationProviders
@@ -35,7 +36,8 @@ class TellingModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         said = f"{self._provider.api_key} at {self._provider.base_url}"
-        yield ModelReply(model=request.model, text="", calls=(), usage=ModelUsage(), finish_reason=said)
+        yield TextDelta(text=said)
+        yield ModelReply(model=request.model, text=said, calls=(), usage=ModelUsage(), finish_reason=FinishReason.STOP)
 
 
 class World:
@@ -75,7 +77,7 @@ class World:
 
     async def asked(self, organization_id: OrganizationId, model: str = "acme:m") -> str:
         request = replace(a_request(model), organization_id=organization_id)
-        return (await reply_of(self.models.stream(request))).finish_reason.partition(" at ")[0]
+        return (await reply_of(self.models.stream(request))).text.partition(" at ")[0]
 
     async def refused(self, organization_id: OrganizationId, model: str = "acme:m") -> str:
         """The reason, which a save and a call must give alike."""

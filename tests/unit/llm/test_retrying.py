@@ -6,6 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from application.models.ports import ModelError, ModelEvent, ModelReply, ModelRequest, ModelRetrying, TextDelta
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.retrying import RetryingModels, RetryPlan
 from tests.unit.llm.model_requests import a_request, all_events
@@ -34,7 +35,9 @@ class FailingModel:
                 yield TextDelta(text="hal")
                 raise self._failures.pop(0)
             yield TextDelta(text="Hello")
-            yield ModelReply(model=request.model, text="Hello", calls=(), usage=ModelUsage(), finish_reason="stop")
+            yield ModelReply(
+                model=request.model, text="Hello", calls=(), usage=ModelUsage(), finish_reason=FinishReason.STOP
+            )
         finally:
             self.closed += 1
 
@@ -66,7 +69,7 @@ async def test_each_new_attempt_is_told_of_and_the_reply_comes_last() -> None:
         TextDelta(text="hal"),
         ModelRetrying(model="openai:a", attempt=3, reason="model_unavailable"),
         TextDelta(text="Hello"),
-        ModelReply(model="openai:a", text="Hello", calls=(), usage=ModelUsage(), finish_reason="stop"),
+        ModelReply(model="openai:a", text="Hello", calls=(), usage=ModelUsage(), finish_reason=FinishReason.STOP),
     ]
     assert model.closed == 3
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest
+from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, TextDelta
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
@@ -22,7 +23,9 @@ class EchoModel:
         self._provider = provider
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        yield ModelReply(model=request.model, text="", calls=(), usage=ModelUsage(), finish_reason=self._provider.name)
+        name = self._provider.name
+        yield TextDelta(text=name)
+        yield ModelReply(model=request.model, text=name, calls=(), usage=ModelUsage(), finish_reason=FinishReason.STOP)
 
 
 class Opening:
@@ -48,11 +51,11 @@ def routed(*providers: ProviderConfig, folder: Path, opening: Opening | None = N
 
 
 async def test_the_name_before_the_colon_decides_and_a_provider_is_opened_once(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text("turns: [{text: hi, finish_reason: script}]")
+    (tmp_path / "s.yaml").write_text("turns: [{text: script}]")
     opening = Opening()
     models = routed(a_provider("openai"), LOCAL, folder=tmp_path, opening=opening)
     names = ("openai:gpt", "local:qwen3:8b", "openai:gpt", "scripted:s.yaml")
-    answered = [(await reply_of(models.stream(a_request(name)))).finish_reason for name in names]
+    answered = [(await reply_of(models.stream(a_request(name)))).text for name in names]
     assert answered == ["openai", "local", "openai", "script"]
     assert opening.opened == ["openai", "local"]
 

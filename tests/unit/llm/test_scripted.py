@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from application.models.ports import ModelError, ModelReply, ModelRequest, RequestedCall, TextDelta, ToolChoice
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
@@ -81,7 +82,7 @@ async def test_turns_answer_in_their_order_with_text_calls_and_usage(scripts: Sc
             RequestedCall(name="other", arguments={}),
         ),
         usage=ModelUsage(input_tokens=100, output_tokens=20, cached_tokens=80),
-        finish_reason="tool_calls",
+        finish_reason=FinishReason.TOOL_CALLS,
     )
     second = await scripts.ask(turn=2)
     assert (second.text, second.calls, second.finish_reason) == ("Done.", (), "stop")

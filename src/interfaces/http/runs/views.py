@@ -5,7 +5,8 @@ from typing import TypedDict, cast
 
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
-from domain.runs.run import Run
+from domain.runs.limits import IncompleteReason
+from domain.runs.run import Run, RunStatus
 from domain.runs.run_json import run_to_json
 from domain.threads.message_json import timestamp
 from interfaces.http.threads.views import MessageView
@@ -30,18 +31,19 @@ class RunUsageView(TypedDict):
 
 
 class RunView(TypedDict):
-    """A run. `pending` are the tool calls it waits for in `requires_action`."""
+    """A run. `pending` are the tool calls it waits for in `requires_action`; `incomplete_reason` says why an `incomplete` one
+    is: a limit of the run, or what made the model's last reply less than a whole answer."""
 
     id: str
     thread_id: str
     agent_id: str
     agent_version: int
-    status: str
+    status: RunStatus
     model: str
     input: list[Mapping[str, object]]
     output: str | None
     error: RunErrorView | None
-    incomplete_reason: str | None
+    incomplete_reason: IncompleteReason | None
     pending: list[Mapping[str, object]]
     usage: RunUsageView
     attempt: int

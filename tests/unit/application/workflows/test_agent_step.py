@@ -15,6 +15,7 @@ from application.workflows.agent_step import AgentStep
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, WorkflowRunId
+from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
@@ -23,7 +24,7 @@ from infrastructure.expressions import JmesPathExpressions
 from infrastructure.memory.runs import InMemoryRunStore
 from infrastructure.memory.state import InMemoryState, StoredRun
 from infrastructure.memory.surroundings import FixedClock
-from tests.builders import KEY, ORG, RUN, a_run, a_tool_call, a_tool_use
+from tests.builders import KEY, ORG, RUN, START, a_run, a_tool_call, a_tool_use
 from tests.workflow_builders import agent, entrypoint, planned
 
 NODE = planned(entrypoint(), agent("poet", timeout_s=60), "start -> poet").by_id["poet"]
@@ -107,6 +108,16 @@ async def test_it_is_heard_when_a_run_does_not_wait_for_the_same_any_more(step: 
     step.stand(after)
     await asyncio.wait_for(listening, 4)
     assert await step.step.has_moved_on(ORG, RUN, since_seq=7)
+
+
+async def test_an_incomplete_run_fails_its_node_with_the_reason_in_words_and_may_be_tried_again(step: Step) -> None:
+    begun = a_run(status=RunStatus.IN_PROGRESS)
+    step.stand(begun.ended(RunStatus.INCOMPLETE, at=START, output="No.", incomplete_reason=IncompleteReason.REFUSAL))
+    with pytest.raises(NodeFailed) as failed:
+        await step.execute()
+    error = failed.value.error
+    assert (error.code, error.retryable) == ("agent_run_incomplete", True)
+    assert IncompleteReason.REFUSAL.explanation in error.detail
 
 
 async def test_a_run_that_is_gone_fails_its_node(step: Step) -> None:

@@ -108,7 +108,9 @@ def test_json_is_the_run_with_its_messages_and_nothing_else_on_stdout() -> None:
     ("run", "said"),
     [
         (run_document("failed", error={"code": "model_rejected", "detail": "The model refused."}), "model_rejected: The model refused."),
-        (run_document("incomplete", incomplete_reason="max_turns", output="So far."), "incomplete (max_turns)"),
+        (run_document("incomplete", incomplete_reason="max_turns", output="So far."), "incomplete (max_turns: the run reached its limit of turns)"),
+        (run_document("incomplete", incomplete_reason="refusal", output="So far."), "incomplete (refusal: the model refused to answer)"),
+        (run_document("incomplete", incomplete_reason="a_new_one", output="So far."), "incomplete (a_new_one)"),
         (run_document("cancelled"), "cancelled"),
         (run_document("halted"), "halted"),
     ],
