@@ -45,12 +45,10 @@ def whole(body: JsonObject) -> SomeAnswer:
 
 
 def chat_chunks(*deltas: JsonObject, reason: str) -> SomeAnswer:
-    ending: JsonObject = {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
-    chunks: list[JsonObject] = [
-        {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-        for delta in ({"role": "assistant", "content": ""}, *deltas)
-    ]
-    return events(*chunks, ending)
+    begun: JsonObject = {"role": "assistant", "content": ""}
+    choices: list[JsonObject] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in (begun, *deltas)]
+    choices.append({"index": 0, "delta": {}, "finish_reason": reason})
+    return events(*({"choices": [choice]} for choice in choices))
 
 
 def chat_whole(message: JsonObject, *, reason: str) -> SomeAnswer:
