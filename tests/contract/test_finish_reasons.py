@@ -46,9 +46,10 @@ def whole(body: JsonObject) -> SomeAnswer:
 
 def chat_chunks(*deltas: JsonObject, reason: str) -> SomeAnswer:
     begun: JsonObject = {"role": "assistant", "content": ""}
-    choices: list[JsonObject] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in (begun, *deltas)]
+    choices: list[JsonValue] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in (begun, *deltas)]
     choices.append({"index": 0, "delta": {}, "finish_reason": reason})
-    return events(*({"choices": [choice]} for choice in choices))
+    chunks: list[JsonObject] = [{"choices": [choice]} for choice in choices]
+    return events(*chunks)
 
 
 def chat_whole(message: JsonObject, *, reason: str) -> SomeAnswer:
