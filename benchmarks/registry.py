@@ -18,12 +18,12 @@ from application.tools.toolset import Toolset
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpToolDefinition
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from tests.builders import ORG, a_catalog, a_server, an_agent, an_organization
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 
 SERVERS = 10
 SIZES = (10, 100, 1_000, 10_000)

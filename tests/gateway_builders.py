@@ -21,9 +21,9 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
-from infrastructure.memory.state import InMemoryState, StoredThread
-from infrastructure.memory.stored_gateway_session import StoredGatewaySession
 from tests.builders import AGENT, KEY, ORG, SERVER, START, THREAD, a_thread, a_tool, after, an_agent, numbered
+from tests.doubles.state import InMemoryState, StoredThread
+from tests.doubles.stored_gateway_session import StoredGatewaySession
 
 ECHO = "mcp__files__echo"
 CANARY = "canary-of-the-tests"

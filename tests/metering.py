@@ -3,11 +3,11 @@
 from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.system.ports import Clock
 from domain.ids import WorkerId
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.meters import PrometheusMeters
 from infrastructure.metrics.page import PrometheusPage
 from tests.contract.stores import Stores
+from tests.doubles.surroundings import FixedClock
 
 
 def a_meter(clock: Clock | None = None, instruments: Instruments | None = None) -> PrometheusMeters:

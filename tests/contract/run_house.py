@@ -28,11 +28,11 @@ from domain.runs.ledger import ToolCallState
 from domain.runs.step import Step
 from domain.threads.message import Message, Role
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.approval_builders import no_gateway_approvals
 from tests.builders import KEY, ORG, a_key, a_thread, a_thread_id, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, Worker
 

@@ -37,35 +37,35 @@ from application.workflows.ports import WorkflowJournal, WorkflowRunStore, Workf
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.mcp.oauth.grants import OAuthStore
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.approvals import InMemoryApprovalStore, InMemoryTimerStore
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.audit_chain import InMemoryAuditChain
-from infrastructure.memory.backlog import InMemoryBacklogReader
-from infrastructure.memory.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
-from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
-from infrastructure.memory.gateway_clients import InMemoryGatewayClientStore
-from infrastructure.memory.gateway_notes import InMemoryGatewayNotes
-from infrastructure.memory.identity import InMemoryIdentityStore
-from infrastructure.memory.journal import InMemoryRunJournal
-from infrastructure.memory.leases import InMemoryRunLeases
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.model_providers import InMemoryModelProviderStore
-from infrastructure.memory.oauth import InMemoryOAuthStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.retention import InMemoryRetentionStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.schedules import InMemoryScheduleStore
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.threads import InMemoryThreadStore
-from infrastructure.memory.unfinished_runs import InMemoryUnfinishedRuns
-from infrastructure.memory.usage import InMemoryUsageStore
-from infrastructure.memory.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
-from infrastructure.memory.workflow_runs import InMemoryWorkflowRunStore
-from infrastructure.memory.workflow_tools import InMemoryWorkflowToolStore
-from infrastructure.memory.workflows import InMemoryWorkflowStore
+from tests.doubles.agents import InMemoryAgentStore
+from tests.doubles.approvals import InMemoryApprovalStore, InMemoryTimerStore
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.audit_chain import InMemoryAuditChain
+from tests.doubles.backlog import InMemoryBacklogReader
+from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
+from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
+from tests.doubles.gateway_clients import InMemoryGatewayClientStore
+from tests.doubles.gateway_notes import InMemoryGatewayNotes
+from tests.doubles.identity import InMemoryIdentityStore
+from tests.doubles.journal import InMemoryRunJournal
+from tests.doubles.leases import InMemoryRunLeases
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.model_providers import InMemoryModelProviderStore
+from tests.doubles.oauth import InMemoryOAuthStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.retention import InMemoryRetentionStore
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.schedules import InMemoryScheduleStore
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.threads import InMemoryThreadStore
+from tests.doubles.unfinished_runs import InMemoryUnfinishedRuns
+from tests.doubles.usage import InMemoryUsageStore
+from tests.doubles.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
+from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
+from tests.doubles.workflow_tools import InMemoryWorkflowToolStore
+from tests.doubles.workflows import InMemoryWorkflowStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

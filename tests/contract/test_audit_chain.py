@@ -15,11 +15,11 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import OrganizationId
-from infrastructure.memory.audit_chain import GivenSealKeys
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.system import RandomIds
 from tests.builders import ORG, OTHER_ORG, RUN, SERVER, after, an_audit_event
 from tests.contract.stores import Stores
+from tests.doubles.audit_chain import GivenSealKeys
+from tests.doubles.surroundings import FixedClock
 from tests.unit.application.actors import a_principal
 
 OLD, NEW = b"o" * 32, b"n" * 32

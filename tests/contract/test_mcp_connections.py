@@ -23,7 +23,8 @@ from infrastructure.mcp.connections import SdkMcpConnections
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.supervised_connections import SupervisedConnections
-from infrastructure.memory.mcp_connections import (
+from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, a_thread_id
+from tests.doubles.mcp_connections import (
     Answer,
     InMemoryMcpConnections,
     InMemoryMcpServer,
@@ -31,8 +32,7 @@ from infrastructure.memory.mcp_connections import (
     Invocation,
     text_reply,
 )
-from infrastructure.memory.surroundings import FixedClock
-from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, a_thread_id
+from tests.doubles.surroundings import FixedClock
 from tests.integration.mcp.parts import (
     IN_RUN,
     PATIENCE_S,

@@ -16,9 +16,9 @@ from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
-from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.builders import ORG, OTHER_ORG, a_server, numbered
+from tests.doubles.mcp_installer import InMemoryMcpInstaller
+from tests.doubles.surroundings import SequentialIds, StepClock
 
 
 def in_memory(home: Path) -> McpInstaller:

@@ -11,10 +11,6 @@ from application.mcp.ports import McpServerStore, ServerState, ServerStatus
 from application.mcp.server_reports import REPORT_EXPIRES, ServerReport, ServerReports
 from domain.audit.event import AuditAction
 from domain.ids import McpServerId
-from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
-from infrastructure.memory.server_reports import InMemoryServerReports
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.persistence.database import Database
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.server_reports import SqlServerReports
@@ -22,6 +18,10 @@ from infrastructure.persistence.sqlite import SqliteDatabase
 from tests.builders import ORG, OTHER_ORG, SERVER, a_server, after, an_audit_event, an_organization, numbered
 from tests.contract.sql_legs import opened
 from tests.databases import PostgresDatabases, SqliteFiles
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.server_reports import InMemoryServerReports
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 
 pytestmark = pytest.mark.requirement("E6")
 

@@ -29,7 +29,10 @@ from domain.mcp.server import ElicitationPolicy, PassingPolicy
 from domain.policy.canary import CanaryToken
 from domain.policy.rules import ToolPolicies
 from domain.tools.result import ToolOutcome
-from infrastructure.memory.mcp_connections import (
+from interfaces.http.use_cases import UseCases
+from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
+from tests.contract.stores import Stores
+from tests.doubles.mcp_connections import (
     Handler,
     InMemoryMcpConnections,
     InMemoryMcpServer,
@@ -37,10 +40,7 @@ from infrastructure.memory.mcp_connections import (
     Invocation,
     text_reply,
 )
-from infrastructure.memory.state import InMemoryState
-from interfaces.http.use_cases import UseCases
-from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
-from tests.contract.stores import Stores
+from tests.doubles.state import InMemoryState
 from tests.integration.http.service import MODEL, ObedientWorker, known_keys
 from tests.integration.http.tables import InMemoryTables
 from tests.integration.http.wiring import PATIENCE, use_cases

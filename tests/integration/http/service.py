@@ -23,9 +23,6 @@ from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
 from domain.runs.turn_end import turn_end
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
-from infrastructure.memory.secrets import InMemorySecretVault
-from infrastructure.memory.state import InMemoryState
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.secrets import SecretBox
 from infrastructure.system import SystemClock
@@ -45,6 +42,9 @@ from tests.builders import (
 )
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.secrets import InMemorySecretVault
+from tests.doubles.state import InMemoryState
 from tests.integration.http.tables import InMemoryTables, Tables
 from tests.integration.http.wiring import BOX_KEY, NO_HOLD, use_cases
 from tests.metering import a_meter, a_page

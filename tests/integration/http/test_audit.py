@@ -10,8 +10,8 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import AuditEventId
 from domain.json_value import JsonObject
-from infrastructure.memory.audit_chain import GivenSealKeys
 from tests.builders import ORG, OTHER_ORG, RUN, SERVER, after, an_audit_event
+from tests.doubles.audit_chain import GivenSealKeys
 from tests.integration.http.service import Service, token_of
 from tests.integration.http.wiring import SEAL_KEY
 

@@ -10,12 +10,12 @@ import pytest
 
 from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
 from domain.identity.role import Role
-from infrastructure.memory.mcp_connections import text_reply
 from interfaces.console.app import console_routes
 from interfaces.console.sessions import COOKIE
 from interfaces.console.whole_lists import all_of
 from interfaces.http.bodies import MAX_JSON_BYTES
 from tests.builders import an_audit_event
+from tests.doubles.mcp_connections import text_reply
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_audit import seal
 

@@ -13,8 +13,8 @@ from domain.ids import WorkerId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun
 from domain.workflows.run import WorkflowEventType
-from infrastructure.memory.surroundings import StepClock
 from tests.builders import START
+from tests.doubles.surroundings import StepClock
 from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_servers import faults

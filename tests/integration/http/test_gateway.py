@@ -8,8 +8,8 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import GatewaySessionId
 from domain.tools.result import ToolOutcome
-from infrastructure.memory.mcp_connections import InMemoryTool, text_reply
 from tests.builders import ORG
+from tests.doubles.mcp_connections import InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import (
     ECHO,
     HOST,

@@ -9,9 +9,9 @@ import pytest
 from application.gateway.client_handshakes import ClientHandshakes
 from domain.identity.role import Role
 from domain.ids import GatewaySessionId
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.secrets import SecretBox
 from tests.builders import ORG
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.integration.http.gateway_caller import LEGACY, Caller, Json, an_agent, error_of, opened
 from tests.integration.http.service import Service, token_of
 from tests.integration.http.wiring import BOX_KEY

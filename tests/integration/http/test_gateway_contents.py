@@ -9,8 +9,8 @@ from application.mcp.contents import ContentMethod
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.audit.event import AuditAction
 from domain.ids import GatewaySessionId
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.builders import ORG
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import Caller, Json, actions, an_agent, error_of, opened
 from tests.integration.http.service import Service
 

@@ -9,7 +9,7 @@ from pytest_mock import MockerFixture
 
 from application.mcp.contents import ContentMethod
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import (
     ECHO,
     HOST,

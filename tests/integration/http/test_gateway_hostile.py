@@ -14,8 +14,8 @@ from domain.audit.event import AuditAction
 from domain.identity.api_key import hash_token
 from domain.identity.role import Role
 from domain.ids import GatewaySessionId
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.builders import ORG, an_audit_event
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import (
     ECHO,
     HOST,

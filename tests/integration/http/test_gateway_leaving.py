@@ -9,8 +9,8 @@ import pytest
 from application.mcp.ports import McpReply
 from domain.ids import GatewaySessionId
 from domain.tools.result import ToolOutcome
-from infrastructure.memory.mcp_connections import InMemoryTool, Invocation, text_reply
 from tests.builders import ORG
+from tests.doubles.mcp_connections import InMemoryTool, Invocation, text_reply
 from tests.integration.http.gateway_caller import ECHO, HOST, LEGACY, a_modern_request, an_agent, opened
 from tests.integration.http.service import Conversation, Service
 

@@ -9,7 +9,7 @@ from application.mcp.log_messages import McpLogMessage
 from application.mcp.ports import McpReply
 from domain.audit.event import AuditAction
 from domain.mcp.log_level import LogLevel
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.integration.http.gateway_caller import (
     ECHO,
     LEGACY,

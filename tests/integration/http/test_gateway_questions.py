@@ -22,11 +22,8 @@ from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientAnswer, ClientRequest
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.result import ToolOutcome
-from infrastructure.memory.mcp_connections import (
-    Invocation,
-    text_reply,
-)
 from tests.builders import ORG
+from tests.doubles.mcp_connections import Invocation, text_reply
 from tests.integration.http.asking_scene import (
     ADMIN,
     COLOUR,

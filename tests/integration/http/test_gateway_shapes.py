@@ -6,7 +6,7 @@ import pytest
 
 from application.mcp.contents import ContentMethod
 from application.mcp.ports import ContentBlock, ContentKind, McpReply
-from infrastructure.memory.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import ECHO, Caller, Json, a_modern_request, an_agent, error_of, opened
 from tests.integration.http.service import Service
 

@@ -17,19 +17,19 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.policy.canary import CanaryToken
 from domain.rate_limit import RateLimit
-from infrastructure.memory.mcp_connections import (
+from infrastructure.tracing.recording import RecordingTracer
+from infrastructure.tracing.span_ids import traceparent
+from interfaces.http.use_cases import UseCases
+from tests.builders import ORG, SERVER, a_server, an_agent, an_audit_event, an_organization
+from tests.contract.stores import Stores
+from tests.doubles.mcp_connections import (
     InMemoryMcpConnections,
     InMemoryMcpServer,
     InMemoryTool,
     Invocation,
     text_reply,
 )
-from infrastructure.memory.surroundings import FixedClock
-from infrastructure.tracing.recording import RecordingTracer
-from infrastructure.tracing.span_ids import traceparent
-from interfaces.http.use_cases import UseCases
-from tests.builders import ORG, SERVER, a_server, an_agent, an_audit_event, an_organization
-from tests.contract.stores import Stores
+from tests.doubles.surroundings import FixedClock
 from tests.integration.http.service import MODEL, ObedientWorker, known_keys
 from tests.integration.http.tables import InMemoryTables
 from tests.integration.http.wiring import use_cases

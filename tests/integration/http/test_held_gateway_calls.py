@@ -17,9 +17,9 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
 from tests.contract.paging import all_of
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.service import MODEL, ObedientWorker, known_keys
 from tests.integration.http.tables import InMemoryTables
 from tests.integration.http.wiring import use_cases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infrastructure.memory.mcp_connections import InMemoryTool, text_reply
+from tests.doubles.mcp_connections import InMemoryTool, text_reply
 from tests.integration.http.service import Service, problem_of
 
 FILES: dict[str, object] = {"slug": "files", "kind": "custom", "command": "files-server", "isolation": "shared"}

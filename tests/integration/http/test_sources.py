@@ -8,7 +8,7 @@ import pytest
 
 from domain.identity.role import Role
 from domain.sources.source import MAX_SOURCE_BYTES, Source
-from infrastructure.memory.sources import InMemorySourceIntake
+from tests.doubles.sources import InMemorySourceIntake
 from tests.integration.http.service import OTHER_ADMIN, Conversation, Service, problem_of, token_of
 
 MIB = 1024 * 1024

@@ -157,13 +157,6 @@ from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.expressions import JmesPathExpressions
-from infrastructure.memory.audit_chain import GivenSealKeys
-from infrastructure.memory.authorizer import InMemoryAuthorizer
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.secrets import InMemorySecretVault
-from infrastructure.memory.surroundings import START, FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.persistence.cached_stores import CachedAgentStore
 from infrastructure.public_address import ListeningAddress
@@ -174,6 +167,13 @@ from infrastructure.tracing.addresses import BackendTraceAddresses
 from infrastructure.tracing.null import NullTracer
 from interfaces.http.use_cases import UseCases
 from tests.contract.stores import Stores
+from tests.doubles.audit_chain import GivenSealKeys
+from tests.doubles.authorizer import InMemoryAuthorizer
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.mcp_installer import InMemoryMcpInstaller
+from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.secrets import InMemorySecretVault
+from tests.doubles.surroundings import START, FixedClock, SequentialIds, StepClock
 from tests.metering import a_meter
 from tests.unit.application.runs.doubles import FlatPrices, RecordingTracer
 

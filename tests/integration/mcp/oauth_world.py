@@ -23,12 +23,12 @@ from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
-from infrastructure.memory.oauth import InMemoryOAuthStore
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
+from tests.doubles.oauth import InMemoryOAuthStore
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 from tests.integration.mcp.parts import LOOPBACK, remote, serving
 
 CLIENT, SECRET = "dragoman", "cl1ent s3cret/+"

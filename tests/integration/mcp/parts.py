@@ -30,11 +30,11 @@ from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.server_record import StatusChanged
 from infrastructure.mcp.tool_changes import ToolsChanged
 from infrastructure.mcp.transports import ServerTransports
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
 from infrastructure.redaction import Redactor
 from infrastructure.system import SystemClock
 from tests.builders import ORG, RUN, SERVER, THREAD, a_server
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
 
 SERVERS = Path(__file__).with_name("servers")
 NODE_SERVERS = Path(__file__).parents[2] / "node" / "node_modules" / "@modelcontextprotocol"

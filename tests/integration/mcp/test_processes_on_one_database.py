@@ -23,9 +23,6 @@ from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.state_reporter import StateReporter
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.server_reports import SqlServerReports
@@ -36,6 +33,9 @@ from tests.builders import KEY, ORG, START, an_audit_event, an_organization
 from tests.contract.sql_legs import MirrorBox, kept, opened
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 from tests.integration.mcp.oauth_world import BY_PERSON, HERE, AuthorizationServer, ProtectedServer
 from tests.integration.mcp.parts import (
     IN_RUN,

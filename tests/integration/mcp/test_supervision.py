@@ -27,12 +27,12 @@ from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.negotiation import negotiate_handshake
 from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.supervised_connections import SupervisedConnections
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds
 from infrastructure.system import SystemClock
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, an_agent, an_organization, numbered
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds
 from tests.integration.mcp.parts import (
     IN_RUN,
     a_call,

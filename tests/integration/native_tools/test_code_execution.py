@@ -10,11 +10,11 @@ from application.sources.store_source import StoreSource
 from application.tools.ports import NativeToolContext, NativeToolError
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonValue
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.native_tools.code_execution import CodeExecutionTool, CodeLimits
+from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.sources import InMemorySourceIntake, InMemorySourceStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 
 Run = Callable[..., Awaitable[JsonValue]]
 

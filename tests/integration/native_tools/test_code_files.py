@@ -12,12 +12,12 @@ from domain.audit.event import AuditAction
 from domain.ids import OrganizationId, SourceId, ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.sources.source import Source, SourceKind
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState, StoredThread
-from infrastructure.memory.surroundings import StepClock
 from infrastructure.native_tools.code_execution import CodeExecutionTool, CodeLimits
 from tests.builders import ORG, OTHER_ORG, RUN, THREAD, a_thread, a_thread_id, an_audit_event, numbered
+from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.sources import InMemorySourceIntake, InMemorySourceStore
+from tests.doubles.state import InMemoryState, StoredThread
+from tests.doubles.surroundings import StepClock
 
 LIMITS = CodeLimits(
     timeout_s=5.0, max_read_bytes=10_000, max_written_bytes=1024 * 1024, max_files=3, max_host_calls=2_000

@@ -8,13 +8,13 @@ from sqlalchemy import Connection, text
 
 from domain.audit.event import AuditAction
 from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, OAuthStore, PendingAuthorization
-from infrastructure.memory.oauth import InMemoryOAuthStore
-from infrastructure.memory.state import InMemoryState
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
 from infrastructure.persistence.oauth_store import SqlOAuthStore
 from infrastructure.secrets import SecretBox
 from tests.builders import KEY, ORG, OTHER_ORG, SERVER, START, a_server, after, an_audit_event
+from tests.doubles.oauth import InMemoryOAuthStore
+from tests.doubles.state import InMemoryState
 
 pytestmark = pytest.mark.requirement("B12")
 

@@ -16,8 +16,6 @@ from application.webhooks.webhook_check import WebhookCheck
 from domain.audit.event import AuditAction
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.persistence.database import SYSTEM, Database
 from infrastructure.persistence.postgres import PostgresDatabase
 from infrastructure.persistence.sqlite import SqliteDatabase
@@ -27,6 +25,8 @@ from tests.builders import START, an_agent, an_audit_event
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.surroundings import FixedClock
 from tests.integration.persistence.conftest import add_first_organization
 from tests.schedule_builders import a_schedule, a_schedule_id, made
 from tests.unit.application.runs.doubles import AllModels, FlatPrices, RecordingTracer, SubmittedRuns

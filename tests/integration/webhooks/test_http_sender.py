@@ -15,8 +15,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from domain.webhooks.delivery import Attempt, SendFailure
 from domain.webhooks.signing import signed_headers, signing_keys
 from infrastructure.egress import EgressPolicy
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.webhooks.http_sender import HttpWebhookSender
+from tests.doubles.surroundings import FixedClock
 from tests.integration.webhooks.raw_servers import Chatty, Endless, Silent, listening
 from tests.integration.webhooks.receiver import receiving
 from tests.webhook_builders import a_signing_secret

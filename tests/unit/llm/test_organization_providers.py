@@ -16,11 +16,11 @@ from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import ScriptedModels
-from infrastructure.memory.model_providers import InMemoryModelProviderStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
 from tests.builders import ORG, OTHER_ORG, START, after, an_organization
+from tests.doubles.model_providers import InMemoryModelProviderStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
 from tests.unit.llm.model_requests import a_request, all_events, reply_of
 
 ENVIRONMENT = ProviderConfig(

@@ -24,13 +24,13 @@ from domain.runs.limits import LimitSettings
 from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import OTHER_ORG, RUN, a_new_run, a_run, a_server, a_thread, an_audit_event
+from tests.doubles.agents import InMemoryAgentStore
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal, a_stranger
 
 MODEL = "openai:gpt-5-mini"

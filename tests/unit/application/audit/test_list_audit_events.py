@@ -6,9 +6,9 @@ from application.audit.list_audit_events import ListAuditEvents, ListAuditEvents
 from application.audit.ports import AuditFilter
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.state import InMemoryState
 from tests.builders import an_audit_event
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.state import InMemoryState
 from tests.unit.application.actors import a_principal, a_stranger
 
 

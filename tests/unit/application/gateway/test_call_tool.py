@@ -19,10 +19,10 @@ from domain.gateway.call import GatewayCall
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolRule
 from domain.tools.result import ToolResult
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from tests.builders import SERVER, a_tool, after
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.gateway_builders import (
     ASKS,
     CANARY,

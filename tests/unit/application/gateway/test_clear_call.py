@@ -19,13 +19,13 @@ from domain.gateway.call import GatewayCall, GatewayCallState
 from domain.ids import ApprovalId
 from domain.policy.rules import ToolRule, Verdict
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.approvals import InMemoryApprovalStore
-from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from tests.builders import after, an_agent
+from tests.doubles.approvals import InMemoryApprovalStore
+from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.gateway_builders import (
     ASKS,
     ECHO,

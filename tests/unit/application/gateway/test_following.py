@@ -15,10 +15,10 @@ from application.gateway.toolbox import GatewayToolbox
 from application.runs.ports import status_topic
 from domain.gateway.session import GatewaySession
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import RUN, START, after
 from tests.contract.test_gateway import a_session
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.surroundings import FixedClock
 
 
 class Parts:

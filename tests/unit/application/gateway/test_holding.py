@@ -15,13 +15,13 @@ from application.gateway.request_states import RequestStates
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.ids import GatewayNoteId, ToolCallId
 from domain.mcp.client_request import ClientRequest, ClientRequestKind
-from infrastructure.memory.gateway_notes import InMemoryGatewayNotes
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.stored_gateway_session import StoredGatewaySession
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from tests.contract.test_gateway import a_session
+from tests.doubles.gateway_notes import InMemoryGatewayNotes
+from tests.doubles.state import InMemoryState
+from tests.doubles.stored_gateway_session import StoredGatewaySession
+from tests.doubles.surroundings import FixedClock, SequentialIds
 
 BOX = SecretBox(["a key of the tests"])
 SESSION = a_session()

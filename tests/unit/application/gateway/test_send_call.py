@@ -24,8 +24,8 @@ from domain.mcp.elicitation import InputRound
 from domain.mcp.log_level import LogLevel
 from domain.policy.rules import ToolRule
 from domain.tools.result import ToolResult
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import RUN, a_tool
+from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import (
     CANARY,
     ECHO,

@@ -17,13 +17,13 @@ from domain.identity.api_key import hash_token
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.gateway import InMemoryGatewaySessionStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import RUN, THREAD, a_key, a_thread, an_agent, an_audit_event
 from tests.contract.run_steps import finish_step, start_and_claim
 from tests.contract.stores import Stores, in_memory_stores
 from tests.contract.test_gateway import a_session
+from tests.doubles.gateway import InMemoryGatewaySessionStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 
 
 class CountingSessions(InMemoryGatewaySessionStore):

@@ -12,9 +12,9 @@ from application.tracing.ports import GatewayTracer
 from domain.audit.event import AuditAction
 from domain.errors import conflict
 from domain.tools.result import ToolOutcome, ToolResult
-from infrastructure.memory.gateway import InMemoryGatewayLedger
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
+from tests.doubles.gateway import InMemoryGatewayLedger
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import (
     CANARY,
     a_gateway_call,

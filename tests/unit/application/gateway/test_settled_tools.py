@@ -16,13 +16,6 @@ from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpSer
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.row_stamp import RowStamp
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from tests.builders import (
     AGENT,
     KEY,
@@ -39,6 +32,13 @@ from tests.builders import (
     an_organization,
     numbered,
 )
+from tests.doubles.agents import InMemoryAgentStore
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 
 SESSION = GatewaySession(
     id=GatewaySessionId(numbered("gws", 1)),

@@ -20,12 +20,12 @@ from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession
 from domain.identity.api_key import hash_token
 from domain.tools.result import ToolOutcome
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, RUN, after, an_audit_event
 from tests.contract.stores import Stores, in_memory_stores
 from tests.contract.test_gateway import OWN_THREAD, SESSION, a_call, a_session
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 
 TOKEN = f"{SESSION_TOKEN_PREFIX}token"
 

@@ -23,10 +23,10 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from infrastructure.home import Home
-from infrastructure.memory.identity import InMemoryIdentityStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from tests.builders import ORG, OTHER_ORG, a_key, after
+from tests.doubles.identity import InMemoryIdentityStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.unit.application.actors import a_principal, a_stranger
 
 TOKEN = "dgm_secret"

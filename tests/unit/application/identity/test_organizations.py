@@ -15,11 +15,11 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal, hash_token
 from domain.identity.role import Role
 from domain.ids import OrganizationId
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, an_organization
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal
 
 PLATFORM = replace(a_principal(), platform=True)

@@ -18,10 +18,10 @@ from domain.ids import McpServerId
 from domain.json_value import JsonValue
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
-from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.builders import a_server, numbered
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal
 
 NPM, PYTHON, CUSTOM, SSE, HTTP = McpServerKind

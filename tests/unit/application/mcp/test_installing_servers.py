@@ -25,13 +25,13 @@ from domain.identity.role import Role
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.mcp_installer import InMemoryMcpInstaller
-from infrastructure.memory.mcp_servers import InMemoryMcpServerStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.builders import ORG, a_server
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.mcp_installer import InMemoryMcpInstaller
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal, a_stranger
 
 TIME = McpServerConfig(slug="time", kind=McpServerKind.PYTHON, package="mcp-server-time", version="1.2.3")

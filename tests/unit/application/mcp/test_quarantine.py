@@ -12,11 +12,11 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.builders import ORG, SERVER, a_catalog, a_definition, a_server, after
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal
 
 ECHO = a_definition("echo")

@@ -17,13 +17,13 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.egress import EgressPolicy
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.builders import ORG, an_organization
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal, a_stranger
 
 CONFIG = McpServerConfig(

@@ -10,11 +10,11 @@ from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from tests.builders import ORG, SERVER, a_catalog, a_definition, a_run_id, a_server
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 
 DOWN = McpFailure(McpFailureKind.TIMEOUT, "No answer.", stderr="out of cheese")
 

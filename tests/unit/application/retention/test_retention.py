@@ -27,15 +27,6 @@ from domain.ids import OrganizationId, ThreadId, WorkflowId, WorkflowRunId
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.audit_chain import GivenSealKeys, InMemoryAuditChain
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.retention import InMemoryRetentionStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.stored_workflow_run import StoredWorkflowRun
-from infrastructure.memory.surroundings import FixedClock
-from infrastructure.memory.threads import InMemoryThreadStore
 from infrastructure.system import RandomIds
 from tests.builders import (
     KEY,
@@ -51,6 +42,15 @@ from tests.builders import (
     an_audit_event,
     an_organization,
 )
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.audit_chain import GivenSealKeys, InMemoryAuditChain
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.retention import InMemoryRetentionStore
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.stored_workflow_run import StoredWorkflowRun
+from tests.doubles.surroundings import FixedClock
+from tests.doubles.threads import InMemoryThreadStore
 
 DAYS = 30
 NOW = START + timedelta(days=100)

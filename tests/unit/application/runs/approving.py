@@ -11,11 +11,11 @@ from domain.identity.api_key import Principal
 from domain.ids import RunId
 from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
 from domain.runs.run import Run
-from infrastructure.memory.approvals import InMemoryTimerStore
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.approval_builders import no_gateway_approvals
 from tests.builders import ECHO_SCHEMA
+from tests.doubles.approvals import InMemoryTimerStore
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness
 

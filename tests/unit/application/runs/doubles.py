@@ -16,9 +16,9 @@ from domain.runs.run import Run
 from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import a_tool
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 
 NativeAnswer = Callable[[JsonObject, NativeToolContext], Awaitable[NativeToolOutput]]
 

@@ -49,20 +49,6 @@ from domain.threads.message import Role, TextContent, UserContent
 from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.logs import log_context
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.approvals import InMemoryApprovalStore
-from infrastructure.memory.identity import InMemoryIdentityStore
-from infrastructure.memory.journal import InMemoryRunJournal
-from infrastructure.memory.leases import InMemoryRunLeases
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.scripted_model import ModelTurn, Script, ScriptedModel
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState, StoredThread
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
-from infrastructure.memory.usage import InMemoryUsageStore
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
@@ -79,6 +65,20 @@ from tests.builders import (
     an_organization,
     numbered,
 )
+from tests.doubles.agents import InMemoryAgentStore
+from tests.doubles.approvals import InMemoryApprovalStore
+from tests.doubles.identity import InMemoryIdentityStore
+from tests.doubles.journal import InMemoryRunJournal
+from tests.doubles.leases import InMemoryRunLeases
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.scripted_model import ModelTurn, Script, ScriptedModel
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState, StoredThread
+from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.doubles.usage import InMemoryUsageStore
 from tests.metering import a_meter
 from tests.unit.application.runs.doubles import (
     AllModels,

@@ -7,8 +7,8 @@ from domain.runs.events import RunEvent, RunEventType
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.threads.message import Message
-from infrastructure.memory.state import InMemoryState
 from tests.builders import THREAD
+from tests.doubles.state import InMemoryState
 
 
 class RunRecords:

@@ -7,9 +7,9 @@ from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelSpending
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import an_agent
+from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 from tests.unit.application.runs.test_stopping_a_run import begun

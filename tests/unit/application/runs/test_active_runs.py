@@ -9,8 +9,8 @@ from application.runs.active_runs import ActiveRuns, LeaseSettings
 from application.runs.interruption import Interrupted, StopReason, StopSignal
 from application.runs.ports import RunLeases
 from domain.runs.lease import Lease
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, THREAD, WORKER, a_run_id
+from tests.doubles.surroundings import FixedClock
 
 
 def a_lease(number: int, *, epoch: int = 1) -> Lease:

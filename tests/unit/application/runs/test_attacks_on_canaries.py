@@ -23,13 +23,13 @@ from domain.runs.run import RunStatus
 from domain.threads.message import ImageContent
 from domain.tools.capabilities import ToolType
 from infrastructure.llm.reply_parts import requested_call
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.scripted_model import ModelTurn
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from infrastructure.native_tools.code_execution import CodeExecutionTool
 from infrastructure.native_tools.source_query import SourceQueryTool
 from tests.builders import ECHO_SCHEMA, ORG, THREAD, an_agent, an_audit_event, numbered
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.scripted_model import ModelTurn
+from tests.doubles.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from tests.unit.application.runs.approving import SEND, approvals, decide, sends
 from tests.unit.application.runs.approving import a_house as an_asking_house
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says

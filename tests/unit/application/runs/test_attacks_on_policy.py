@@ -17,8 +17,8 @@ from domain.runs.events import RunEventType
 from domain.runs.run import RunStatus
 from domain.tools.names import model_facing_name
 from infrastructure.llm.reply_parts import requested_call
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.approving import SEND, approvals, asks_first, decide, sends, states
 from tests.unit.application.runs.approving import a_house as a_waiting_house
 from tests.unit.application.runs.doubles import asks, call, says

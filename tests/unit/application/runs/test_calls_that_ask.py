@@ -15,8 +15,8 @@ from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
 

@@ -23,10 +23,10 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.threads.message import Role, TextContent
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
-from infrastructure.memory.threads import InMemoryThreadStore
 from tests.builders import THREAD, a_message, an_agent
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
+from tests.doubles.threads import InMemoryThreadStore
 from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, NativeAnswer, asks, call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent
 

@@ -10,9 +10,9 @@ from domain.ids import ApiKeyId, ToolCallId
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import ORG
+from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
 

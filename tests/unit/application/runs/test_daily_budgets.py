@@ -12,10 +12,10 @@ from application.runs.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TO
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelUsage
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
-from infrastructure.memory.state import StoredThread
 from tests.builders import ORG, a_thread, a_thread_id
+from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
+from tests.doubles.state import StoredThread
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 

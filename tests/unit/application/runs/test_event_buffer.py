@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from application.runs.event_buffer import EventBuffer
 from domain.runs.events import NewEvent, RunEventType
-from infrastructure.memory.scripted_model import Gate
 from tests.builders import START
+from tests.doubles.scripted_model import Gate
 
 Batch = tuple[NewEvent, ...]
 

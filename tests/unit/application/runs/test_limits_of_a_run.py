@@ -12,8 +12,8 @@ from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Role
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
 

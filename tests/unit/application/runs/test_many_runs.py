@@ -11,8 +11,8 @@ from domain.ids import RunId, ThreadId
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from infrastructure.jobs.embedded import InProcessRunQueue
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, RunHarness, assert_consistent
 

@@ -10,9 +10,9 @@ from domain.mcp.server import McpServer
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import an_agent
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 

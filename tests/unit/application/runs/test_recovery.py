@@ -8,8 +8,8 @@ from pytest_mock import MockerFixture
 
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import MAX_LAPSES, RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent

@@ -15,14 +15,9 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.threads.message import ToolResultContent, ToolUse
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import (
-    InMemoryMcpServer,
-    InMemoryTool,
-    Invocation,
-    text_reply,
-)
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import an_agent
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent

@@ -16,10 +16,10 @@ from domain.runs.events import RunEvent
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import Role
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.scripted_model import Gate, ModelTurn
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import OTHER_ORG, an_agent
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.scripted_model import Gate, ModelTurn
+from tests.doubles.surroundings import FixedClock
 from tests.metering import a_meter
 from tests.unit.application.runs.doubles import call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness, assert_consistent

@@ -11,9 +11,9 @@ from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Role
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
 from tests.builders import OTHER_WORKER
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import HeldServer, InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
 

@@ -16,9 +16,9 @@ from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.threads.message import ImageContent
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import Gate
 from tests.builders import ORG
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import Gate
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 

@@ -12,8 +12,8 @@ from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
 from domain.runs.events import RunEventType
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.run import RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent

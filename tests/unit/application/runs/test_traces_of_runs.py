@@ -14,9 +14,9 @@ from domain.policy.canary import CanaryToken
 from domain.runs.ledger import ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import OTHER_WORKER, an_agent
+from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.approving import SEND, a_house, decide, denies, sends
 from tests.unit.application.runs.doubles import HeldServer, RecordingTracer, asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness

@@ -9,9 +9,9 @@ from domain.runs.run import RunStatus
 from domain.runs.usage import ModelUsage
 from domain.threads.message import ImageContent, Role, TextContent
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import AGENT, KEY, THREAD, an_agent
+from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 

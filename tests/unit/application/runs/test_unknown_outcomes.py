@@ -12,8 +12,8 @@ from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import ElicitationPolicy
 from domain.policy.rules import OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 from domain.runs.run import RunStatus
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.approving import (
     READ,
     SEND,

@@ -15,8 +15,8 @@ from domain.runs.events import NewEvent, RunEventType
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from domain.runs.step import Step
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.scripted_model import Gate, ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import HeldServer, asks, says
 from tests.unit.application.runs.harness import ADMIN, RunHarness, assert_consistent
 

@@ -14,9 +14,9 @@ from domain.runs.run import Run
 from domain.schedules.schedule import Schedule
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
-from infrastructure.memory.schedules import InMemoryScheduleStore
-from infrastructure.memory.scripted_model import ModelTurn
-from infrastructure.memory.secrets import InMemorySecretStore
+from tests.doubles.schedules import InMemoryScheduleStore
+from tests.doubles.scripted_model import ModelTurn
+from tests.doubles.secrets import InMemorySecretStore
 from tests.schedule_builders import SCHEDULE, a_schedule, made
 from tests.unit.application.runs.doubles import AllModels
 from tests.unit.application.runs.harness import RunHarness

@@ -22,8 +22,8 @@ from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
 from infrastructure.cron import CronsimTimes
-from infrastructure.memory.surroundings import START
 from tests.builders import ORG, THREAD, a_thread_id
+from tests.doubles.surroundings import START
 from tests.schedule_builders import SCHEDULE, a_schedule, a_schedule_id, made
 from tests.unit.application.actors import a_principal
 from tests.unit.application.runs.doubles import SubmittedRuns, says

@@ -16,11 +16,11 @@ from domain.identity.role import Role
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.secrets.secret import MAX_VALUE_BYTES, SecretRef
-from infrastructure.memory.audit import InMemoryAuditLog
-from infrastructure.memory.secrets import InMemorySecretStore, InMemorySecretVault
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
 from tests.builders import ORG, SERVER, a_server
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.secrets import InMemorySecretStore, InMemorySecretVault
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal
 
 

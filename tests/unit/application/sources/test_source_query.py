@@ -11,13 +11,13 @@ from domain.audit.event import AuditAction
 from domain.ids import SourceId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState, StoredThread
-from infrastructure.memory.surroundings import StepClock
 from infrastructure.native_tools.source_query import SOURCE_QUERY, SourceQueryTool
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, RUN, THREAD, a_thread, a_thread_id, an_audit_event, numbered
+from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
+from tests.doubles.state import InMemoryState, StoredThread
+from tests.doubles.surroundings import StepClock
 
 
 class Library:

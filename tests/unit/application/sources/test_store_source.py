@@ -12,11 +12,11 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import SourceId
 from domain.sources.source import MAX_SOURCE_BYTES, Source, SourceKind
-from infrastructure.memory.plain_text_extractor import PlainTextExtractor
-from infrastructure.memory.sources import InMemorySourceIntake, InMemorySourceStore
-from infrastructure.memory.state import InMemoryState, StoredThread
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, THREAD, a_thread, an_audit_event
+from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.sources import InMemorySourceIntake, InMemorySourceStore
+from tests.doubles.state import InMemoryState, StoredThread
+from tests.doubles.surroundings import FixedClock
 
 MIB = 1024 * 1024
 

@@ -17,12 +17,12 @@ from domain.identity.role import Role as KeyRole
 from domain.threads.message import ImageContent, Message, Role, TextContent, UserContent
 from domain.threads.thread import Thread
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import SequentialIds, StepClock
-from infrastructure.memory.threads import InMemoryThreadStore
 from tests.builders import RUN, a_new_run, a_run, an_agent, an_audit_event
+from tests.doubles.agents import InMemoryAgentStore
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import SequentialIds, StepClock
+from tests.doubles.threads import InMemoryThreadStore
 from tests.unit.application.actors import a_principal, a_stranger
 
 HELLO = (TextContent(text="hello"),)

@@ -31,9 +31,9 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputV
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
-from infrastructure.memory.mcp_connections import text_reply
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import ORG, RUN, SERVER, THREAD, a_definition, a_server, a_tool, an_organization
+from tests.doubles.mcp_connections import text_reply
 
 SCOPE = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
 NUMBER: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -10,11 +10,11 @@ from application.mcp.ports import ServerState, ServerStatus
 from application.tools.list_tools import ListTools, ListToolsCommand, ToolListing
 from application.tools.tool_catalog import ToolCatalog
 from domain.mcp.server import McpServer
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import START, a_catalog, a_server
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 from tests.unit.application.runs.harness import ADMIN
 
 pytestmark = pytest.mark.requirement("B7")

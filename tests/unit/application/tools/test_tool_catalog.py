@@ -17,13 +17,13 @@ from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
 from domain.policy.allowlist import Allowlist
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds, StepClock
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from tests.builders import ORG, OTHER_ORG, START, a_catalog, a_definition, a_server, an_agent, an_organization
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds, StepClock
 
 SCOPE = ConnectionScope(organization_id=ORG)
 

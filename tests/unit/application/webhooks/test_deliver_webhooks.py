@@ -20,15 +20,6 @@ from domain.runs.webhook import Webhook
 from domain.secrets.secret import Secret
 from domain.webhooks.delivery import Attempt, DeliveryState, SendFailure, WebhookDelivery
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.memory.agents import InMemoryAgentStore
-from infrastructure.memory.journal import InMemoryRunJournal
-from infrastructure.memory.leases import InMemoryRunLeases
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
-from infrastructure.memory.threads import InMemoryThreadStore
-from infrastructure.memory.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
 from tests.builders import (
     ORG,
     START,
@@ -42,6 +33,15 @@ from tests.builders import (
     an_audit_event,
 )
 from tests.contract.run_steps import finish_step
+from tests.doubles.agents import InMemoryAgentStore
+from tests.doubles.journal import InMemoryRunJournal
+from tests.doubles.leases import InMemoryRunLeases
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.doubles.threads import InMemoryThreadStore
+from tests.doubles.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
 from tests.webhook_builders import a_signing_secret, a_webhook, announcing
 
 WAIT_S = 5.0

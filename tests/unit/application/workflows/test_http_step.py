@@ -13,9 +13,9 @@ from domain.json_value import JsonObject, JsonValue
 from domain.secrets.secret import Secret
 from domain.workflows.execution import NodeRun, NodeStatus
 from infrastructure.expressions import JmesPathExpressions
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
 from tests.builders import KEY, ORG, START, an_audit_event
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
 from tests.workflow_builders import entrypoint, node, planned
 
 TOKEN = 'tok"en-nobody-sees'

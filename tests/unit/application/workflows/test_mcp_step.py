@@ -15,10 +15,10 @@ from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.workflows.execution import NodeRun, NodeStatus
 from infrastructure.expressions import JmesPathExpressions
-from infrastructure.memory.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import KEY, ORG, an_organization
+from tests.doubles.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.surroundings import FixedClock
 from tests.unit.application.workflows.test_tool_step import House, no_run
 from tests.workflow_builders import entrypoint, node, planned
 

@@ -13,9 +13,9 @@ from domain.identity.role import Role
 from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.execution import TOOL_UNAVAILABLE, TOOLS_NOT_READY, NodeStatus
 from domain.workflows.run import WorkflowRunStatus
-from infrastructure.memory.surroundings import SequentialIds
-from infrastructure.memory.workflow_tools import InMemoryWorkflowToolStore
 from tests.builders import KEY, ORG
+from tests.doubles.surroundings import SequentialIds
+from tests.doubles.workflow_tools import InMemoryWorkflowToolStore
 from tests.unit.application.workflows.test_workflow_drivers import Rung
 from tests.unit.application.workflows.workflow_house import RUN, WorkflowHouse
 from tests.workflow_builders import agent, entrypoint, node, tool

@@ -29,15 +29,15 @@ from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import NodeDefinition
 from infrastructure.expressions import JmesPathExpressions
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
-from infrastructure.memory.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
-from infrastructure.memory.organizations import InMemoryOrganizationStore
-from infrastructure.memory.secrets import InMemorySecretStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds, StepClock
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from tests.builders import KEY, ORG, START, a_server, an_audit_event, an_organization, numbered
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds, StepClock
 from tests.workflow_builders import agent, entrypoint, node, planned, tool
 
 RUN, OTHER_RUN = WorkflowRunId("wfr_1"), WorkflowRunId("wfr_2")

@@ -21,11 +21,11 @@ from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions import JmesPathExpressions
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import START, FixedClock, SequentialIds
-from infrastructure.memory.workflow_runs import InMemoryWorkflowRunStore
 from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import KEY, ORG, an_audit_event
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import START, FixedClock, SequentialIds
+from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
 from tests.workflow_builders import workflow
 
 RUN = WorkflowRunId("wfr_1")

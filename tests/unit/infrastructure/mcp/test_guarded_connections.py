@@ -22,14 +22,9 @@ from domain.rate_limit import RateLimit
 from infrastructure.mcp.bounded_connections import OrganizationBoundConnections, ServerBoundConnections
 from infrastructure.mcp.breaking_connections import CircuitBreakingConnections
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
-from infrastructure.memory.mcp_connections import (
-    InMemoryMcpConnections,
-    InMemoryMcpServer,
-    Invocation,
-    text_reply,
-)
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, OTHER_ORG, RUN, SERVER, a_server
+from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, Invocation, text_reply
+from tests.doubles.surroundings import FixedClock
 
 SCOPE = ConnectionScope(organization_id=ORG, run_id=RUN)
 OTHER_SERVER = McpServerId("mcp_00000000000000000000000002")

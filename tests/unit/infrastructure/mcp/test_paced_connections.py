@@ -9,8 +9,8 @@ from domain.ids import McpServerId
 from domain.rate_limit import RateLimit
 from infrastructure.mcp.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.paced_connections import PacedConnections
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, OTHER_ORG, SERVER
+from tests.doubles.surroundings import FixedClock
 from tests.unit.infrastructure.mcp.test_guarded_connections import CALL, OTHER_SERVER, SCOPE, Tool, failed, server
 
 

@@ -11,9 +11,9 @@ from domain.mcp.backoff import Backoff
 from domain.mcp.server import McpServer
 from infrastructure.mcp.resource_watches import WantedResources
 from infrastructure.mcp.supervised_connections import STABLE_S, SupervisedConnections
-from infrastructure.memory.mcp_connections import InMemoryMcpConnections
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import ORG, OTHER_ORG, SERVER, a_server
+from tests.doubles.mcp_connections import InMemoryMcpConnections
+from tests.doubles.surroundings import FixedClock
 
 LOST = a_server()
 DOWN = McpFailure(McpFailureKind.NOT_CONNECTED, "Not there.")

@@ -10,7 +10,7 @@ from domain.runs.events import NewEvent
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from domain.runs.step import Step
-from infrastructure.memory.state import InMemoryState, StoredRun, number_events, wake_followers
+from tests.doubles.state import InMemoryState, StoredRun, number_events, wake_followers
 
 
 class InMemoryRunJournal:

@@ -27,9 +27,9 @@ from domain.runs.run_events import run_queued
 from domain.runs.step import Step
 from domain.schedules.firing import schedule_moved
 from domain.threads.message import Message
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.schedules import begin_run, where_seen
-from infrastructure.memory.state import (
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.schedules import begin_run, where_seen
+from tests.doubles.state import (
     InMemoryState,
     StoredRun,
     StoredThread,

@@ -5,7 +5,7 @@ from collections import Counter
 from application.metrics.ports import Backlog
 from domain.approvals.approval import ApprovalState
 from domain.runs.run import RunStatus
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryBacklogReader:

@@ -12,8 +12,8 @@ from domain.ids import OrganizationId, ScheduleId
 from domain.runs.run import Run
 from domain.schedules.firing import Firing, fired_audit
 from domain.schedules.schedule import MAX_SCHEDULES, Schedule, ScheduleError
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryScheduleStore:

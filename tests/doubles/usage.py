@@ -12,8 +12,8 @@ from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
 from domain.usage.daily_usage import UsageKey, UsageSum
-from infrastructure.memory.paging import SortKey, oldest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import SortKey, oldest_first
+from tests.doubles.state import InMemoryState
 
 _Keys = tuple[date | None, AgentId | None, str | None]
 

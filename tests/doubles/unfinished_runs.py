@@ -3,7 +3,7 @@
 from application.runs.unfinished_runs import UnfinishedFilter
 from domain.ids import OrganizationId, RunId
 from domain.runs.ledger import ToolCallState
-from infrastructure.memory.state import InMemoryState, StoredRun
+from tests.doubles.state import InMemoryState, StoredRun
 
 
 class InMemoryUnfinishedRuns:

@@ -10,8 +10,8 @@ from domain.audit.chain_check import ChainCheck, StoredLink
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict
 from domain.ids import AuditEventId, OrganizationId
-from infrastructure.memory.audit import matches
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.audit import matches
+from tests.doubles.state import InMemoryState
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -12,8 +12,8 @@ from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.webhooks.delivery import DeliveryState, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryWebhookDeliveryStore:

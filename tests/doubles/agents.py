@@ -8,8 +8,8 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import AgentId, OrganizationId
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryAgentStore:

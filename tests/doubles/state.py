@@ -53,9 +53,9 @@ from domain.threads.thread import Thread, thread_quarantined
 from domain.webhooks.signing import WebhookKey
 from domain.workflows.graph import Workflow
 from infrastructure.mcp.oauth.grants import PendingAuthorization
-from infrastructure.memory.stored_gateway_session import StoredGatewaySession
-from infrastructure.memory.stored_source import StoredSource
-from infrastructure.memory.stored_workflow_run import StoredWorkflowRun
+from tests.doubles.stored_gateway_session import StoredGatewaySession
+from tests.doubles.stored_source import StoredSource
+from tests.doubles.stored_workflow_run import StoredWorkflowRun
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer, TimerKind
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryApprovalStore:

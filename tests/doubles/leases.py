@@ -11,7 +11,7 @@ from domain.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
 from domain.runs.events import RunEventType
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
-from infrastructure.memory.state import InMemoryState, StoredRun, wake_followers
+from tests.doubles.state import InMemoryState, StoredRun, wake_followers
 
 
 class InMemoryRunLeases:

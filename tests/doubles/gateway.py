@@ -13,9 +13,9 @@ from domain.gateway.session import GatewaySession
 from domain.ids import GatewaySessionId, OrganizationId, ToolCallId
 from domain.threads.thread import Quarantine, Thread
 from domain.tools.result import ToolOutcome, ToolResult
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState, StoredThread
-from infrastructure.memory.stored_gateway_session import StoredGatewaySession
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState, StoredThread
+from tests.doubles.stored_gateway_session import StoredGatewaySession
 
 
 class InMemoryGatewaySessionStore:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from domain.ids import McpServerId, OrganizationId
 from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, PendingAuthorization
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryOAuthStore:

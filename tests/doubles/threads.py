@@ -9,8 +9,8 @@ from domain.errors import not_found
 from domain.ids import OrganizationId, ThreadId
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
-from infrastructure.memory.paging import by_time, newest_first, oldest_first
-from infrastructure.memory.state import InMemoryState, StoredThread, refuse_if_quarantined, thread_busy
+from tests.doubles.paging import by_time, newest_first, oldest_first
+from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, thread_busy
 
 
 class InMemoryThreadStore:

@@ -10,9 +10,9 @@ from domain.ids import OrganizationId, SourceId, ThreadId
 from domain.sources.ranking import FoundChunk
 from domain.sources.source import MAX_SOURCES, IndexedChunk, Source
 from domain.sources.words import PREFIX_FROM, SearchQuery
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.stored_source import StoredSource
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
+from tests.doubles.stored_source import StoredSource
 
 
 class InMemorySourceIntake:

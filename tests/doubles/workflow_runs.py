@@ -25,9 +25,9 @@ from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus, events_between
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.stored_workflow_run import StoredWorkflowRun
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
+from tests.doubles.stored_workflow_run import StoredWorkflowRun
 
 
 class InMemoryWorkflowRunStore:

@@ -7,7 +7,7 @@ from datetime import datetime
 from domain.errors import not_found
 from domain.gateway.note import GatewayNote
 from domain.ids import GatewayNoteId, GatewaySessionId, OrganizationId, ToolCallId
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryGatewayNotes:

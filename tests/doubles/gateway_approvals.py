@@ -10,9 +10,9 @@ from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId, GatewaySessionId, OrganizationId
-from infrastructure.memory.gateway import has_made
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.stored_gateway_session import StoredGatewaySession
+from tests.doubles.gateway import has_made
+from tests.doubles.state import InMemoryState
+from tests.doubles.stored_gateway_session import StoredGatewaySession
 
 
 class InMemoryGatewayApprovals:

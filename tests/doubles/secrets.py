@@ -7,8 +7,8 @@ from domain.errors import conflict
 from domain.ids import OrganizationId
 from domain.secrets.secret import Secret, SecretRef
 from domain.workflows.compiler import secret_names
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemorySecretStore:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from application.retention.ports import IdleThreads, Removed, ThreadPlace
 from domain.ids import OrganizationId, ThreadId
-from infrastructure.memory.state import InMemoryState, StoredThread
+from tests.doubles.state import InMemoryState, StoredThread
 
 
 class InMemoryRetentionStore:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from domain.errors import not_found
 from domain.gateway.client import ClientSettings, GatewayClient
 from domain.ids import GatewayClientId, OrganizationId
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryGatewayClientStore:

@@ -6,8 +6,8 @@ from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryOrganizationStore:

@@ -2,7 +2,7 @@
 
 from domain.ids import OrganizationId
 from domain.tools.wired import RegisteredTool, WiredNodes
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryWorkflowToolStore:

@@ -5,8 +5,8 @@ from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.graph import Workflow
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryWorkflowStore:

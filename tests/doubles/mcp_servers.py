@@ -9,8 +9,8 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tool, with_approved
 from domain.mcp.server import McpServer
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryMcpServerStore:

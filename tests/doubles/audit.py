@@ -4,8 +4,8 @@ from application.audit.ports import AuditFilter
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
-from infrastructure.memory.paging import by_time, newest_first
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.paging import by_time, newest_first
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryAuditLog:

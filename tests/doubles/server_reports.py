@@ -6,7 +6,7 @@ from application.mcp.server_reports import REPORT_EXPIRES, ServerReport
 from application.system.ports import Clock
 from domain.ids import McpServerId
 from domain.mcp.server import McpServer
-from infrastructure.memory.state import InMemoryState
+from tests.doubles.state import InMemoryState
 
 
 class InMemoryServerReports:
