@@ -9,8 +9,8 @@ from domain.runs.finish_reason import FinishReason
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Role
-from infrastructure.memory.mcp_connections import InMemoryMcpServer, text_reply
-from infrastructure.memory.scripted_model import ModelTurn
+from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent

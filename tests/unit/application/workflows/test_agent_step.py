@@ -21,10 +21,10 @@ from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions import JmesPathExpressions
-from infrastructure.memory.runs import InMemoryRunStore
-from infrastructure.memory.state import InMemoryState, StoredRun
-from infrastructure.memory.surroundings import FixedClock
 from tests.builders import KEY, ORG, RUN, START, a_run, a_tool_call, a_tool_use
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.state import InMemoryState, StoredRun
+from tests.doubles.surroundings import FixedClock
 from tests.workflow_builders import agent, entrypoint, planned
 
 NODE = planned(entrypoint(), agent("poet", timeout_s=60), "start -> poet").by_id["poet"]
