@@ -189,9 +189,9 @@ screenshots: setup browser ## the pictures of the console in docs/images/console
 bench: setup ## measure what everything costs that has a budget; BENCH_ARGS="--only runs --write" measures a part
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-.PHONY: gate
-gate: setup ## whether the hot paths execute more than benchmarks/gate.json says; GATE_ARGS=--write keeps what they do
-	@$(BIN)/python -m benchmarks.gate $(GATE_ARGS)
+.PHONY: counts
+counts: setup ## report what a gateway call and a turn of a run execute: instructions, C calls, statements
+	@$(BIN)/python -m benchmarks.counts
 
 .PHONY: chaos
 chaos: setup ## what must hold whatever is killed, cut or stopped; CHAOS_ARGS names parts and their options

@@ -55,6 +55,7 @@ PARTS = (
         title="Calls through the gateway",
         about="With a session token, policy, argument schema, ledger, audit and limits, to a server that says a text again; beside "
         "them the same calls sent to the server itself, and through a bare relay (Litestar and aiohttp, without any control). "
+        "At the end, two services that differ in their log alone, at default settings and off, turn by turn. "
         "`python -m benchmarks.gateway --help` says what more can be measured.",
         measure=partial(gateway.report, calls=4_000, memory_calls=0),
     ),

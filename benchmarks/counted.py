@@ -1,8 +1,7 @@
 """A service that counts what it executes: bytecode instructions, calls of C functions, statements for SQLite, in all its threads.
 
-Run as a process of its own: `python -m benchmarks.counted SOCKET [DEARER]` serves like `dragoman serve` and answers each line
-on the Unix socket with the counts so far, the first one by beginning to count. `DEARER` has each call through the gateway
-decided that many times more often, to show that counts tell.
+Run as a process of its own: `python -m benchmarks.counted SOCKET` serves like `dragoman serve` and answers each line
+on the Unix socket with the counts so far, the first one by beginning to count.
 """
 
 import asyncio
@@ -21,9 +20,6 @@ import uvloop
 from application.audit import seal_audit
 from application.identity import key_uses
 from application.runs import recover_runs
-from application.tools.check_tool_call import CheckedCall, CheckToolCall
-from application.tools.toolset import Toolset
-from domain.json_value import JsonObject
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, running
 from infrastructure.settings import load_settings
@@ -101,18 +97,6 @@ async def serve(socket_path: str, counts: Counts) -> None:
                 await server.serve(sockets=[listener])
 
 
-def make_dearer(times: int) -> None:
-    """Decide about each call through the gateway `times` more times."""
-    decide = CheckToolCall.recheck
-
-    def decide_often(self: CheckToolCall, name: str, params: JsonObject, toolset: Toolset) -> CheckedCall:
-        for _ in range(times):
-            decide(self, name, params, toolset)
-        return decide(self, name, params, toolset)
-
-    CheckToolCall.recheck = decide_often  # type: ignore[method-assign]
-
-
 def put_off() -> None:
     """What the service does every now and then would be counted with some calls and not with others: sealing of the audit
     trail, looking for what other processes left, storing when keys were used."""
@@ -125,8 +109,6 @@ def main() -> None:
     put_off()
     counts = Counts()
     counts.watch_threads()
-    if len(sys.argv) > 2:
-        make_dearer(int(sys.argv[2]))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(sys.argv[1], counts))
 

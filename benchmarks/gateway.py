@@ -1,7 +1,7 @@
 """Calls through the gateway, everything on: policy, ledger, audit, limits; beside a direct call and a bare relay in the same run.
 
 `python -m benchmarks.gateway` prints it; `make bench` too. `--long` makes 200,000 calls where memory is looked at, `--postgres`
-measures on PostgreSQL, `--calls N` and `--only UPSTREAM` make it shorter.
+measures on PostgreSQL, `--calls N` and `--only UPSTREAM` make it shorter, `--only-log` compares the log at default settings with none.
 """
 
 import argparse
@@ -25,9 +25,16 @@ CALLS, WARM_UP = 9_000, 2_000
 ROUNDS = 3
 MEMORY_CALLS, LONG_CALLS = 40_000, 200_000
 IDLE_SESSIONS = 2_000
-PER_S, ADDED_MS, FLAT_PERCENT = 2_500, 1.0, 10
+LOG_CALLS, LOG_ROUNDS, LOG_CONCURRENCY = 2_000, 8, 16
+PER_S, ADDED_MS, FLAT_PERCENT, LOG_RATIO = 2_500, 1.0, 10, 0.85
 _THROUGHPUT = Budget(what="calls through the gateway, concurrency 16", limit=PER_S, unit="calls/s", at_least=True)
 _ADDED = Budget(what="p50 that the gateway adds at concurrency 1", limit=ADDED_MS, unit="ms")
+_LOGGING = Budget(
+    what="calls/s with the log at default settings, of those with the log off",
+    limit=LOG_RATIO,
+    unit="of 1",
+    at_least=True,
+)
 _RELAYED = "bare relay"
 
 # Counted for every call, and never reached.
@@ -155,6 +162,39 @@ def table(service: Service, relay: Service, ports: dict[str, int | None], calls:
     return rows, measured[first, 16].answered.per_s, added_ms
 
 
+def logging_cost(ports: dict[str, int | None], extra: dict[str, str]) -> list[str]:
+    """Calls to two services that differ in their log alone, default and off, turn by turn."""
+    upstream = next(one for one in UPSTREAMS if one.slug in ports)
+    with ExitStack() as stack:
+        targets = {}
+        for title, level in (("default", {}), ("off", {"DRAGOMAN_LOG_LEVEL": "error"})):
+            service = stack.enter_context(running_service({**extra, **level}))
+            prepared(service, {upstream.slug: ports[upstream.slug]})
+            targets[title] = gateway_target(service, upstream, upstream.version)
+        for target in targets.values():
+            target.measured(WARM_UP, LOG_CONCURRENCY)
+        rounds = []
+        for number in range(LOG_ROUNDS):
+            order = list(targets) if number % 2 == 0 else list(reversed(targets))  # neither is always the first
+            rounds.append({title: targets[title].measured(LOG_CALLS, LOG_CONCURRENCY) for title in order})
+    whole = {title: Figures.summed([one[title] for one in rounds]) for title in targets}
+    rows = [
+        f"| round, concurrency {LOG_CONCURRENCY} | log default: calls/s | log off: calls/s | ratio | log default: CPU ms per call "
+        "| log off: CPU ms per call |",
+        "|---|---|---|---|---|---|",
+        *(_log_row(str(number), one["default"], one["off"]) for number, one in enumerate(rounds, start=1)),
+        _log_row("all", whole["default"], whole["off"]),
+    ]
+    ratio = whole["default"].answered.per_s / whole["off"].answered.per_s
+    return [*rows, *held((_LOGGING, ratio))]
+
+
+def _log_row(title: str, default: Figures, off: Figures) -> str:
+    ratio = default.answered.per_s / off.answered.per_s
+    cpu = f"{default.cpu_ms or 0:.3f} | {off.cpu_ms or 0:.3f}"
+    return f"| {title} | {default.answered.per_s:.0f} | {off.answered.per_s:.0f} | {ratio:.2f} | {cpu} |"
+
+
 def memory(service: Service, ports: dict[str, int | None], calls: int) -> list[str]:
     """Resident memory over many calls, and with many sessions that have called once and are idle."""
     upstream = next(one for one in UPSTREAMS if one.slug in ports)
@@ -240,6 +280,7 @@ def report(
         if calls:
             lines, per_s, added_ms = table(service, relay, {**ports, **direct}, calls)
             lines += [] if postgres else held((_THROUGHPUT, per_s), (_ADDED, added_ms))
+            lines += [] if postgres else ["", *logging_cost(ports, extra)]
         if memory_calls:
             lines += ["", *memory(service, ports, memory_calls)]
         return lines
@@ -257,7 +298,12 @@ def main() -> int:
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--only", choices=[upstream.slug for upstream in UPSTREAMS])
     parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--only-log", action="store_true", help="what the log costs, and nothing else")
     given = parser.parse_args()
+    if given.only_log:
+        with counterpart("mcp-modern") as port:
+            sys.stdout.write("\n".join([*logging_cost({"modern": port}, {"OPENAI_API_KEY": "bench", **_LIMITS}), ""]))
+        return 0
     memory_calls = 0 if given.no_memory else LONG_CALLS if given.long else MEMORY_CALLS
     lines = report(calls=given.calls, memory_calls=memory_calls, only=given.only, postgres=given.postgres)
     sys.stdout.write("\n".join([*lines, ""]))

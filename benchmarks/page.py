@@ -33,7 +33,9 @@ def _text(path: str) -> str:
 
 def section(title: str, about: str, lines: Iterable[str], *, took_s: float) -> str:
     """What was measured just now."""
-    stamp = f"_Measured {datetime.now(UTC):%Y-%m-%d} in {took_s:.0f} s, load {os.getloadavg()[0]:.1f}._"
+    stamp = (
+        f"_Measured at default settings {datetime.now(UTC):%Y-%m-%d} in {took_s:.0f} s, load {os.getloadavg()[0]:.1f}._"
+    )
     return "\n".join([f"## {title}", "", about, "", *lines, "", stamp, ""])
 
 
@@ -55,6 +57,8 @@ def _head(names: Sequence[str], sections: Sequence[str]) -> list[str]:
         "# Performance",
         "",
         f"Written by `make bench BENCH_ARGS='--long --write'` on: {machine()}. Service, model, MCP server and load share the cores."
+        " Services are measured at default settings, with the log that users get; a section says where it sets something else. Sections whose last line does not say `at default settings` were measured"
+        " earlier, with the log off."
         " Each figure stands beside a floor that was measured in the same run. Where the load was much above the number of cores"
         " other work shared them too: times are longer then, ratios hold. One part alone: `--only PART`; parts: "
         + ", ".join(f"`{name}`" for name in names)

@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_DEADLINE_S = 90.0
+LOG = "benchmark.log"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -81,7 +82,10 @@ def running_service(
     *,
     home: Path | None = None,
 ) -> Iterator[Service]:
-    """Start the service, by a module and its arguments, on a new HOME or the given one, and stop it at the end."""
+    """Start the service, by a module and its arguments, on a new HOME or the given one, and stop it at the end.
+
+    It has the settings that users get, its log too, which goes to a file of HOME; `extra` has what differs.
+    """
     with ExitStack() as stack:
         if home is None:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-bench-")))
@@ -89,13 +93,13 @@ def running_service(
             **os.environ,
             "DRAGOMAN_HOME": str(home),
             "DRAGOMAN_PORT": "0",
-            "DRAGOMAN_LOG_LEVEL": "error",
             "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8",  # the servers it calls are on this machine
             **extra,
         }
         began = time.perf_counter()
+        log = stack.enter_context((home / LOG).open("ab"))
         process = subprocess.Popen(
-            [sys.executable, "-m", *command], env=environment, stdout=subprocess.DEVNULL, cwd=ROOT
+            [sys.executable, "-m", *command], env=environment, stdout=subprocess.DEVNULL, stderr=log, cwd=ROOT
         )
         try:
             url = _announced(home, process)
@@ -115,7 +119,8 @@ def _announced(home: Path, process: "subprocess.Popen[bytes]") -> str:
     deadline = time.monotonic() + READY_DEADLINE_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise SystemExit(f"the service ended with exit status {process.returncode}")
+            last = (home / LOG).read_text(encoding="utf-8", errors="replace")[-2_000:]
+            raise SystemExit(f"the service ended with exit status {process.returncode}; its log ends so:\n{last}")
         try:
             return str(json.loads((home / "serve.json").read_text(encoding="utf-8"))["url"])
         except (FileNotFoundError, json.JSONDecodeError):

@@ -46,7 +46,7 @@ def two_services() -> Iterator[tuple[Cluster, list[Service]]]:
         databases = stack.enter_context(PostgresDatabases(stack.enter_context(postgres_server())).prepared())
         processes = stack.enter_context(cluster(stack.enter_context(databases.fresh()), folder))
         models = {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"http://127.0.0.1:{model}/v1"}
-        processes.extra.update(models, DRAGOMAN_LOG_LEVEL="error", DRAGOMAN_WORKER_CONCURRENCY=str(CONCURRENCY))
+        processes.extra.update(models, DRAGOMAN_WORKER_CONCURRENCY=str(CONCURRENCY))
         services = [processes.serve(f"api-{number}", "--no-worker") for number in range(2)]
         service = services[0]
         service.call("POST", "/mcp-servers", {"slug": "bench", "kind": "http", "url": f"http://127.0.0.1:{mcp}/mcp"})

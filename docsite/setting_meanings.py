@@ -43,6 +43,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "Logs, metrics and traces": {
         "log_level": "What is logged to standard error.",
         "log_format": "`json` for machines.",
+        "log_slow_ms": f"A request, or an MCP call of a run, that takes so many milliseconds is [logged]({_GUIDES}/monitoring.md#logs), but for waits and streams.",
         "metrics_token": f"Who may read [`/metrics`]({_GUIDES}/monitoring.md#metrics): anybody unless set.",
         "metrics_port": "Where a worker answers `/metrics`; nowhere unless set.",
         "trace_content": f"`off` keeps prompts, replies, arguments and results out of [traces]({_GUIDES}/monitoring.md#traces).",

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import quote
 
@@ -109,6 +110,7 @@ def _spellings(secret: str) -> tuple[str, ...]:
     return secret, quote(secret, safe=""), *in_json
 
 
+@lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether a key's name says that its value is a secret: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASSWORD`."""
     words = [word.lower() for word in _WORDS.findall(name)]

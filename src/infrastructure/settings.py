@@ -136,6 +136,13 @@ class Settings(BaseModel):
     log_format: Annotated[Literal["console", "json"], BeforeValidator(values.lower)] = Field(
         default="console", description="console or json", examples=["json"]
     )
+    log_slow_ms: int = Field(
+        default=1_000,
+        ge=1,
+        le=3_600_000,
+        description="a number of milliseconds from 1 to 3600000",
+        examples=["1000"],
+    )
     search_provider: Annotated[Literal["duckduckgo", "brave", "tavily"], BeforeValidator(values.lower)] = Field(
         default="duckduckgo", description="duckduckgo, brave or tavily", examples=["brave"]
     )

@@ -1,8 +1,7 @@
-"""Builds the whole ASGI application: HTTP API, gateway and console behind one access log."""
+"""Builds the whole ASGI application: HTTP API, gateway and console behind one request log."""
 
 from litestar import Litestar
 
-from application.metrics.ports import RequestMeter
 from application.system.ports import Clock
 from interfaces.console.entry import with_console
 from interfaces.console.sessions import ConsoleSessions
@@ -16,7 +15,7 @@ from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.streams import GatewayStreams, StreamLimits
 from interfaces.gateway.subscriptions import ResourceSubscriptions
 from interfaces.gateway.tasks import GatewayTaskMethods
-from interfaces.http.access_log import with_access_log
+from interfaces.http.access_log import RequestLog
 from interfaces.http.app import create_api
 from interfaces.http.metrics import Monitoring
 from interfaces.http.runs.frames import EventFrames
@@ -29,7 +28,7 @@ def create_app(
     use_cases: UseCases,
     *,
     readiness: Readiness,
-    meter: RequestMeter,
+    request_log: RequestLog,
     monitoring: Monitoring,
     sessions: ConsoleSessions,
     clock: Clock,
@@ -39,7 +38,7 @@ def create_app(
 ) -> Litestar:
     """The application. The caller starts and stops what the use cases need.
 
-    `monitoring` answers /metrics, `sessions` are those of the console, `meter` counts requests, `stream_limits` are those
+    `monitoring` answers /metrics, `sessions` are those of the console, `request_log` logs and counts requests, `stream_limits` are those
     of the gateway's streams; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream
     sends a comment.
     """
@@ -63,7 +62,7 @@ def create_app(
     )
     limits = stream_limits or StreamLimits(heartbeat_s=heartbeat_s)
     gateway = _gateway_endpoint(use_cases, version=version, limits=limits)
-    app.asgi_handler = with_access_log(with_gateway(api, gateway, use_cases.public_address), meter)
+    app.asgi_handler = request_log.around(with_gateway(api, gateway, use_cases.public_address))
     return app
 
 

@@ -21,6 +21,7 @@ from infrastructure.lifecycle import configure_logs, running
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.asgi import create_app
 from interfaces.console.sessions import ConsoleSessions
+from interfaces.http.access_log import RequestLog
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
 from interfaces.whole_requests import WholeRequestProtocol
@@ -50,7 +51,11 @@ def build_app(container: Container) -> Litestar:
     return create_app(
         use_cases,
         readiness=container.readiness(),
-        meter=container.meters(),
+        request_log=RequestLog(
+            meter=container.meters(),
+            log_context=container.log_context(),
+            slow_ms=container.settings().log_slow_ms,
+        ),
         monitoring=monitoring(container),
         sessions=ConsoleSessions(
             authenticate=use_cases.authenticate,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,7 @@ from domain.tools.tool import McpBinding, Tool
 logger = logging.getLogger(__name__)
 
 _INVALID_PARAMS = -32602
+_SLOW_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,7 @@ class ExecuteMcpTool:
         connections: McpConnections,
         schemas: SchemaValidator,
         switch: McpSwitch,
+        slow_ms: int = _SLOW_MS,
     ) -> None:
         self._servers = servers
         self._catalogs = catalogs
@@ -86,6 +89,7 @@ class ExecuteMcpTool:
         self._connections = connections
         self._schemas = schemas
         self._switch = switch
+        self._slow_s = slow_ms / 1000
 
     async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
         """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
@@ -94,6 +98,7 @@ class ExecuteMcpTool:
             logger.error("MCP tool without a server", extra=_ids(command))
             return failure_text.missing_binding()
         about: dict[str, object] = {}
+        began = time.perf_counter()
         timeout_s = min(command.timeout_s, binding.timeout_s or command.timeout_s)
         try:
             result = await self._call(command, binding, timeout_s)
@@ -103,21 +108,30 @@ class ExecuteMcpTool:
             if failure.kind is not McpFailureKind.SERVER_ERROR:  # a server's own words are results, which no log holds
                 about["detail"] = failure.detail
         except InputAwaited:
-            logger.info("MCP tool asks for input", extra=_ids(command))
+            logger.debug("MCP tool asks for input", extra=_ids(command))
             raise
         except CapabilitiesMissing:
-            logger.info("MCP tool needs capabilities of its caller", extra=_ids(command))
+            logger.debug("MCP tool needs capabilities of its caller", extra=_ids(command))
             raise
         except Exception as error:
             if is_storage_away(error):
                 raise
             logger.exception("MCP call failed unexpectedly", extra=_ids(command))
             result = failure_text.mcp_unexpected(command.tool_call_id)
-        level = logging.WARNING if result.is_error else logging.INFO
+        seconds = time.perf_counter() - began
+        level = self._level(command, result, seconds)
         if logger.isEnabledFor(level):
-            outcome = {"status": result.outcome.value, "error_code": result.error_code}
+            duration_ms = round(seconds * 1000, 2)
+            outcome = {"status": result.outcome.value, "error_code": result.error_code, "duration_ms": duration_ms}
             logger.log(level, "MCP tool called", extra={**_ids(command), **about, **outcome})
         return result
+
+    def _level(self, command: ExecuteMcpToolCommand, result: ToolResult, seconds: float) -> int:
+        """One line for a call that failed, or was slow; the request's own line says the latter of calls through the gateway."""
+        if result.is_error:
+            return logging.WARNING
+        is_slow = seconds >= self._slow_s and command.scope.gateway_session_id is None
+        return logging.INFO if is_slow else logging.DEBUG
 
     async def _call(self, command: ExecuteMcpToolCommand, binding: McpBinding, timeout_s: float) -> ToolResult:
         server = await self._server(command.scope, binding)

@@ -28,7 +28,6 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.webhooks import Webhooks
-from infrastructure.logs import log_context
 from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
 
 
@@ -88,7 +87,7 @@ class Runs(containers.DeclarativeContainer):
         trace_ended=trace_ended,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
-        log_context=providers.Object(log_context),
+        log_context=Surroundings.log_context,
     )
     recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
         RecoverRuns, leases=Storage.leases, queue=Storage.run_queue, clock=Surroundings.clock

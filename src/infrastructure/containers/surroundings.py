@@ -5,7 +5,7 @@ from importlib.metadata import version
 from dependency_injector import containers, providers
 
 from application.policy.ports import SchemaValidator
-from application.system.ports import Clock, IdSource
+from application.system.ports import Clock, IdSource, LogContext
 from application.tracing.ports import TraceAddresses
 from domain.ids import WorkerId
 from infrastructure.assembly import native_tools as native_tools_assembly
@@ -16,6 +16,7 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.home import Home
 from infrastructure.lazy_secrets import LazySecretBox
+from infrastructure.logs import log_context
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.metered_tracer import MeteredTracer
@@ -43,6 +44,7 @@ class Surroundings(containers.DeclarativeContainer):
     app_version: providers.Provider[str] = providers.Callable(version, "dragoman")
     clock: providers.Provider[Clock] = providers.Singleton(SystemClock)
     ids: providers.Provider[IdSource] = providers.Singleton(RandomIds)
+    log_context: providers.Provider[LogContext] = providers.Object(log_context)
     worker_id: providers.Provider[WorkerId] = providers.Singleton(_worker_id, ids)
     home: providers.Provider[Home] = providers.Singleton(
         Home, settings.provided.home, database_path=settings.provided.database_path

@@ -93,6 +93,7 @@ class Tools(containers.DeclarativeContainer):
         connections=McpServers.connections,
         schemas=Surroundings.schemas,
         switch=McpServers.mcp_switch,
+        slow_ms=Surroundings.settings.provided.log_slow_ms,
     )
     execute_tool: providers.Provider[ExecuteTool] = providers.Singleton(
         ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, components=component_tools

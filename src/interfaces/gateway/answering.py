@@ -18,6 +18,7 @@ from interfaces.gateway.generations import Envelope
 from interfaces.gateway.messages import INTERNAL_ERROR, RequestId, RpcError, RpcMessage, error_json, result_json
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.wire import JSON_MEDIA, PING, frame, send_part, send_whole, start_stream
+from interfaces.request_notes import RequestNotes
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class GatewayCall:
     envelope: Envelope
     message: RpcMessage
     takes_stream: bool
+    notes: RequestNotes
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
@@ -64,6 +66,7 @@ class GatewayAnswers:
             message=call.message,
             tell=carrier.tell if call.takes_stream else None,
             left=carrier.left,
+            notes=call.notes,
         )
         if sent is not None:
             self._calls[_key(sent)] = carrier
@@ -102,7 +105,11 @@ class GatewayAnswers:
         except Exception as exc:
             logger.exception(
                 "gateway request failed",
-                extra={"gateway_session_id": exchange.session.id, "method": exchange.message.method},
+                extra={
+                    "organization_id": exchange.session.organization_id,
+                    "gateway_session_id": exchange.session.id,
+                    "method": exchange.message.method,
+                },
             )
             raise RpcError(INTERNAL_ERROR, "The gateway failed. Its log says why.") from exc
 

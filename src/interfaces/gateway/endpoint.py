@@ -53,6 +53,7 @@ from interfaces.gateway.origins import refused_origin
 from interfaces.gateway.streams import LISTEN, GatewayStreams, Listener, takes_events
 from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_error, send_whole
 from interfaces.known_headers import KnownHeaders
+from interfaces.request_notes import notes_of
 
 MAX_BATCH = 50
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -114,8 +115,10 @@ class GatewayEndpoint:
             headers = good.values
             session = await self._opened(scope, headers)
         except ServiceError as error:
-            await self._send_refusal(send, error)
+            await self._send_refusal(scope, send, error)
             return
+        notes = notes_of(scope)
+        notes.gateway_session_id = session.id
         scope["auth"] = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
         asked = _Asked(scope, headers, receive, send)
         value: JsonValue = None
@@ -148,6 +151,7 @@ class GatewayEndpoint:
                 message=message,
                 takes_stream="text/event-stream" in headers.get("accept", ""),
                 headers=answered_with,
+                notes=notes,
             )
             await self._answers.answer(call, receive, send)
         except RpcError as error:
@@ -202,8 +206,9 @@ class GatewayEndpoint:
         agent = parse_qs(scope["query_string"].decode("latin-1")).get("agent") if scope["query_string"] else None
         return await self._access.open(token.strip(), agent=agent[0] if agent else None)
 
-    async def _send_refusal(self, send: Send, error: ServiceError) -> None:
+    async def _send_refusal(self, scope: HTTPScope, send: Send, error: ServiceError) -> None:
         """Why nothing is opened. Only an unknown token is told by the status: some clients take any other for a dead session."""
+        notes_of(scope).refused(error)
         headers = [JSON_MEDIA]
         status = 200
         if error.kind is ErrorKind.UNAUTHENTICATED:

@@ -178,6 +178,8 @@ class GatewayMethods:
                 responses=input_responses(exchange),
             )
         )
+        if exchange.notes is not None:
+            exchange.notes.tool = name  # it is the name of a tool: the call of any other was refused
         if as_task:
             return self._tasks.begun(exchange, name, answer)
         if answer.asked is not None:

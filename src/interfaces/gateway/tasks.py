@@ -62,6 +62,8 @@ class GatewayTaskMethods:
     async def result(self, exchange: Exchange) -> dict[str, object]:
         """`tasks/result`, of the older generation: what the call itself would have been answered, once there is that."""
         tell = exchange.tell
+        if exchange.notes is not None:
+            exchange.notes.lasts_on_purpose = True
 
         async def on_change(task: GatewayTask) -> None:
             if tell is not None:

@@ -21,6 +21,7 @@ from litestar.types import ExceptionHandlersMap
 from domain.errors import ErrorKind, ServiceError, Violation
 from interfaces.http.query_names import query_names
 from interfaces.http.requests import MalformedJson
+from interfaces.request_notes import notes_of, request_fields
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -105,6 +106,7 @@ def problem(
 
 def from_service_error(request: AnyRequest, error: ServiceError) -> Response[dict[str, object]]:
     """An expected failure of a use case."""
+    notes_of(request.scope).refused(error)
     headers = {"WWW-Authenticate": 'Bearer realm="dragoman"'} if error.kind is ErrorKind.UNAUTHENTICATED else {}
     if "retry_after_s" in error.extra:
         headers["Retry-After"] = error.extra["retry_after_s"]
@@ -147,12 +149,9 @@ def unexpected_reference(request: AnyRequest, exc: Exception) -> str:
     logger.error(
         "unhandled error in a request",
         exc_info=exc,
-        extra={
-            "reference": reference,
-            "method": request.scope["method"],
-            "path": request.scope.get("path_template") or None,
-        },
+        extra={**request_fields(request.scope), "reference": reference},
     )
+    notes_of(request.scope).is_logged = True
     return reference
 
 

@@ -23,12 +23,14 @@ from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
 from domain.runs.turn_end import turn_end
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.logs import log_context
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.secrets import SecretBox
 from infrastructure.system import SystemClock
 from interfaces.asgi import create_app
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.streams import StreamLimits
+from interfaces.http.access_log import DEFAULT_SLOW_MS, RequestLog
 from interfaces.http.metrics import Monitoring
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
@@ -205,6 +207,7 @@ class House:
         holds: Holds = NO_HOLD,
         stream_limits: StreamLimits | None = None,
         metrics_token: str | None = None,
+        slow_ms: int = DEFAULT_SLOW_MS,
     ) -> None:
         self._tables = tables or InMemoryTables()
         stores = self._tables.stores
@@ -219,7 +222,7 @@ class House:
         self._app = create_app(
             self._use_cases,
             readiness=self._readiness,
-            meter=a_meter(instruments=instruments),
+            request_log=RequestLog(meter=a_meter(instruments=instruments), log_context=log_context, slow_ms=slow_ms),
             monitoring=Monitoring(page=a_page(stores, instruments), token=metrics_token),
             sessions=ConsoleSessions(
                 authenticate=self._use_cases.authenticate,

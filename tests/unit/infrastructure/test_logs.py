@@ -72,6 +72,48 @@ async def test_every_line_inside_a_run_carries_its_ids_and_no_line_outside_does(
     assert outside.keys().isdisjoint({"run_id", "thread_id", "organization_id"})
 
 
+@pytest.mark.requirement("G2")
+async def test_a_task_that_outlives_its_context_carries_no_id_of_it_and_the_innermost_context_alone_applies(
+    stream: io.StringIO,
+) -> None:
+    context_has_ended = asyncio.Event()
+
+    async def outliving() -> None:
+        await context_has_ended.wait()
+        logging.getLogger("application").info("later")
+
+    with log_context(request_id="req_1"):
+        task = asyncio.create_task(outliving())
+        with log_context(run_id="run_1"):
+            logging.getLogger("application").info("of the run")
+        logging.getLogger("application").info("of the request")
+    context_has_ended.set()
+    await task
+
+    ids = {line["event"]: (line.get("request_id"), line.get("run_id")) for line in written(stream)}
+    assert ids == {"of the run": (None, "run_1"), "of the request": ("req_1", None), "later": (None, None)}
+
+
+async def test_fields_cannot_replace_what_every_line_has_and_win_over_ids_of_the_context(stream: io.StringIO) -> None:
+    with log_context(run_id="of the context"):
+        logging.getLogger("application").info(
+            "said", extra={"level": "none", "event": "other", "run_id": "of the line"}
+        )
+    (line,) = written(stream)
+    assert (line["event"], line["level"], line["run_id"]) == ("said", "info", "of the line")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pytest.param("half \ud83d of it", id="surrogate"), pytest.param({(1, 2): "x"}, id="key"), float("nan"), 10**40],
+)
+def test_a_value_that_json_has_no_form_for_costs_no_line(stream: io.StringIO, value: object) -> None:
+    logging.getLogger("application").warning("odd", extra={"value": value, "tool": "x"})
+    logging.getLogger("application").warning("next")
+    odd, following = written(stream)
+    assert (odd["event"], odd["tool"], following["event"]) == ("odd", "x", "next")
+
+
 @pytest.mark.requirement("G2", "B12")
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_planted_secrets_appear_nowhere(form: str) -> None:

@@ -302,11 +302,11 @@ async def test_the_log_names_tool_server_and_outcome(caplog: pytest.LogCaptureFi
         [asks("mcp__s__good", "mcp__s__bad"), says()],
         servers=server_of(good=text_reply("ok"), bad=text_reply("no", is_error=True)),
     )
-    with caplog.at_level(logging.INFO, logger="application.tools.execute_mcp_tool"):
+    with caplog.at_level(logging.DEBUG, logger="application.tools.execute_mcp_tool"):
         run_id = await house.play()
     lines = {record.__dict__["tool"]: record for record in caplog.records if record.msg == "MCP tool called"}
     good, bad = lines["mcp__s__good"], lines["mcp__s__bad"]
-    assert (good.levelno, good.__dict__["status"]) == (logging.INFO, "succeeded")
+    assert (good.levelno, good.__dict__["status"]) == (logging.DEBUG, "succeeded")
     assert (bad.levelno, bad.__dict__["status"], bad.__dict__["error_code"]) == (
         logging.WARNING,
         "failed",

@@ -24,7 +24,7 @@ from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
-from domain.ids import ToolCallId
+from domain.ids import GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputValidation
@@ -45,7 +45,7 @@ ECHO = a_definition("echo")
 class Setting:
     """The use case over a store and connections that do as they are told."""
 
-    def __init__(self, mocker: MockerFixture, *, mcp_enabled: bool = True) -> None:
+    def __init__(self, mocker: MockerFixture, *, mcp_enabled: bool = True, slow_ms: int = 60_000) -> None:
         self.servers: MockType = mocker.create_autospec(McpServerStore, instance=True)
         self.servers.get.return_value = a_server()
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
@@ -62,6 +62,7 @@ class Setting:
             connections=self.connections,
             schemas=JsonSchemaValidator(),
             switch=McpSwitch(enabled=mcp_enabled, organizations=self.organizations),
+            slow_ms=slow_ms,
         )
 
     def configure(self, **changes: object) -> McpServer:
@@ -70,13 +71,15 @@ class Setting:
         self.servers.get.return_value = server
         return server
 
-    async def call(self, tool: Tool | None = None, *, timeout_s: float = 30.0) -> ToolResult:
+    async def call(
+        self, tool: Tool | None = None, *, timeout_s: float = 30.0, scope: ConnectionScope = SCOPE
+    ) -> ToolResult:
         return await self.use_case.execute(
             ExecuteMcpToolCommand(
                 tool=tool or a_tool(),
                 tool_call_id=ToolCallId("call_1"),
                 arguments={"text": "hi"},
-                scope=SCOPE,
+                scope=scope,
                 timeout_s=timeout_s,
                 meta={"traceparent": "00-1"},
             )
@@ -299,23 +302,34 @@ async def test_an_error_of_the_tool_is_not_held_against_the_schema(setting: Sett
     assert (await setting.call(with_output(NUMBER))).error_code == "mcp_tool_error"
 
 
+LATE = McpFailure(McpFailureKind.TIMEOUT, "late")
+
+
 @pytest.mark.requirement("A5", "G2")
 @pytest.mark.parametrize(
-    ("failure", "status", "level"),
-    [(None, "succeeded", logging.INFO), (McpFailure(McpFailureKind.TIMEOUT, "late"), "failed", logging.WARNING)],
+    ("failure", "slow", "outcome"),
+    [
+        pytest.param(None, (60_000, None), ("succeeded", logging.DEBUG), id="usual"),
+        pytest.param(None, (0, None), ("succeeded", logging.INFO), id="slow"),
+        pytest.param(None, (0, GatewaySessionId("gws_1")), ("succeeded", logging.DEBUG), id="slow through the gateway"),
+        pytest.param(LATE, (60_000, None), ("failed", logging.WARNING), id="failed"),
+    ],
 )
 async def test_one_log_line_names_tool_server_and_outcome(
-    setting: Setting,
+    mocker: MockerFixture,
     caplog: pytest.LogCaptureFixture,
     failure: McpFailure | None,
-    status: str,
-    level: int,
+    slow: tuple[int, GatewaySessionId | None],
+    outcome: tuple[str, int],
 ) -> None:
+    slow_ms, session = slow
+    setting = Setting(mocker, slow_ms=slow_ms)
     setting.connections.call_tool.side_effect = failure
-    with caplog.at_level(logging.INFO):
-        await setting.call()
-    [record] = caplog.records
+    with caplog.at_level(logging.DEBUG):
+        await setting.call(scope=replace(SCOPE, gateway_session_id=session))
+    [record] = [record for record in caplog.records if record.name == "application.tools.execute_mcp_tool"]
     fields = record.__dict__
-    assert (record.levelno, fields["status"]) == (level, status)
+    assert (fields["status"], record.levelno) == outcome
     assert (fields["tool"], fields["server_id"], fields["tool_call_id"]) == ("mcp__files__echo", SERVER, "call_1")
     assert (fields["organization_id"], fields["thread_id"], fields["run_id"]) == (ORG, THREAD, RUN)
+    assert fields["duration_ms"] >= 0

@@ -1,12 +1,11 @@
-"""Whether the hot paths have become dearer: counts of what a call and a turn execute, compared with those in gate.json.
+"""What the hot paths execute: instructions of Python, C calls and SQL statements of a call through the gateway and of a run's turn.
 
-`python -m benchmarks.gate` compares, and fails where something takes 20 % more, or so much less that the file should say so;
-`--write` writes the file. Counts hardly depend on the machine, so continuous integration can hold to them; they do depend
-on the version of Python, for each of which the file has figures of its own.
+`python -m benchmarks.counts` prints a report. Counts hardly depend on the machine, but on the version of Python, and say little of
+time: they help to find where a change has made a path longer.
 """
 
-import argparse
 import json
+import platform
 import socket
 import statistics
 import sys
@@ -16,18 +15,12 @@ from contextlib import ExitStack, closing
 from functools import partial
 from http.client import HTTPConnection
 from itertools import pairwise
-from pathlib import Path
 
 from benchmarks.calls import tool_call
 from benchmarks.processes import counterpart
 from benchmarks.service import Service, running_service
 from benchmarks.upstreams import MODERN, UPSTREAMS
 
-FILE = Path(__file__).with_name("gate.json")
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-TOLERANCE = 0.2
-SLACK = 1.0
-"""What a count may differ anyway: a fifth of five statements is one."""
 SHORT, LONG = 2, 8
 """Tool calls of the runs whose difference is what a turn takes."""
 CALLS, RUNS = 21, 7
@@ -65,25 +58,21 @@ class Meter:
         self._socket.close()
 
 
-def measured(*, dearer: int = 0, with_runs: bool = True) -> Costs:
-    """What a call through the gateway and a turn of a run execute. With `dearer`, each call is decided that much more often."""
+def measured() -> Costs:
+    """What a call through the gateway and a turn of a run execute."""
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-gate-"))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-counts-"))
         model = stack.enter_context(counterpart("model", "1"))
         ports = {"modern": stack.enter_context(counterpart("mcp-modern")), "stdio": None}
         extra = {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"http://127.0.0.1:{model}/v1"}
         meter_path = f"{folder}/counts"
-        service = stack.enter_context(running_service(extra, ("benchmarks.counted", meter_path, str(dearer))))
+        service = stack.enter_context(running_service(extra, ("benchmarks.counted", meter_path)))
         for upstream in UPSTREAMS:
             if upstream.slug in ports:
                 service.post("/mcp-servers", upstream.config(ports[upstream.slug]))
         connection = stack.enter_context(closing(HTTPConnection("127.0.0.1", service.port, timeout=60)))
         call = _gateway_call(service, connection)
-        runs = {
-            slug: (_run(service, connection, slug, SHORT), _run(service, connection, slug, LONG))
-            for slug in ports
-            if with_runs
-        }
+        runs = {slug: (_run(service, connection, slug, SHORT), _run(service, connection, slug, LONG)) for slug in ports}
         for _ in range(WARM_UP):
             call()
             for short, _long in runs.values():
@@ -128,55 +117,15 @@ def _expect(part: bytes, connection: HTTPConnection, path: str, body: bytes, hea
         raise SystemExit(f"not answered as it should be: {answer[:600]!r}")
 
 
-def findings(costs: Costs, written: Costs) -> list[str]:
-    """What has become dearer, or so much cheaper that it should be written down; empty if all is as it was."""
-    found = []
-    for name in sorted({*costs, *written}):
-        if name not in written or name not in costs:
-            found.append(f"{name}: {'not in the file' if name in costs else 'no longer measured'}; write the file anew")
-            continue
-        for count, before in written[name].items():
-            now = costs[name][count]
-            allowed = max(TOLERANCE * before, SLACK)
-            if now > before + allowed:
-                found.append(f"{name}: {now} {count}, {now / before - 1:+.0%}: dearer than the {before} of the file")
-            elif now < before - allowed:
-                found.append(
-                    f"{name}: {now} {count}, {now / before - 1:+.0%}: cheaper than the {before}; write the file anew"
-                )
-    return found
-
-
-def read() -> Costs | None:
-    """The figures of the file for this version of Python, if there are any."""
-    versions: dict[str, Costs] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    return versions.get(PYTHON)
-
-
-def write(costs: Costs) -> None:
-    """Keep the figures for this version of Python."""
-    versions: dict[str, Costs] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    FILE.write_text(json.dumps({**versions, PYTHON: costs}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def main() -> int:
-    """Measure, and compare or write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate")
-    parser.add_argument("--write", action="store_true", help="keep what is measured as what is to be held")
-    given = parser.parse_args()
-    costs, written = measured(), read()
-    for name, counts in costs.items():
-        sys.stdout.write(f"{name}: {', '.join(f'{number} {count}' for count, number in counts.items())}\n")
-    if given.write:
-        write(costs)
-        return 0
-    if written is None:
-        sys.stdout.write(f"{FILE.name} has no figures for Python {PYTHON}: nothing to compare with\n")
-        return 0
-    found = findings(costs, written)
-    sys.stdout.writelines(f"{line}\n" for line in found)
-    return 1 if found else 0
+def report(costs: Costs) -> str:
+    """The counts as a table."""
+    counted = list(next(iter(costs.values())))
+    lines = [f"| Python {platform.python_version()} | " + " | ".join(counted) + " |", "|---" * (len(counted) + 1) + "|"]
+    lines += [
+        f"| {name} | " + " | ".join(f"{counts[count]:,}" for count in counted) + " |" for name, counts in costs.items()
+    ]
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.stdout.write(report(measured()))

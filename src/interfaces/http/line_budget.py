@@ -1,0 +1,45 @@
+"""Bound on log lines of one kind: a flood of requests must not become a flood of lines."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class _Window:
+    ends_at: float
+    lines: int = 0
+
+
+class LineBudget:
+    """Admits `lines` of each kind in `window_s` seconds.
+
+    At the end of a window that had more, `report` receives the kind and how many were suppressed. Kinds are few: each has a window
+    and a timer while it occurs.
+    """
+
+    def __init__(self, *, lines: int, window_s: float, report: Callable[[str, int], None]) -> None:
+        self._lines = lines
+        self._window_s = window_s
+        self._report = report
+        self._windows: dict[str, _Window] = {}
+
+    def admits(self, kind: str) -> bool:
+        """Whether one more line of this kind is written. To be called in the event loop."""
+        loop = asyncio.get_running_loop()
+        window = self._windows.get(kind)
+        if window is not None and window.ends_at <= loop.time():  # its timer is late, or of a loop that has ended
+            self._close(kind, window)
+            window = None
+        if window is None:
+            window = self._windows[kind] = _Window(ends_at=loop.time() + self._window_s)
+            loop.call_later(self._window_s, self._close, kind, window)
+        window.lines += 1
+        return window.lines <= self._lines
+
+    def _close(self, kind: str, window: _Window) -> None:
+        if self._windows.get(kind) is not window:
+            return
+        del self._windows[kind]
+        if window.lines > self._lines:
+            self._report(kind, window.lines - self._lines)
