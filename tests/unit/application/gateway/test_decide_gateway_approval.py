@@ -10,7 +10,7 @@ from application.approvals.ports import session_approvals_topic
 from application.gateway.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.ports import GatewayApprovals
 from application.gateway.toolbox import GatewayToolbox
-from application.runs.ports import Wakeups
+from application.system.wakeups import Wakeups
 from application.tools.check_tool_call import CheckToolCall
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.event import AuditAction

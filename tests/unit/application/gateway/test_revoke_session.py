@@ -8,7 +8,7 @@ from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewaySessionStore, session_topic
 from application.gateway.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
 from application.mcp.ports import ConnectionScope, McpConnections
-from application.runs.ports import Wakeups
+from application.system.wakeups import Wakeups
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
