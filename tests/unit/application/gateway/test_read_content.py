@@ -230,9 +230,10 @@ async def test_a_canary_token_in_a_request_ends_the_session_and_reaches_no_serve
     [
         {"contents": [{"uri": "file:///notes", "text": CANARY}]},
         {"contents": [], "_meta": {"word": CANARY}},
+        {"contents": [{"uri": "file:///notes", "text": "x" * 70_000 + CANARY}]},
         McpFailure(McpFailureKind.SERVER_ERROR, CANARY, rpc_code=-32000),
     ],
-    ids=["text", "beside the text", "refusal"],
+    ids=["text", "beside the text", "beyond what is stored", "refusal"],
 )
 async def test_a_canary_token_in_an_answer_ends_the_session_and_is_told_to_nobody(
     ports: Ports, method: ContentMethod, answer: object
