@@ -14,12 +14,12 @@ from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
-from infrastructure.memory.gateway_notes import InMemoryGatewayNotes
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from tests.builders import START, after
+from tests.doubles.gateway_notes import InMemoryGatewayNotes
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import a_gateway_call, a_gateway_session, a_state_with, refused, storage_away
 
 BOX = SecretBox(["a key of the tests"])

@@ -19,12 +19,12 @@ from domain.gateway.call import GatewayCallState
 from domain.identity.api_key import Principal
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolRule, Verdict
-from infrastructure.memory.gateway import InMemoryGatewaySessionStore
-from infrastructure.memory.gateway_approvals import InMemoryGatewayApprovals
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import KEY, START, an_agent
+from tests.doubles.gateway import InMemoryGatewaySessionStore
+from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import (
     ASKS,
     CANARY,

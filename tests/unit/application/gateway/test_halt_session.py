@@ -14,8 +14,8 @@ from domain.errors import ErrorKind
 from domain.gateway.call import GatewaySettlement
 from domain.identity.role import Role
 from domain.tools.result import ToolOutcome, ToolResult
-from infrastructure.memory.gateway import InMemoryGatewayLedger
 from tests.builders import KEY, ORG, RUN, START, THREAD
+from tests.doubles.gateway import InMemoryGatewayLedger
 from tests.gateway_builders import a_gateway_call, a_gateway_session, a_state_with, refused, storage_away
 
 SESSION, OF_RUN, CALL = a_gateway_session(), a_gateway_session(run_id=RUN), a_gateway_call()

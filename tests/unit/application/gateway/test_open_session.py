@@ -25,8 +25,8 @@ from domain.identity.role import Role
 from domain.ids import WorkflowRunId
 from domain.runs.run import RunStatus
 from domain.tools.capabilities import ToolType
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from tests.builders import AGENT, ORG, RUN, START, THREAD, a_run, after, an_agent
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.gateway_builders import refused, some_nodes, storage_away
 from tests.unit.application.actors import a_principal
 

@@ -22,11 +22,11 @@ from domain.gateway.session import ToolNames
 from domain.json_value import JsonObject
 from domain.mcp.server import ElicitationPolicy
 from domain.policy.rules import ToolRule, Verdict
-from infrastructure.memory.gateway import InMemoryGatewayLedger
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import a_server
+from tests.doubles.gateway import InMemoryGatewayLedger
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.gateway_builders import CANARY, a_gateway_session, a_state_with, a_toolbox, refused, storage_away
 
 SESSION, SERVER = a_gateway_session(), a_server()

@@ -12,10 +12,10 @@ from application.system.wakeups import Wakeups
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from infrastructure.memory.gateway import InMemoryGatewaySessionStore
-from infrastructure.memory.state import InMemoryState
-from infrastructure.memory.surroundings import FixedClock, SequentialIds
 from tests.builders import ORG, START
+from tests.doubles.gateway import InMemoryGatewaySessionStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.gateway_builders import a_gateway_session, a_state_with, refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
