@@ -1,9 +1,9 @@
 """The one guard on requests that leave for addresses users name: scheme, resolved address, private ranges.
 
-Two halves that belong together: `check` looks at a URL before it is requested (an address written out needs no resolver),
-`GuardedResolver` (egress_resolver.py) at what a name resolves to; a client connects to the vetted addresses themselves, so
-that a name that resolves anew cannot slip past (DNS rebinding). Addresses that the operator configures (models, tracing) do
-not pass here.
+Two halves that belong together: `check` looks at a URL before it is requested, its host as clients normalize it (UTS 46);
+`GuardedResolver` (egress_resolver.py) looks at what a name resolves to and at the address of every connection, so that neither
+a spelling nor a second resolution (DNS rebinding) slips past. Addresses that the operator configures (models, tracing) do not
+pass here.
 """
 
 import ipaddress
@@ -12,15 +12,30 @@ import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+import idna
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNROUTED = tuple(
-    ipaddress.IPv6Network(network) for network in ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "fec0::/10")
+    ipaddress.ip_network(network)
+    for network in (
+        "::/96",  # IPv4-compatible (RFC 4291)
+        "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765)
+        "64:ff9b:1::/48",  # NAT64 within a network (RFC 8215)
+        "fec0::/10",  # site-local (RFC 3879)
+        "3fff::/20",  # documentation (RFC 9637)
+        "5f00::/16",  # segment routing (RFC 9602)
+        "192.0.0.0/24",  # protocol assignments (RFC 6890)
+        "192.88.99.0/24",  # 6to4 relays (RFC 7526)
+        "168.63.129.16/32",  # the host of a virtual machine at Azure
+    )
 )
-"""Not global, whatever the `ipaddress` of this Python says: IPv4-compatible and IPv4-translated addresses (RFC 4291, 2765),
-NAT64 for use within a network (RFC 8215), site-local ones (RFC 3879)."""
+"""Not public, whatever the `ipaddress` of this Python says."""
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+"""The third quarter of an address that carries an IPv4 one in its last (RFC 5214, section 6.1)."""
+_FULL_STOPS = str.maketrans("\u3002\uff0e\uff61", "...")
 _MAX_URL = 8_192
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -79,9 +94,14 @@ class EgressPolicy:
             raise EgressBlockedError("The URL names no host.")
         if parts.username is not None or parts.password is not None:
             raise EgressBlockedError("A URL may not carry credentials.")
+        host = _normalized(host)
         address = _literal_address(host)
         if address is not None:
             self.check_address(host, address)
+
+    def permits(self, host: str, address: Address) -> bool:
+        """Whether `host` may be connected to at an address."""
+        return self._permits(host, address)
 
     def check_address(self, host: str, address: Address) -> None:
         """Look at an address that `host` stands for. Raises EgressBlockedError."""
@@ -102,6 +122,21 @@ class EgressPolicy:
         return any(innermost.version == network.version and innermost in network for network in self._networks)
 
 
+def _normalized(host: str) -> str:
+    """The host as clients turn it into the name they resolve: other alphabets' digits and full stops are ours then. Raises
+    EgressBlockedError."""
+    if ":" in host:
+        return host  # an IPv6 address, which `urlsplit` has read
+    if "%" in host:
+        raise EgressBlockedError("The URL is not valid.")  # some clients decode it, others do not
+    if host.isascii():
+        return host
+    try:
+        return idna.uts46_remap(host, std3_rules=False).translate(_FULL_STOPS)
+    except idna.IDNAError:
+        raise EgressBlockedError("The URL is not valid.") from None
+
+
 def _literal_address(host: str) -> Address | None:
     """The address that `host` writes out, in any spelling a resolver would take for one (`127.1`, `0x7f000001`)."""
     try:
@@ -115,7 +150,7 @@ def _literal_address(host: str) -> Address | None:
 
 
 def _embedded(address: Address) -> Address | None:
-    """The IPv4 address that an IPv6 one carries (mapped, NAT64, 6to4, Teredo), which is what would be reached."""
+    """The IPv4 address that an IPv6 one carries (mapped, NAT64, 6to4, Teredo, ISATAP), which is what would be reached."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
     if address.ipv4_mapped is not None:
@@ -124,11 +159,13 @@ def _embedded(address: Address) -> Address | None:
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     if address.sixtofour is not None:
         return address.sixtofour
+    if (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return None if address.teredo is None else address.teredo[1]
 
 
 def _is_public(address: Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address) and any(address in network for network in _UNROUTED):
+    if any(address in network for network in _UNROUTED):
         return False
     mapped = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped is not None or address in _NAT64)
     return (address.is_global or mapped) and not address.is_multicast

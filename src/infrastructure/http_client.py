@@ -37,16 +37,17 @@ class HttpClients:
         egress: EgressPolicy | None = None,
     ) -> httpx.AsyncClient:
         """A client. `pool_timeout_s` bounds waiting for a connection and making it (TLS included), `read_timeout_s`
-        each wait for bytes. `resolver` replaces the system's, for callers that vet addresses. With `egress`, names resolve to
-        permitted addresses only; URLs that write an address out are the caller's to look at."""
+        each wait for bytes. `resolver` replaces the system's. With `egress`, only permitted addresses are connected to."""
 
         def open_session() -> aiohttp.ClientSession:
+            # Made here, since it wants a running loop.
+            guard = None if egress is None else GuardedResolver(egress, resolver or aiohttp.DefaultResolver())
             connector = aiohttp.TCPConnector(
                 ssl=self._ssl_context,
                 limit=max_connections,
                 keepalive_timeout=keepalive_s,
-                # Made here, since it wants a running loop.
-                resolver=resolver if egress is None else GuardedResolver(egress, resolver or aiohttp.DefaultResolver()),
+                resolver=guard or resolver,
+                socket_factory=None if guard is None else guard.open_socket,
             )
             return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 

@@ -23,8 +23,7 @@ _KEPT_FOR_S = 50.0
 
 
 class KeptPosts:
-    """Connections to addresses. With `egress`, names resolve to permitted addresses only; URLs that write an address out are
-    the caller's to look at."""
+    """Connections to addresses. With `egress`, only permitted addresses are connected to."""
 
     def __init__(
         self,
@@ -60,14 +59,14 @@ class KeptPosts:
             await self._resolver.close()
 
     async def _addresses(self, host: str, port: int) -> list[str]:
-        try:
-            ipaddress.ip_address(host.partition("%")[0])
-        except ValueError:
-            if self._resolver is None:
-                system = aiohttp.DefaultResolver()  # which wants a running loop
-                self._resolver = system if self._egress is None else GuardedResolver(self._egress, system)
-            return [found["host"] for found in await self._resolver.resolve(host, port, socket.AF_UNSPEC)]
-        return [host]
+        if self._egress is None and _is_address(host):
+            return [host]
+        if self._resolver is None:
+            system = aiohttp.DefaultResolver()  # which wants a running loop
+            self._resolver = system if self._egress is None else GuardedResolver(self._egress, system)
+        if isinstance(self._resolver, GuardedResolver) and (literal := self._resolver.literal(host)) is not None:
+            return [literal]
+        return [found["host"] for found in await self._resolver.resolve(host, port, socket.AF_UNSPEC)]
 
 
 class KeptPost:
@@ -81,6 +80,14 @@ class KeptPost:
     async def send(self, body: bytes, *, wait_s: float, limit: int) -> HttpAnswer:
         """The answer, whole if it is JSON, else as it comes. Raises as `KeptConnections.post` does."""
         return await self._connections.post(self._origin, self._head, body, limit=limit, wait_s=wait_s)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _comes_in_pieces(content_type: str) -> bool:

@@ -5,7 +5,6 @@ cookies, session) is in the client they share.
 """
 
 import asyncio
-import ipaddress
 import re
 import socket
 import ssl
@@ -83,6 +82,7 @@ class RemoteClient:
                     limit=0,
                     ssl=self._ssl_context or True,
                     resolver=self._guarded(),
+                    socket_factory=self._guarded().open_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
@@ -128,11 +128,9 @@ class RemoteClient:
         return self._guard
 
     async def _addresses(self, host: str, port: int) -> list[str]:
-        try:
-            ipaddress.ip_address(host.partition("%")[0])
-        except ValueError:
-            return [found["host"] for found in await self._guarded().resolve(host, port, socket.AF_UNSPEC)]
-        return [host]  # which `target` has looked at
+        if (literal := self._guarded().literal(host)) is not None:
+            return [literal]
+        return [found["host"] for found in await self._guarded().resolve(host, port, socket.AF_UNSPEC)]
 
     def _context(self) -> ssl.SSLContext:
         if self._ssl_context is None:

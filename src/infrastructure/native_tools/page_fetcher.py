@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 import httpx
-from aiohttp import DefaultResolver
 from aiohttp.abc import AbstractResolver
 
 from application.tools.ports import NativeToolError
 from infrastructure.egress import EgressBlockedError, EgressPolicy
-from infrastructure.egress_resolver import GuardedResolver
 from infrastructure.extraction.media_types import document_kind
 from infrastructure.http_client import HttpClients
 
@@ -127,8 +125,13 @@ class PageFetcher:
 
     def _opened(self) -> httpx.AsyncClient:
         if self._client is None:
-            resolver = GuardedResolver(self._egress, self._resolver or DefaultResolver())
-            self._client = self._http.create(resolver=resolver, read_timeout_s=20.0, max_connections=100, keepalive_s=5)
+            self._client = self._http.create(
+                egress=self._egress,
+                resolver=self._resolver,
+                read_timeout_s=20.0,
+                max_connections=100,
+                keepalive_s=5,
+            )
         return self._client
 
     def _headers(self) -> dict[str, str]:

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import aiohttp
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -14,7 +16,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from domain.webhooks.delivery import Attempt, SendFailure
 from domain.webhooks.signing import signed_headers, signing_keys
-from infrastructure.egress import EgressPolicy
+from infrastructure.egress import EgressBlockedError, EgressPolicy
+from infrastructure.http_client import HttpClients
 from infrastructure.webhooks.http_sender import HttpWebhookSender
 from tests.doubles.surroundings import FixedClock
 from tests.integration.webhooks.raw_servers import Chatty, Endless, Silent, listening
@@ -110,6 +113,43 @@ async def test_a_private_address_is_not_requested_however_it_is_named() -> None:
         assert receiver.received == []
         async with a_sender(resolver=Resolves()) as sender:
             assert await sender.send(f"http://public.example:{port}", {}, b"{}") == Attempt(status=204)
+
+
+@pytest.mark.requirement("E7", "B16")
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127\u30020\u30020\u30021",
+        "127\uff0e0\uff0e0\uff0e1",
+        "127\uff610\uff610\uff611",
+        "\uff11\uff12\uff17.0.0.1",
+        "\u2460\u2461\u2466.0.0.1",
+        "%31%32%37.0.0.1",
+        "127%2e0%2e0%2e1",
+        "0x7f\u30021",
+        "0177.0.0.1",
+        "2130706433",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+    ],
+)
+async def test_no_spelling_of_a_private_address_is_requested_nor_told_from_one_where_nothing_is(host: str) -> None:
+    async with receiving() as receiver:
+        port = httpx.URL(receiver.url).port
+        answered = await sent(f"http://{host}:{port}/hook", EgressPolicy())
+        closed = await sent(f"http://{host}:1/hook", EgressPolicy())
+    assert answered == closed == Attempt(failure=SendFailure.BLOCKED)
+    assert receiver.received == []
+
+
+@pytest.mark.requirement("E7", "B16")
+async def test_a_client_with_the_guard_connects_to_no_private_address_even_if_its_url_was_not_looked_at() -> None:
+    async with receiving() as receiver, HttpClients().create(egress=EgressPolicy()) as client:
+        with pytest.raises(httpx.ConnectError) as refused:
+            await client.post(receiver.url)
+    assert isinstance(refused.value.__cause__, aiohttp.ClientConnectorError)
+    assert isinstance(refused.value.__cause__.os_error, EgressBlockedError)
+    assert receiver.received == []
 
 
 @pytest.mark.requirement("B16")

@@ -63,6 +63,27 @@ class FixedResolver(AbstractResolver):
         "http:///nohost",
         "http://user:word@example.com/",
         "http://example.com:99999/",
+        "http://127\u30020\u30020\u30021/",
+        "http://127\uff0e0\uff0e0\uff0e1:8080/",
+        "http://127\uff611/",
+        "http://\uff11\uff12\uff17.0.0.1/",
+        "http://\u2460\u2461\u2466.0.0.1/",
+        "http://\U0001d7d9\U0001d7da\U0001d7df.0.0.1/",
+        "http://0x7f\u30021/",
+        "http://0\uff58\uff17f000001/",
+        "http://%31%32%37.0.0.1/",
+        "http://127.0.0.1%00/",
+        "http://127%2e0%2e0%2e1/",
+        "http://exa\ufffemple.com/",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[2606:4700::5efe:10.0.0.1]/",
+        "http://[2606:4700::200:5efe:7f00:1]/",
+        "http://168.63.129.16/",
+        "http://[::ffff:168.63.129.16]/",
+        "http://192.0.0.9/",
+        "http://192.88.99.1/",
+        "http://[3fff::1]/",
+        "http://[5f00::1]/",
     ],
 )
 def test_addresses_and_schemes_that_are_not_public_are_blocked(url: str) -> None:
@@ -71,7 +92,17 @@ def test_addresses_and_schemes_that_are_not_public_are_blocked(url: str) -> None
 
 
 @pytest.mark.parametrize(
-    "url", ["https://example.com/a?b", "http://93.184.216.34/", "http://[2606:2800:220:1::1]/", "http://name:8080/"]
+    "url",
+    [
+        "https://example.com/a?b",
+        "http://93.184.216.34/",
+        "http://93\u3002184\u3002216\u300234/",
+        "http://[2606:2800:220:1::1]/",
+        "http://[2606:4700::5efe:93.184.216.34]/",
+        "http://name:8080/",
+        "https://m\u00fcnchen.example/",
+        "https://\u65e5\u672c\u8a9e\u3002example/",
+    ],
 )
 def test_public_addresses_and_names_pass_the_look_at_the_url(url: str) -> None:
     EgressPolicy().check(url)
@@ -111,6 +142,29 @@ async def test_of_several_addresses_only_the_permitted_ones_are_handed_on() -> N
 async def test_an_allowed_name_may_resolve_to_a_private_address() -> None:
     resolver = GuardedResolver(EgressPolicy(["mcp.internal"]), FixedResolver("10.0.0.7"))
     assert [result["host"] for result in await resolver.resolve("MCP.internal", 80)] == ["10.0.0.7"]
+
+
+def target(address: str) -> tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[str, int]]:
+    return socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 80)
+
+
+async def test_no_socket_is_opened_to_a_private_address_whatever_was_looked_at_before() -> None:
+    resolver = GuardedResolver(EgressPolicy(), FixedResolver("10.0.0.7"))
+    with pytest.raises(EgressBlockedError):
+        resolver.open_socket(target("127.0.0.1"))
+    with pytest.raises(EgressBlockedError):
+        resolver.literal("127.0.0.1")
+    resolver.open_socket(target("93.184.216.34")).close()
+    assert resolver.literal("93.184.216.34") == "93.184.216.34"
+    assert resolver.literal("name.example") is None
+
+
+async def test_a_socket_is_opened_to_a_private_address_that_an_allowed_name_resolved_to() -> None:
+    resolver = GuardedResolver(EgressPolicy(["mcp.internal"]), FixedResolver("10.0.0.7"))
+    with pytest.raises(EgressBlockedError):
+        resolver.open_socket(target("10.0.0.7"))
+    await resolver.resolve("mcp.internal", 80)
+    resolver.open_socket(target("10.0.0.7")).close()
 
 
 async def test_a_name_without_addresses_stays_without() -> None:
