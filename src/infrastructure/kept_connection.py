@@ -17,6 +17,11 @@ _WITHOUT_BODY = (204, 304)
 _BLANK_LINE = b"\r\n\r\n"
 
 
+def counted_bytes(limit: int) -> int:
+    """How far a body over its limit is read, so that its size can be told; a body without end must have one."""
+    return 32 * limit
+
+
 class Origin(NamedTuple):
     """Where connections go: a host as it is resolved, and its name in `Host`. A tuple, as its hash is taken for each request."""
 
@@ -278,10 +283,8 @@ class KeptConnection(asyncio.Protocol):
         if self._streams:
             self._answered()
         elif length is not None and length > self._limit:
-            self._answer.size, self._answer.body = length, b""
-            self._answered()
-            self._answer = None
-            self.abort()
+            self._answer.size = length
+            self._too_large(self._answer)
 
     def on_body(self, body: bytes) -> None:
         answer = self._answer
@@ -298,8 +301,10 @@ class KeptConnection(asyncio.Protocol):
         answer.size += len(body)
         if answer.size <= self._limit:
             self._parts.append(body)
-        else:
-            self._parts.clear()
+            return
+        self._parts.clear()
+        if answer.size > counted_bytes(self._limit):
+            self._too_large(answer)
 
     def on_message_complete(self) -> None:
         self._is_between = True
@@ -316,6 +321,13 @@ class KeptConnection(asyncio.Protocol):
         self._over()
 
     # --- the end of an exchange ---
+
+    def _too_large(self, answer: HttpAnswer) -> None:
+        """The rest of the body is not read."""
+        answer.body = b""
+        self._answered()
+        self._answer = None
+        self.abort()
 
     def _answered(self) -> None:
         waiting, self._waiting = self._waiting, None

@@ -33,6 +33,8 @@ _NOISY = {
     "httpx2": logging.WARNING,
     "langfuse": logging.ERROR,
     "mcp": logging.WARNING,
+    # A notification that is not valid would be a stack trace, as often as a server likes.
+    "mcp.client.session": logging.ERROR,
     # The trace exporter says in one line of its own that traces are lost; each failed attempt would be a stack trace.
     "opentelemetry": logging.CRITICAL,
     "procrastinate": logging.WARNING,

@@ -1,5 +1,6 @@
 """What becomes of one connection, on its way to the server's record and the pool. Above: the pool; below: nothing."""
 
+import logging
 from collections.abc import Callable
 
 from application.mcp.ports import McpFailure
@@ -9,6 +10,8 @@ from infrastructure.mcp.connection_key import ConnectionKey
 from infrastructure.mcp.server_record import ServerRecord
 from infrastructure.mcp.server_session import ServerFacts
 from infrastructure.mcp.tool_changes import ToolChanges
+
+logger = logging.getLogger(__name__)
 
 
 class ConnectionLife:
@@ -46,6 +49,9 @@ class ConnectionLife:
         """It ended by itself."""
         self._is_told = True
         assert self._opened_at is not None  # it was open before
+        server = self.record.server
+        ids = {"server_id": server.id, "organization_id": server.organization_id}
+        logger.info("MCP connection lost", extra={**ids, "detail": detail})
         self.record.disconnected(detail, needs_auth=needs_auth)
         self._on_lost(self, self._clock.monotonic() - self._opened_at)
 

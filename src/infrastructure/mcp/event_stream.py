@@ -33,6 +33,17 @@ class EventStream:
         self._searched = 0
         self._dropped = 0
         self._head = b""
+        self._skipped = 0
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """The size of the event that is not complete, as far as it has come."""
+        return self._dropped + len(self._buffer)
+
+    def take_skipped(self) -> int:
+        """How many comments and events without data have come since the last look."""
+        skipped, self._skipped = self._skipped, 0
+        return skipped
 
     def feed(self, data: bytes) -> list[StreamEvent | OversizedLine]:
         """The events completed by `data`; comments and events without data give none."""
@@ -44,6 +55,8 @@ class EventStream:
             event = self._read(block)
             if event is not None:
                 events.append(event)
+            else:
+                self._skipped += 1
             self._searched, self._dropped = 0, 0
         if self._dropped + len(self._buffer) > self._max_bytes:
             self._discard()

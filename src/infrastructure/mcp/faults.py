@@ -19,6 +19,7 @@ from mcp.types import (
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
+from infrastructure.kept_connection import counted_bytes
 from infrastructure.mcp.stdio_framing import REPLY_TOO_LARGE, REPLY_UNREADABLE
 from infrastructure.mcp.text import clean
 
@@ -61,6 +62,9 @@ UNANSWERED = TransportFault(
 SILENT = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The server stopped answering.", not_executed=True, over=True
 )
+FOREIGN = TransportFault(
+    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is to another request than the one it was sent."
+)
 SESSION_GONE = TransportFault(
     kind=McpFailureKind.NOT_CONNECTED, detail="The server ended the session.", not_executed=True, over=True
 )
@@ -75,6 +79,9 @@ REDIRECTED = TransportFault(
     detail="The server redirects to another origin, which is not followed.",
     not_executed=True,
 )
+
+DEAF = "The server does not read what it is sent, so it was ended."
+"""How a started server ends that leaves its input unread."""
 
 
 def blocked_fault(advice: str, reason: str) -> TransportFault:
@@ -117,8 +124,9 @@ def content_type_fault(content_type: str) -> TransportFault:
 
 
 def too_large_fault(size: int, limit: int) -> TransportFault:
-    """A reply over the limit, both in bytes."""
-    detail = f"The server's reply of {size} bytes exceeds the limit of {limit} bytes."
+    """A reply over the limit, both in bytes. What is far over it is not read to its end."""
+    more = "more than " if size > counted_bytes(limit) else ""
+    detail = f"The server's reply of {more}{min(size, counted_bytes(limit))} bytes exceeds the limit of {limit} bytes."
     return TransportFault(kind=McpFailureKind.TOO_LARGE, detail=detail)
 
 

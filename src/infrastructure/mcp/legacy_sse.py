@@ -15,6 +15,7 @@ from infrastructure.mcp.faults import (
     BROKEN,
     UNANSWERED,
     TransportFailedError,
+    TransportFault,
     content_type_fault,
     fault_reply,
 )
@@ -24,6 +25,7 @@ from infrastructure.mcp.stdio_framing import OversizedLine, read_line, read_over
 from infrastructure.mcp.stdio_pipes import MessageReader
 
 _ACCEPT_EVENTS = {"accept": "text/event-stream", "cache-control": "no-store"}
+_NOTIFICATION_TIMEOUT_S = 5.0
 _POST = {"content-type": "application/json"}
 
 
@@ -36,7 +38,7 @@ class LegacySseTransport:
         self._endpoint = endpoint
         self._post_to: asyncio.Future[Endpoint] | None = None
         self._stream: asyncio.Task[None] | None = None
-        self._reader = MessageReader(_nothing)
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
         """Raises TransportFailedError."""
@@ -69,15 +71,23 @@ class LegacySseTransport:
         return ""
 
     async def _send(self, item: SessionMessage) -> None:
-        """Posts a message; if that fails, a request is answered with the fault."""
+        """Posts a message; if that fails, a request is answered with the fault. Of anything else the server is waited for a
+        little only: the caller of a request bounds its time."""
         assert self._post_to is not None
         message = item.message
         body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        timeout_s = None if isinstance(message, JSONRPCRequest) else _NOTIFICATION_TIMEOUT_S
+        fault: TransportFault | None = None
         try:
-            async with self._post_to.result().request("POST", _POST, body) as response:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._post_to.result().request("POST", _POST, body) as response,
+            ):
                 fault = status_fault(response)
         except TransportFailedError as exc:
             fault = exc.fault
+        except TimeoutError:
+            return
         if fault is not None and isinstance(message, JSONRPCRequest):
             self._reader.put(fault_reply(message.id, fault))
 
@@ -94,7 +104,7 @@ class LegacySseTransport:
                 content_type = content_type_of(response)
                 if content_type != "text/event-stream":
                     raise TransportFailedError(content_type_fault(content_type))
-                await self._hand_on(self._endpoint.read_events(response), post_to)
+                await self._hand_on(self._endpoint.read_events(response, self._reader.pace), post_to)
             raise TransportFailedError(UNANSWERED if not post_to.done() else BROKEN)
         except TransportFailedError as exc:
             if not post_to.done():
@@ -112,9 +122,7 @@ class LegacySseTransport:
                 if not post_to.done():
                     post_to.set_result(self._endpoint.at(event.data.decode(errors="replace")))
             elif event.data:
-                for item in read_line(event.data):
-                    self._reader.put(item)
-
-
-def _nothing() -> None:
-    """Nobody reads the network faster or slower for an empty reader."""
+                items = read_line(event.data, self._reader.settled)
+                for item in items:
+                    self._reader.put(item, len(event.data) // len(items))
+            await self._reader.room()

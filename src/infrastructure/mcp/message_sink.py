@@ -1,14 +1,50 @@
-"""The SDK's write stream over a function."""
+"""The SDK's write stream over a function, and one that notices answers to the server."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp.types import JSONRPCRequest
+from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 Ask = Callable[[str, str, dict[str, Any], Mapping[str, str]], Coroutine[None, None, dict[str, Any] | None]]
 """Sends a request (id, method, params, headers): its result, or None if that is answered to the reader."""
+
+
+class Writer(Protocol):
+    """The SDK's write stream."""
+
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class AnswerWriter:
+    """`inner`, with `answered` called when an answer to a request of the server has been written, or cannot be."""
+
+    def __init__(self, inner: Writer, answered: Callable[[], None]) -> None:
+        self._inner = inner
+        self._answered = answered
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Sends one message; raises as `inner` does."""
+        try:
+            await self._inner.send(item)
+        finally:
+            if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                self._answered()
+
+    async def aclose(self) -> None:
+        """The dispatcher writes no more."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._inner.aclose()
 
 
 class MessageSink:

@@ -68,11 +68,17 @@ class ReadPipe:
 
 
 class WritePipe:
-    """Writes whole messages to a pipe, at most one of them waiting in memory. Owns the file."""
+    """Writes whole messages to a pipe, at most one of them waiting in memory. Owns the file.
 
-    def __init__(self, file: IO[bytes]) -> None:
+    A message that is not written after `stall_s` ends the pipe: `on_stall` is called.
+    """
+
+    def __init__(self, file: IO[bytes], *, stall_s: float, on_stall: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._file = file
+        self._stall_s = stall_s
+        self._on_stall = on_stall
+        self._stall: asyncio.TimerHandle | None = None
         self._unsent = memoryview(b"")
         self._room = asyncio.Event()
         self._closing = False
@@ -96,6 +102,7 @@ class WritePipe:
             raise anyio.BrokenResourceError
         if self._unsent:
             self._room.clear()
+            self._stall = self._loop.call_later(self._stall_s, self._stalled)
             self._loop.add_writer(self._file.fileno(), self._flush)
 
     def close(self) -> None:
@@ -110,6 +117,16 @@ class WritePipe:
             self._loop.remove_writer(self._file.fileno())
             self._file.close()
         self._unsent = memoryview(b"")
+        self._make_room()
+
+    def _stalled(self) -> None:
+        self.abort()
+        self._on_stall()
+
+    def _make_room(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
         self._room.set()
 
     def _flush(self) -> None:
@@ -126,4 +143,4 @@ class WritePipe:
             self.abort()
         elif not self._room.is_set():
             self._loop.remove_writer(self._file.fileno())
-            self._room.set()
+            self._make_room()

@@ -18,7 +18,7 @@ from yarl import URL
 
 from infrastructure.egress import EgressBlockedError, EgressPolicy
 from infrastructure.egress_resolver import GuardedResolver
-from infrastructure.kept_connection import BrokenError, HttpAnswer, KeptConnection, Origin
+from infrastructure.kept_connection import BrokenError, HttpAnswer, KeptConnection, Origin, counted_bytes
 from infrastructure.kept_http import (
     OWN_HEADERS,
     KeptConnections,
@@ -38,6 +38,7 @@ from infrastructure.mcp.faults import (
     too_large_fault,
 )
 from infrastructure.mcp.kept_heads import KeptHeads
+from infrastructure.mcp.pace import NOISE, Pace
 from infrastructure.mcp.stdio_framing import OversizedLine
 
 CONNECT_TIMEOUT_S = 10.0
@@ -46,6 +47,8 @@ _KEEP_METHOD = (307, 308)
 _UNWELCOME = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
 _FIRST_ERROR_STATUS = 400
+_PIECE_BYTES = 8 * 1024
+"""Of an event stream, that is read at one time."""
 
 T = TypeVar("T")
 
@@ -326,7 +329,8 @@ class Endpoint:
         self._url = target
 
     async def read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        """The whole body. Raises TransportFailedError when it is over the limit (counted to its end), or compressed."""
+        """The whole body. Raises TransportFailedError when it is over the limit (counted to its end, if that comes soon), or
+        compressed."""
         _refuse_encoding(response.headers)
         limit, announced = self.max_response_bytes, response.content_length
         if announced is not None:
@@ -340,20 +344,30 @@ class Endpoint:
                 chunks.append(chunk)
             else:
                 chunks.clear()
+                if size > counted_bytes(limit):
+                    break
         if size > limit:
             raise TransportFailedError(too_large_fault(size, limit))
         return b"".join(chunks)
 
     async def read_events(
-        self, response: aiohttp.ClientResponse | HttpAnswer
+        self, response: aiohttp.ClientResponse | HttpAnswer, pace: Pace
     ) -> AsyncIterator[StreamEvent | OversizedLine]:
-        """The events of an event stream, to its end. Raises TransportFailedError when it breaks."""
+        """The events of an event stream, to its end. Comments cost `pace`. Raises TransportFailedError when it breaks, or for
+        an event without end."""
         _refuse_encoding(response.headers)
-        stream = EventStream(self.max_response_bytes)
+        limit = self.max_response_bytes
+        stream = EventStream(limit)
         chunks = response.chunks() if isinstance(response, HttpAnswer) else response.content.iter_any()
         async for chunk in chunks:
-            for event in stream.feed(chunk):
-                yield event
+            for start in range(0, len(chunk), _PIECE_BYTES):
+                for event in stream.feed(chunk[start : start + _PIECE_BYTES]):
+                    yield event
+                if skipped := stream.take_skipped():
+                    pace.spend(NOISE * skipped)
+                    await pace.wait()
+            if stream.unfinished_bytes > counted_bytes(limit):
+                raise TransportFailedError(too_large_fault(stream.unfinished_bytes, limit))
 
     def body_of(self, answer: HttpAnswer) -> bytes:
         """The whole body of an answer over a kept connection. Raises TransportFailedError as `read_body` does."""

@@ -56,7 +56,7 @@ from infrastructure.mcp.catalog import HeaderMap, ToolListing, read_listing
 from infrastructure.mcp.content import read_reply
 from infrastructure.mcp.exchanges import Exchanges
 from infrastructure.mcp.faults import BROKEN, SILENT, TransportFault, call_failure, fault_in, is_closed
-from infrastructure.mcp.message_sink import MessageSink
+from infrastructure.mcp.message_sink import AnswerWriter, MessageSink
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.text import capped, clean
 from infrastructure.mcp.transports import ServerTransport
@@ -64,6 +64,8 @@ from infrastructure.mcp.transports import ServerTransport
 _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
 _COURTESY_TIMEOUT_S = 5.0
+REQUESTS_AT_A_TIME = 16
+"""Of a server to us, on one connection."""
 _ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 
 _header_value = lru_cache(maxsize=1_000)(encode_header_value)
@@ -72,10 +74,11 @@ _NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name
 
 class ObservedDispatcher(JSONRPCDispatcher):
     """The SDK's dispatcher, whose end can be seen, with `exchanges` of ours beside it on the same streams. `is_private`: the
-    connection has one user."""
+    connection has one user. Of the server's own requests a few are under way at a time; the others wait unread."""
 
     def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter, *, is_private: bool = False) -> None:
-        super().__init__(reader, writer)
+        super().__init__(reader, AnswerWriter(writer, reader.answered))
+        reader.requests_at_a_time = REQUESTS_AT_A_TIME
         self.ended = asyncio.Event()
         self.exchanges = Exchanges(writer, is_private=is_private)
         reader.tap = self.exchanges.take

@@ -19,6 +19,9 @@ REPLY_TOO_LARGE: Final = -32010
 REPLY_UNREADABLE: Final = -32011
 """Error code a call gets here when its reply is JSON with the call's id, but not a JSON-RPC message."""
 
+MAX_UNASKED_BYTES: Final = 512 * 1024
+"""Of a request or notification of a server. Parsed, a message takes up to a hundred times its size in memory."""
+
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _SHOWN_CHARACTERS = 200
@@ -27,6 +30,13 @@ _HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 # JSON tokens without nesting: enough to read an envelope around a value that is not looked at.
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _MEMBER = re.compile(rb"\s*(%b)\s*:\s*(%b|-?\d+(?:\.\d+)?|true|false|null)\s*([,}])" % (_STRING, _STRING))
+
+
+class _Envelope(msgspec.Struct):
+    method: msgspec.Raw = msgspec.Raw()
+
+
+_ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 
 class UnreadableLineError(ValueError):
@@ -38,7 +48,7 @@ class UnreadableLineError(ValueError):
 
 
 class OversizedLineError(ValueError):
-    """A line above the limit that belongs to no call."""
+    """A line above the limit that belongs to no call. The limit of what a server says unasked is lower than that of answers."""
 
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
@@ -108,6 +118,8 @@ def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessag
         return []
     if text[0] not in b"{[":  # cheap: a server may print a lot
         return [UnreadableLineError(text)]
+    if len(text) > MAX_UNASKED_BYTES and _is_unasked(text):
+        return [OversizedLineError(len(text), MAX_UNASKED_BYTES)]
     if (plain := _plain_response(text)) is not None:
         call_id, result = plain
         if settled is not None and settled(call_id, result):
@@ -117,6 +129,14 @@ def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessag
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError:
         return _read_odd_line(text)
+
+
+def _is_unasked(text: bytes) -> bool:
+    """Whether a line is a request or a notification, without building the values in it."""
+    try:
+        return bool(bytes(_ENVELOPE.decode(text).method))
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return False
 
 
 def _plain_response(text: bytes) -> tuple[int | str, dict[str, Any]] | None:

@@ -28,6 +28,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from infrastructure.kept_connection import BrokenError, HttpAnswer
 from infrastructure.mcp.faults import (
+    FOREIGN,
     NOT_JSON_RPC,
     SESSION_GONE,
     UNANSWERED,
@@ -65,7 +66,7 @@ class StreamableHttpTransport:
         self._session_id: str | None = None
         self._version: str | None = None
         self._listener: asyncio.Task[None] | None = None
-        self._reader = MessageReader(_nothing)
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
         return self._reader, MessageSink(self._send, self._ask)
@@ -129,7 +130,7 @@ class StreamableHttpTransport:
             return JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
 
         async def read(answer: HttpAnswer) -> tuple[dict[str, Any] | None]:
-            result = self._plain_result(answer)
+            result = self._plain_result(request_id, answer)
             if result is None:
                 await self._read_answer(request(), answer, sent)
             return (result,)
@@ -143,7 +144,7 @@ class StreamableHttpTransport:
             self._reader.put(fault_reply(request_id, exc.fault))
         return None
 
-    def _plain_result(self, answer: HttpAnswer) -> dict[str, Any] | None:
+    def _plain_result(self, request_id: str, answer: HttpAnswer) -> dict[str, Any] | None:
         """The result in an answer that is nothing but that; None for all others, which take longer to understand."""
         if answer.status != _OK or content_type_of(answer) != "application/json":
             return None
@@ -151,7 +152,9 @@ class StreamableHttpTransport:
             reply = msgspec.json.decode(self._endpoint.body_of(answer))
         except (msgspec.DecodeError, RecursionError, ValueError):
             return None
-        if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or "id" not in reply or "error" in reply:
+        if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or "error" in reply:
+            return None
+        if reply.get("id") != request_id:
             return None
         result = reply.get("result")
         return result if isinstance(result, dict) else None
@@ -221,7 +224,9 @@ class StreamableHttpTransport:
             raise TransportFailedError(failed or NOT_JSON_RPC)
         if response.status == _BAD_REQUEST and _SESSION_HEADER in headers and _is_unspecific(reply):
             raise TransportFailedError(SESSION_GONE)
-        reply.id = request_id  # what stands on a POST's own reply is for its request, whatever id it carries
+        if not _is_to(request_id, reply):
+            raise TransportFailedError(FOREIGN)
+        reply.id = request_id
         self._reader.put(SessionMessage(reply))
 
     async def _read_events(
@@ -230,7 +235,7 @@ class StreamableHttpTransport:
         """Hands on what comes; the last event id, the delay asked for, and whether the request was answered."""
         last_id, retry_ms = "", None
         try:
-            async for event in self._endpoint.read_events(response):
+            async for event in self._endpoint.read_events(response, self._reader.pace):
                 if isinstance(event, OversizedLine):
                     oversized = read_oversized(event, self._endpoint.max_response_bytes)
                     if isinstance(oversized, SessionMessage):
@@ -241,6 +246,7 @@ class StreamableHttpTransport:
                 retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms
                 if self._hand_on(request_id, event.data):
                     return last_id, retry_ms, True
+                await self._reader.room()
         except (aiohttp.ClientError, BrokenError):
             if not last_id:
                 raise
@@ -249,9 +255,12 @@ class StreamableHttpTransport:
     def _hand_on(self, request_id: RequestId | None, data: bytes) -> bool:
         """Hands on the messages of an event, with the request to which they belong; whether its answer was among them."""
         answered = False
-        for item in read_line(data):
+        items = read_line(data)
+        for item in items:
             reply = _reply_in([item])
             if reply is not None and request_id is not None:
+                if not _is_to(request_id, reply):
+                    continue  # as on stdio, where nothing waits for it
                 reply.id = request_id
                 answered = True
             elif (
@@ -260,7 +269,7 @@ class StreamableHttpTransport:
                 and isinstance(item.message, JSONRPCNotification)
             ):
                 item.metadata = ServerMessageMetadata(related_request_id=request_id)
-            self._reader.put(item)
+            self._reader.put(item, len(data) // len(items))
         return answered
 
     async def _resume(self, request_id: RequestId, last_id: str, retry_ms: int | None) -> tuple[str, int | None, bool]:
@@ -281,13 +290,14 @@ class StreamableHttpTransport:
                 async with self._endpoint.request("GET", headers) as response:
                     if status_fault(response) or content_type_of(response) != "text/event-stream":
                         return
-                    async for event in self._endpoint.read_events(response):
+                    async for event in self._endpoint.read_events(response, self._reader.pace):
                         failures = 0
                         if isinstance(event, OversizedLine):
                             continue
                         last_id = event.id or last_id
                         retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms
                         self._hand_on(None, event.data)
+                        await self._reader.room()
             except TransportFailedError:
                 pass
             failures += 1
@@ -299,6 +309,13 @@ def _reply_in(items: Iterable[SessionMessage | Exception]) -> JSONRPCResponse | 
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse | JSONRPCError):
             return item.message
     return None
+
+
+def _is_to(request_id: RequestId, reply: JSONRPCResponse | JSONRPCError) -> bool:
+    """Whether a reply has the id of the request, as a number or a text; an error may have none."""
+    if reply.id is None:
+        return isinstance(reply, JSONRPCError)
+    return str(reply.id) == str(request_id)
 
 
 def _error_without_id(body: bytes, request_id: RequestId) -> JSONRPCError | None:
@@ -317,7 +334,3 @@ def _is_unspecific(reply: JSONRPCResponse | JSONRPCError) -> bool:
 
 def _retry_s(retry_ms: int | None) -> float:
     return min(_DEFAULT_RETRY_MS if retry_ms is None else retry_ms, _MAX_RETRY_MS) / 1000
-
-
-def _nothing() -> None:
-    """Nobody reads the network faster or slower for an empty reader."""

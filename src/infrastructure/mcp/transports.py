@@ -10,6 +10,7 @@ from application.mcp.ports import McpFailure
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.mcp.faults import (
+    DEAF,
     TransportFailedError,
     TransportFault,
     connect_failure,
@@ -22,7 +23,7 @@ from infrastructure.mcp.message_sink import MessageSink
 from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 from infrastructure.mcp.remote import Credentials, Endpoint, RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
-from infrastructure.mcp.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrLog, StdioTransport
 from infrastructure.mcp.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.stdio_process import StdioCommand
 from infrastructure.mcp.streamable_http import StreamableHttpTransport
@@ -73,7 +74,8 @@ CredentialsFor = Callable[[McpServer], Credentials]
 
 class ServerTransports:
     """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it, and the
-    resource limits `limits`. `launch` says what starts a server, and raises McpFailure if nothing does."""
+    resource limits `limits`. `launch` says what starts a server, and raises McpFailure if nothing does. A started server
+    that reads nothing for `write_timeout_s`, or for as long as its calls may take, is ended."""
 
     def __init__(
         self,
@@ -85,7 +87,9 @@ class ServerTransports:
         launch: Callable[[McpServer], Launch] = launch_in_place,
         working_directory: Path | None = None,
         limits: Mapping[str, int] | None = None,
+        write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
     ) -> None:
+        self._write_timeout_s = write_timeout_s
         self._remote = remote
         self._secrets = secrets
         self._credentials = credentials
@@ -144,7 +148,10 @@ class ServerTransports:
         def redact(text: str) -> str:
             return self._secrets.redact(server, text)
 
-        return StdioServerTransport(command, self._environment, log, config.max_response_bytes, redact)
+        write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a call may keep a server from reading as long
+        return StdioServerTransport(
+            command, self._environment, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s
+        )
 
 
 class LateTransport:
@@ -194,10 +201,18 @@ class StdioServerTransport:
         log: StderrLog,
         max_line_bytes: int,
         redact: Callable[[str], str],
+        *,
+        write_timeout_s: float,
     ) -> None:
         self._log = _CopyingLog(log)
         self._redact = redact
-        self._transport = StdioTransport(command, environment=environment, log=self._log, max_line_bytes=max_line_bytes)
+        self._transport = StdioTransport(
+            command,
+            environment=environment,
+            log=self._log,
+            max_line_bytes=max_line_bytes,
+            write_timeout_s=write_timeout_s,
+        )
 
     async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:
         return await self._transport.__aenter__()
@@ -208,7 +223,9 @@ class StdioServerTransport:
         await self._transport.__aexit__(exc_type, exc, traceback)
 
     def describe_end(self) -> str | None:
-        """How the process ended."""
+        """How the process ended, or that it is ended for not reading."""
+        if self._transport.does_not_read:
+            return DEAF
         status, description = self._transport.exit_status, self._transport.describe_exit()
         return None if status is None or description is None else exit_detail(status, description)
 

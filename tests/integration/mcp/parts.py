@@ -105,6 +105,7 @@ async def sdk_connections(
     oauth: OAuthParts | None = None,
     launch: Callable[[McpServer], Launch] = launch_in_place,
     environment: Mapping[str, str] = os.environ,
+    write_timeout_s: float = PATIENCE_S,
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
@@ -117,6 +118,7 @@ async def sdk_connections(
         environment=environment,
         launch=launch,
         limits=limits,
+        write_timeout_s=write_timeout_s,
     )
     async with SdkMcpConnections(
         known_secrets=known,

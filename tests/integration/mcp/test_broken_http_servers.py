@@ -175,6 +175,48 @@ async def test_a_call_answered_with_something_else_fails_by_its_kind(answer: byt
     assert failure.kind is kind
 
 
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("foreign", ["call-77", 5, ""])
+async def test_the_answer_to_another_request_is_not_taken_for_the_one_that_was_asked(
+    content_type: str, foreign: object
+) -> None:
+    async def call(request_id: object) -> bytes:
+        body = json.dumps(reply(foreign, {"content": [{"type": "text", "text": "of another"}]})).encode()
+        return http("200 OK", content_type, b"data: " + body + b"\n\n" if "event" in content_type else body)
+
+    async with answering(modern(call)) as address:
+        failure = await failure_at(address)
+    expected = {
+        "application/json": (McpFailureKind.INVALID_REPLY, "is to another request than the one it was sent"),
+        "text/event-stream": (McpFailureKind.CONNECTION_LOST, "ended its reply before it had answered"),
+    }[content_type]
+    assert failure.kind is expected[0]
+    assert expected[1] in failure.detail
+
+
+@pytest.mark.requirement("B11", "B16")
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("status", ["200 OK", "500 Oh No"])
+async def test_a_body_without_end_is_read_only_so_far(content_type: str, status: str) -> None:
+    def endless() -> Iterator[bytes]:
+        yield f"HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\ndata: ".encode()
+        yield from itertools.repeat(b"x" * 100_000)
+
+    async def call(request_id: object) -> Answer:
+        return endless()
+
+    async with answering(modern(call)) as address, sdk_connections() as connections:
+        server = remote(address, max_response_bytes=64 * 1024)
+        with pytest.raises(McpFailure) as raised:
+            await connections.call_tool(server, IN_RUN, a_call("echo"))
+    if status == "200 OK" or content_type == "application/json":
+        assert raised.value.kind is McpFailureKind.TOO_LARGE
+        assert "reply of more than 2097152 bytes exceeds the limit of 65536 bytes" in raised.value.detail
+    else:
+        assert raised.value.detail == "The server answered with HTTP status 500."
+
+
 @pytest.mark.requirement("B11", "B16")
 async def test_a_reply_of_unannounced_length_is_counted_and_refused() -> None:
     async def call(request_id: object) -> bytes:

@@ -5,17 +5,19 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.ids import McpServerId
-from domain.mcp.server import McpServer
+from domain.mcp.server import Isolation, McpServer
 from infrastructure.mcp.connections import SdkMcpConnections
 from tests.builders import numbered
 from tests.e2e.processes import resident_bytes
 from tests.integration.mcp.parts import (
     IN_RUN,
+    ISOLATED_PYTHON,
     a_call,
     descendants,
     odd_server,
@@ -262,3 +264,17 @@ async def test_a_caller_cancelled_while_connecting_leaves_the_connection_to_othe
         first.cancel()
         assert text_of(await second) == "{}"
         assert connections.connection_count == 1
+
+
+@pytest.mark.requirement("A5", "B3")
+async def test_a_server_that_leaves_unread_what_it_is_sent_is_ended_with_the_reason() -> None:
+    before = descendants()
+    flooding = str(Path(__file__).parents[2] / "e2e" / "servers" / "flooding_server.py")
+    server = started(*ISOLATED_PYTHON, flooding, "unread", "stdio", timeout_s=0.3, isolation=Isolation.SHARED)
+    async with sdk_connections(write_timeout_s=0.3) as connections:
+        await connections.discover(server, IN_RUN, timeout_s=20)
+        await until(lambda: connections.status(server).state is ServerState.UNHEALTHY)
+        reason = "The server does not read what it is sent, so it was ended."
+        assert connections.status(server).last_error == reason
+        assert "[dragoman] the server has not read what it was sent for 0.3 s" in connections.logs(server)
+        await until(lambda: descendants() == before)

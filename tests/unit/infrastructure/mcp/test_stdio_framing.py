@@ -10,6 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from infrastructure.mcp.stdio_framing import (
+    MAX_UNASKED_BYTES,
     REPLY_TOO_LARGE,
     REPLY_UNREADABLE,
     BoundedLines,
@@ -211,3 +212,16 @@ def test_a_result_that_a_call_was_waiting_for_becomes_no_message() -> None:
 def test_no_line_raises(line: bytes) -> None:
     for item in read_line(line.replace(b"\n", b"")):
         assert isinstance(item, SessionMessage | Exception)
+
+
+@pytest.mark.parametrize("begin", ['{"method":"notifications/message",', '{"id":7,"params":{"a":1},"method":"ping",'])
+def test_what_a_server_says_unasked_may_not_be_as_long_as_an_answer(begin: str) -> None:
+    def padded(start: str, size: int) -> bytes:
+        return (start + '"jsonrpc":"2.0","params":{"data":"' + "x" * size + '"}}').encode()
+
+    item = only(read_line(padded(begin, MAX_UNASKED_BYTES)))
+    assert isinstance(item, OversizedLineError)
+    assert item.limit == MAX_UNASKED_BYTES
+    assert isinstance(only(read_line(padded('{"method":"notifications/message",', 1_000))), SessionMessage)
+    answer = padded('{"id":7,', MAX_UNASKED_BYTES).replace(b'"params"', b'"result"')
+    assert isinstance(only(read_line(answer)), SessionMessage)

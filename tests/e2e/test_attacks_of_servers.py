@@ -1,0 +1,79 @@
+"""Hostile MCP servers beside other clients of a real service: whatever a server says without end, everybody else is answered."""
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.processes import resident_bytes, until
+from tests.e2e.servers.flooding_server import KINDS
+from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, serving
+
+FLOODING = str(SERVERS / "flooding_server.py")
+MOST_S = 0.25
+"""What a request of another client may take, by the median of many: other work of the machine is in single ones."""
+LONGEST_S = 5.0
+"""What any of them may: frozen services took minutes."""
+MOST_BYTES = 100_000_000
+"""By which memory may grow: unbounded, it was hundreds of megabytes in a second."""
+REQUESTS = 15
+
+
+@contextmanager
+def flooding(kind: str, transport: str) -> Iterator[Json]:
+    """How a server is registered that says `kind` without end."""
+    if transport == "stdio":
+        yield {"kind": "custom", "command": ISOLATED_PYTHON[0], "args": [*ISOLATED_PYTHON[1:], FLOODING, kind, "stdio"]}
+        return
+    with subprocess.Popen([sys.executable, FLOODING, kind, transport], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            yield {"kind": transport, "url": f"http://127.0.0.1:{port}/mcp"}
+        finally:
+            process.kill()
+
+
+def latencies(service: Service) -> list[float]:
+    """How long requests of another client take, one after the other."""
+    taken = []
+    for number in range(REQUESTS):
+        began = time.monotonic()
+        service.call("GET", "/agents" if number % 2 else "/mcp-servers")
+        taken.append(time.monotonic() - began)
+        time.sleep(0.05)  # for as long as a flood needs to fill something
+    return taken
+
+
+@pytest.mark.requirement("A5", "B3", "B11")
+@pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
+def test_a_server_that_says_something_without_end_delays_nobody_and_fills_no_memory(
+    tmp_path: Path, transport: str
+) -> None:
+    slow: dict[str, list[float]] = {}
+    with serving(tmp_path / "home") as service:
+        service.call("GET", "/agents")
+        before = resident_bytes(service.process.pid)
+        for kind in KINDS:
+            slug = f"flood-{kind}"
+            with flooding(kind, transport) as settings:
+                service.call("POST", "/mcp-servers", {"slug": slug, "isolation": "shared", **settings})
+                service.call("POST", f"/mcp-servers/{slug}/refresh")
+                until(lambda: connected(service, slug), what=kind)  # noqa: B023 (called at once)
+                taken = latencies(service)
+                service.call("POST", f"/mcp-servers/{slug}/disconnect")
+            taken += latencies(service)
+            if statistics.median(taken) > MOST_S or max(taken) > LONGEST_S:
+                slow[kind] = [round(each, 3) for each in taken]
+            grown = resident_bytes(service.process.pid, peak=True) - before
+            assert grown < MOST_BYTES, f"{kind}: {grown} bytes"
+        assert slow == {}
+
+
+def connected(service: Service, slug: str) -> bool:
+    return bool(service.call("GET", f"/mcp-servers/{slug}/status")["state"] in ("connected", "unhealthy"))
