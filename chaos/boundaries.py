@@ -22,8 +22,8 @@ from chaos.deadly import lines_of
 from chaos.scenario import Place, answer, drive, first_key, service, set_up, worker
 from chaos.verdict import Ending, Remains, Story, complaints
 from domain.runs.ledger import ToolCallState
-from infrastructure.persistence.postgres_url import library_url
-from infrastructure.persistence.roles import SYSTEM_ROLE
+from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
+from infrastructure.persistence.engine.postgres.url import library_url
 from infrastructure.persistence.tables import idempotency_key, run_event, tool_call
 from tests.databases import PostgresDatabases, postgres_server
 from tests.e2e.processes import carrying

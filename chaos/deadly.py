@@ -26,8 +26,8 @@ from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.container import Container
 from infrastructure.mcp.supervised_connections import SupervisedConnections
-from infrastructure.persistence.database import Database, Scope, Unit
-from infrastructure.persistence.staged import Staged, Stages
+from infrastructure.persistence.engine.database import Database, Scope, Unit
+from infrastructure.persistence.engine.staged import Staged, Stages
 
 T = TypeVar("T")
 

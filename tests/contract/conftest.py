@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from domain.audit.event import AuditAction
-from infrastructure.persistence.database import Database
-from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from tests.builders import ORG, OTHER_ORG, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import CachedPostgresLeg, CachedSqliteLeg, PostgresLeg, SqliteLeg
 from tests.contract.stores import InMemoryLeg, Leg, Stores

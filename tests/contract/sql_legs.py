@@ -12,13 +12,13 @@ from domain.identity.organization import Organization
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.approval_store import SqlApprovalStore, SqlTimerStore
-from infrastructure.persistence.audit_chain import SqlAuditChain
-from infrastructure.persistence.audit_log import SqlAuditLog
-from infrastructure.persistence.audit_seals import SqlAuditSeals
-from infrastructure.persistence.backlog import SqlBacklogReader
-from infrastructure.persistence.cached_stores import (
+from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
+from infrastructure.persistence.agents.store import SqlAgentStore
+from infrastructure.persistence.approvals.store import SqlApprovalStore, SqlTimerStore
+from infrastructure.persistence.audit.chain import SqlAuditChain
+from infrastructure.persistence.audit.log import SqlAuditLog
+from infrastructure.persistence.audit.seals import SqlAuditSeals
+from infrastructure.persistence.cached.stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
     CachedMcpServerStore,
@@ -26,37 +26,37 @@ from infrastructure.persistence.cached_stores import (
     CachedOrganizationStore,
     CachedSecretStore,
 )
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
-from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
-from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
-from infrastructure.persistence.gateway_notes import SqlGatewayNotes
-from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
-from infrastructure.persistence.identity_store import SqlIdentityStore, add_organization
-from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
-from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
-from infrastructure.persistence.model_provider_store import SqlModelProviderStore
-from infrastructure.persistence.oauth_store import SqlOAuthStore
-from infrastructure.persistence.organization_store import SqlOrganizationStore
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.retention_store import SqlRetentionStore
-from infrastructure.persistence.run_journal import SqlRunJournal
-from infrastructure.persistence.run_leases import SqlRunLeases
-from infrastructure.persistence.run_store import SqlRunStore
-from infrastructure.persistence.schedule_store import SqlScheduleStore
-from infrastructure.persistence.secret_store import SqlSecretStore
-from infrastructure.persistence.source_intake import SqlSourceIntake
-from infrastructure.persistence.source_search import SqlSourceSearch
-from infrastructure.persistence.source_store import SqlSourceStore
-from infrastructure.persistence.sqlite import SqliteDatabase, Synchronous
-from infrastructure.persistence.thread_store import SqlThreadStore
-from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
-from infrastructure.persistence.usage_store import SqlUsageStore
-from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
-from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
-from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
-from infrastructure.persistence.workflow_store import SqlWorkflowStore
-from infrastructure.persistence.workflow_tool_store import SqlWorkflowToolStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase, Synchronous
+from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
+from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway.notes import SqlGatewayNotes
+from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
+from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
+from infrastructure.persistence.identity.store import SqlIdentityStore, add_organization
+from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
+from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
+from infrastructure.persistence.retention.store import SqlRetentionStore
+from infrastructure.persistence.runs.backlog import SqlBacklogReader
+from infrastructure.persistence.runs.journal import SqlRunJournal
+from infrastructure.persistence.runs.leases import SqlRunLeases
+from infrastructure.persistence.runs.store import SqlRunStore
+from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
+from infrastructure.persistence.schedules.store import SqlScheduleStore
+from infrastructure.persistence.secrets.store import SqlSecretStore
+from infrastructure.persistence.sources.intake import SqlSourceIntake
+from infrastructure.persistence.sources.search import SqlSourceSearch
+from infrastructure.persistence.sources.store import SqlSourceStore
+from infrastructure.persistence.threads.store import SqlThreadStore
+from infrastructure.persistence.usage.store import SqlUsageStore
+from infrastructure.persistence.webhooks.keys import SqlWebhookKeyStore
+from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
+from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
+from infrastructure.persistence.workflows.store import SqlWorkflowStore
+from infrastructure.persistence.workflows.tool_store import SqlWorkflowToolStore
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
 

@@ -20,7 +20,7 @@ from domain.sources.source import Source, SourceKind
 from domain.threads.thread import Quarantine
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.mcp.oauth.grants import OAuthClient, PendingAuthorization
-from infrastructure.persistence.postgres_sweep_lock import PostgresSweepLock
+from infrastructure.persistence.engine.postgres.sweep_lock import PostgresSweepLock
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     KEY,

@@ -9,7 +9,7 @@ import pytest
 from domain.ids import RunId
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.engine.database import Database
 from tests.builders import a_run_id
 from tests.contract.queue_consumers import ConsumedQueue, Handler, consume, settle, stop
 

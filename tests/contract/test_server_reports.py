@@ -11,10 +11,10 @@ from application.mcp.ports import McpServerStore, ServerState, ServerStatus
 from application.mcp.server_reports import REPORT_EXPIRES, ServerReport, ServerReports
 from domain.audit.event import AuditAction
 from domain.ids import McpServerId
-from infrastructure.persistence.database import Database
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.server_reports import SqlServerReports
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.mcp.server_reports import SqlServerReports
 from tests.builders import ORG, OTHER_ORG, SERVER, a_server, after, an_audit_event, an_organization, numbered
 from tests.contract.sql_legs import opened
 from tests.databases import PostgresDatabases, SqliteFiles

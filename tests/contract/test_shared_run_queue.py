@@ -11,12 +11,12 @@ from domain.errors import ServiceError
 from domain.runs.run import MultitaskStrategy
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue, submit_runs
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.identity_store import add_organization
-from infrastructure.persistence.queue_install import installed_library_schema
-from infrastructure.persistence.queue_schema import LIBRARY_SCHEMA, SCHEMA
-from infrastructure.persistence.roles import SYSTEM_ROLE
-from infrastructure.persistence.run_store import SqlRunStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.queue_install import installed_library_schema
+from infrastructure.persistence.engine.postgres.queue_schema import LIBRARY_SCHEMA, SCHEMA
+from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
+from infrastructure.persistence.identity.store import add_organization
+from infrastructure.persistence.runs.store import SqlRunStore
 from tests.builders import ORG, a_new_run, a_run, a_run_id, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.queue_consumers import Handler, consume, stop
 from tests.contract.sql_legs import MirrorBox, sql_stores

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from domain.identity.api_key import hash_token
-from infrastructure.persistence.revision import plain_engine
+from infrastructure.persistence.schema.revision import plain_engine
 from tests.e2e.processes import until
 from tests.e2e.saved_rows import FOLDER, SavedRuns, stored_tables
 from tests.e2e.service import ISOLATED_PYTHON, ROOT, TERMINAL, Json, Service, a_turn, starting

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.schema.upgrade import upgrade
 from tests.e2e.processes import carrying, descendants, living, until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from infrastructure.persistence.revision import HEAD
+from infrastructure.persistence.schema.revision import HEAD
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import cluster
 from tests.e2e.processes import until

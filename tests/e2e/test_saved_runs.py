@@ -14,8 +14,8 @@ import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
 
-from infrastructure.persistence.revision import HEAD, plain_engine
-from infrastructure.persistence.upgrade import configuration, upgrade
+from infrastructure.persistence.schema.revision import HEAD, plain_engine
+from infrastructure.persistence.schema.upgrade import configuration, upgrade
 from tests.databases import PostgresDatabases, sqlite_url
 from tests.e2e.saved_rows import FOLDER, SAME_AS, SavedRuns
 from tests.e2e.saved_runs import CANARY, LOOK, NOTE, SECRET_KEY, audit_entries, places, token_of, write_scripts

@@ -34,9 +34,9 @@ from infrastructure.mcp.process_limits import parse_process_limits
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.supervised_connections import SupervisedConnections
 from infrastructure.metrics.server_states import ServerStates
-from infrastructure.persistence.database import Database
-from infrastructure.persistence.oauth_store import SqlOAuthStore
-from infrastructure.persistence.server_reports import SqlServerReports
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.server_reports import SqlServerReports
 from infrastructure.public_address import ListeningAddress
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 

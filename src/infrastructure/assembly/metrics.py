@@ -5,8 +5,8 @@ from application.runs.active_runs import ActiveRuns
 from application.system.ports import Clock
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.page import PrometheusPage
-from infrastructure.persistence.backlog import SqlBacklogReader
-from infrastructure.persistence.database import Database
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.runs.backlog import SqlBacklogReader
 
 
 def page(*, instruments: Instruments, database: Database, active_runs: ActiveRuns, clock: Clock) -> PrometheusPage:

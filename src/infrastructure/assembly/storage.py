@@ -25,13 +25,13 @@ from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.lazy_secrets import LazySecretBox, OpenBox
-from infrastructure.persistence.database import Database
-from infrastructure.persistence.inspection import DatabaseInspection
-from infrastructure.persistence.new_database import made_at_once
-from infrastructure.persistence.postgres_url import library_url
-from infrastructure.persistence.revision import is_current
-from infrastructure.persistence.run_store import SqlRunStore
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.postgres.url import library_url
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.runs.store import SqlRunStore
+from infrastructure.persistence.schema.inspection import DatabaseInspection
+from infrastructure.persistence.schema.new_database import made_at_once
+from infrastructure.persistence.schema.revision import is_current
 from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
 from infrastructure.settings import Settings
 
@@ -60,7 +60,7 @@ def upgrade_schema(settings: Settings, home: Home, box: Callable[[], LazySecretB
         return False
     if settings.postgres_url is None and made_at_once(url):
         return True
-    from infrastructure.persistence.upgrade import upgrade
+    from infrastructure.persistence.schema.upgrade import upgrade
 
     return upgrade(url, seal=lambda plain: box().encrypt(plain))
 
@@ -72,7 +72,7 @@ def inspection(settings: Settings, home: Home) -> DatabaseInspection:
 def database(settings: Settings, home: Home) -> Database:
     if settings.postgres_url is None:
         return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
-    from infrastructure.persistence.postgres import PostgresDatabase
+    from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 
     return PostgresDatabase(settings.postgres_url)
 
@@ -150,7 +150,7 @@ def run_store(settings: Settings, database: Database, wakeups: Wakeups, box: Laz
 def sweep_lock(settings: Settings) -> SweepLock:
     if settings.postgres_url is None:
         return InProcessSweepLock()
-    from infrastructure.persistence.postgres_sweep_lock import PostgresSweepLock
+    from infrastructure.persistence.engine.postgres.sweep_lock import PostgresSweepLock
 
     return PostgresSweepLock(library_url(settings.postgres_url))
 

@@ -10,7 +10,7 @@ from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
-from infrastructure.persistence.approval_store import SqlTimerStore
+from infrastructure.persistence.approvals.store import SqlTimerStore
 
 
 class Approvals(containers.DeclarativeContainer):

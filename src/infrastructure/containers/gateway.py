@@ -41,11 +41,11 @@ from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
-from infrastructure.persistence.gateway_approvals import SqlGatewayApprovals
-from infrastructure.persistence.gateway_clients import SqlGatewayClientStore
-from infrastructure.persistence.gateway_ledger import SqlGatewayLedger
-from infrastructure.persistence.gateway_notes import SqlGatewayNotes
-from infrastructure.persistence.gateway_store import SqlGatewaySessionStore
+from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
+from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
+from infrastructure.persistence.gateway.notes import SqlGatewayNotes
+from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
 
 
 class Gateway(containers.DeclarativeContainer):

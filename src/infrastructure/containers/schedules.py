@@ -16,7 +16,7 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.webhooks import Webhooks
 from infrastructure.cron import CronsimTimes
-from infrastructure.persistence.schedule_store import SqlScheduleStore
+from infrastructure.persistence.schedules.store import SqlScheduleStore
 
 
 class Schedules(containers.DeclarativeContainer):

@@ -17,13 +17,14 @@ from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.metrics.metered_leases import MeteredRunLeases
-from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.approval_store import SqlApprovalStore
-from infrastructure.persistence.audit_chain import SqlAuditChain
-from infrastructure.persistence.audit_keys import SqlSealKeys
-from infrastructure.persistence.audit_log import SqlAuditLog
-from infrastructure.persistence.audit_seals import SqlAuditSeals
-from infrastructure.persistence.cached_stores import (
+from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
+from infrastructure.persistence.agents.store import SqlAgentStore
+from infrastructure.persistence.approvals.store import SqlApprovalStore
+from infrastructure.persistence.audit.chain import SqlAuditChain
+from infrastructure.persistence.audit.keys import SqlSealKeys
+from infrastructure.persistence.audit.log import SqlAuditLog
+from infrastructure.persistence.audit.seals import SqlAuditSeals
+from infrastructure.persistence.cached.stores import (
     CachedAgentStore,
     CachedMcpCatalogStore,
     CachedMcpServerStore,
@@ -31,23 +32,22 @@ from infrastructure.persistence.cached_stores import (
     CachedOrganizationStore,
     CachedSecretStore,
 )
-from infrastructure.persistence.database import Database
-from infrastructure.persistence.identity_store import SqlIdentityStore
-from infrastructure.persistence.inspection import DatabaseInspection
-from infrastructure.persistence.mcp_catalog_store import SqlMcpCatalogStore
-from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
-from infrastructure.persistence.model_provider_store import SqlModelProviderStore
-from infrastructure.persistence.oauth_store import SqlOAuthStore
-from infrastructure.persistence.organization_store import SqlOrganizationStore
-from infrastructure.persistence.readiness import DatabaseReadiness
-from infrastructure.persistence.run_journal import SqlRunJournal
-from infrastructure.persistence.run_leases import SqlRunLeases
-from infrastructure.persistence.secret_store import SqlSecretStore
-from infrastructure.persistence.source_intake import SqlSourceIntake
-from infrastructure.persistence.source_store import SqlSourceStore
-from infrastructure.persistence.thread_store import SqlThreadStore
-from infrastructure.persistence.usage_store import SqlUsageStore
-from infrastructure.persistence.workflow_run_store import SqlWorkflowRunStore
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
+from infrastructure.persistence.identity.store import SqlIdentityStore
+from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
+from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
+from infrastructure.persistence.runs.journal import SqlRunJournal
+from infrastructure.persistence.runs.leases import SqlRunLeases
+from infrastructure.persistence.schema.inspection import DatabaseInspection
+from infrastructure.persistence.schema.readiness import DatabaseReadiness
+from infrastructure.persistence.secrets.store import SqlSecretStore
+from infrastructure.persistence.sources.intake import SqlSourceIntake
+from infrastructure.persistence.sources.store import SqlSourceStore
+from infrastructure.persistence.threads.store import SqlThreadStore
+from infrastructure.persistence.usage.store import SqlUsageStore
+from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
 
 
 class Storage(containers.DeclarativeContainer):

@@ -19,7 +19,7 @@ from application.threads.release_thread import ReleaseThread
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
-from infrastructure.persistence.source_search import SqlSourceSearch
+from infrastructure.persistence.sources.search import SqlSourceSearch
 
 
 class Threads(containers.DeclarativeContainer):

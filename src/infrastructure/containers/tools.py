@@ -32,7 +32,7 @@ from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.lazy_code_execution import LazyCodeExecution
 from infrastructure.native_tools.source_query import SourceQueryTool
 from infrastructure.native_tools.website_content import WebsiteContentTool
-from infrastructure.persistence.workflow_tool_store import SqlWorkflowToolStore
+from infrastructure.persistence.workflows.tool_store import SqlWorkflowToolStore
 
 
 class Tools(containers.DeclarativeContainer):

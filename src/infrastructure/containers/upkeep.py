@@ -18,8 +18,8 @@ from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.metrics.page import PrometheusPage
-from infrastructure.persistence.retention_store import SqlRetentionStore
-from infrastructure.persistence.secret_vault import SqlSecretVault
+from infrastructure.persistence.retention.store import SqlRetentionStore
+from infrastructure.persistence.secrets.vault import SqlSecretVault
 
 
 class Upkeep(containers.DeclarativeContainer):

@@ -12,8 +12,8 @@ from application.webhooks.webhook_check import WebhookCheck
 from infrastructure.assembly import webhooks as webhooks_assembly
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
-from infrastructure.persistence.webhook_keys import SqlWebhookKeyStore
-from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+from infrastructure.persistence.webhooks.keys import SqlWebhookKeyStore
+from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 
 
 class Webhooks(containers.DeclarativeContainer):

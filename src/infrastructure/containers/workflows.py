@@ -27,7 +27,7 @@ from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
-from infrastructure.persistence.workflow_store import SqlWorkflowStore
+from infrastructure.persistence.workflows.store import SqlWorkflowStore
 
 
 class Workflows(containers.DeclarativeContainer):

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, text
 from domain.errors import ServiceError
 from domain.ids import RunId
 from infrastructure.jobs.queue_session import LOST, Job, QueueSession, queue_session
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.prepared import Prepared
-from infrastructure.persistence.queue_schema import SCHEMA
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.queue_schema import SCHEMA
+from infrastructure.persistence.engine.prepared import Prepared
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import dict_row
 
 from domain.ids import RunId
-from infrastructure.persistence.queue_schema import QUEUE, SCHEMA
-from infrastructure.persistence.roles import SYSTEM_ROLE
+from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA
+from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)
 

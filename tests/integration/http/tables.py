@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.identity_store import add_organization, insert_key
-from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.identity.store import add_organization, insert_key
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores, in_memory_stores
 from tests.doubles.state import InMemoryState

@@ -158,7 +158,7 @@ from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.expressions import JmesPathExpressions
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
-from infrastructure.persistence.cached_stores import CachedAgentStore
+from infrastructure.persistence.cached.stores import CachedAgentStore
 from infrastructure.public_address import ListeningAddress
 from infrastructure.schemas import JsonSchemaValidator
 from infrastructure.secret_keys import GivenKeyRing

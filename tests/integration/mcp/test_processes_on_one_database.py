@@ -23,9 +23,9 @@ from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.state_reporter import StateReporter
-from infrastructure.persistence.oauth_store import SqlOAuthStore
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.server_reports import SqlServerReports
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.server_reports import SqlServerReports
 from infrastructure.public_address import ListeningAddress
 from infrastructure.redaction import Redactor
 from infrastructure.system import SystemClock

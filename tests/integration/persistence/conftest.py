@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Connection
 
 from domain.audit.event import AuditAction
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.identity_store import add_organization
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.identity.store import add_organization
 from tests.builders import ORG, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores

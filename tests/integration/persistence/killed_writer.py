@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import START, a_run, a_run_id, a_settlement, a_thread, a_thread_id, a_tool_call
 from tests.contract.run_steps import answer_step, reply_step, settle_step, start_and_claim
 from tests.contract.sql_legs import sql_stores

@@ -7,8 +7,8 @@ from decimal import Decimal
 from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, LargeBinary, Table
 
 from domain.ids import OrganizationId
-from infrastructure.persistence.column_types import JsonText, Moment, NanoUsd, PlainText
-from infrastructure.persistence.search_words import SearchWords
+from infrastructure.persistence.columns.column_types import JsonText, Moment, NanoUsd, PlainText
+from infrastructure.persistence.columns.search_words import SearchWords
 from infrastructure.persistence.tables import metadata
 
 Row = dict[str, object]

@@ -5,9 +5,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from infrastructure.persistence.new_database import SCRIPT, script_of
-from infrastructure.persistence.revision import plain_engine
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.schema.new_database import SCRIPT, script_of
+from infrastructure.persistence.schema.revision import plain_engine
+from infrastructure.persistence.schema.upgrade import upgrade
 from tests.databases import sqlite_url
 
 

@@ -13,9 +13,9 @@ from application.runs.ports import ClaimedRun
 from application.usage.ports import Reservation
 from domain.audit.event import AuditAction
 from domain.runs.usage import ModelSpending, ModelUsage
-from infrastructure.persistence.database import SYSTEM, Scope, Unit
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.usage_store import SqlUsageStore
+from infrastructure.persistence.engine.database import SYSTEM, Scope, Unit
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.usage.store import SqlUsageStore
 from tests.builders import AGENT, START, a_thread, a_thread_id, an_agent, an_audit_event
 from tests.contract.run_steps import reply_step, run_number, start_and_claim
 from tests.contract.sql_legs import sql_stores

@@ -11,8 +11,8 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
 from domain.ids import RunId, WorkerId
 from domain.runs.run import RunStatus
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import ORG, a_thread_id, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim
 from tests.contract.sql_legs import sql_stores

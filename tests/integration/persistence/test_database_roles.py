@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import make_url, text
 
 from domain.errors import ErrorKind, ServiceError
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.migrations.row_security import ensure_roles
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.readiness import DatabaseReadiness
-from infrastructure.persistence.revision import is_current, plain_engine
-from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.schema.readiness import DatabaseReadiness
+from infrastructure.persistence.schema.revision import is_current, plain_engine
+from infrastructure.persistence.schema.upgrade import upgrade
 from tests.builders import ORG, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import opened
 from tests.databases import PostgresDatabases

@@ -22,7 +22,7 @@ from domain.sources.source import IndexedChunk, Source, SourceKind
 from domain.sources.words import words_of
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
-from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import metadata, usage
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (

@@ -18,7 +18,7 @@ from domain.runs.run import RunStatus
 from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
 from domain.threads.thread import Quarantine
-from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import metadata
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (

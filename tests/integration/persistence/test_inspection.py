@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.persistence.inspection import DatabaseInspection
-from infrastructure.persistence.revision import HEAD
+from infrastructure.persistence.schema.inspection import DatabaseInspection
+from infrastructure.persistence.schema.revision import HEAD
 from tests.databases import PostgresDatabases, SqliteFiles
 from tests.stoppable_postgres import stoppable_postgres
 

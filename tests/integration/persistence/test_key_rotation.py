@@ -11,11 +11,11 @@ from domain.ids import McpServerId
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.policy.canary import CanaryToken
 from domain.secrets.secret import Secret
-from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
-from infrastructure.persistence.secret_store import SqlSecretStore
-from infrastructure.persistence.secret_vault import ENCRYPTED, SqlSecretVault
+from infrastructure.persistence.agents.store import SqlAgentStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
+from infrastructure.persistence.secrets.store import SqlSecretStore
+from infrastructure.persistence.secrets.vault import ENCRYPTED, SqlSecretVault
 from infrastructure.persistence.tables import metadata, source_part
 from infrastructure.secrets import SecretBox
 from tests.builders import ORG, START, a_server, an_agent, an_audit_event, numbered

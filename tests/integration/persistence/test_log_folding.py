@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.persistence.log_folding import LogFolding
+from infrastructure.persistence.engine.sqlite.wal_checkpoint import LogFolding
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from alembic import command
 from sqlalchemy import text
 
-from infrastructure.persistence.revision import plain_engine
-from infrastructure.persistence.upgrade import configuration, upgrade
+from infrastructure.persistence.schema.revision import plain_engine
+from infrastructure.persistence.schema.upgrade import configuration, upgrade
 from tests.databases import PostgresDatabases, sqlite_url
 
 

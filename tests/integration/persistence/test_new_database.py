@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.persistence import new_database
-from infrastructure.persistence.new_database import SCRIPT, made_at_once
-from infrastructure.persistence.revision import is_current
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.schema import new_database
+from infrastructure.persistence.schema.new_database import SCRIPT, made_at_once
+from infrastructure.persistence.schema.revision import is_current
+from infrastructure.persistence.schema.upgrade import upgrade
 from tests.databases import sqlite_url
 from tests.integration.persistence.schema_script import script_from_revisions
 

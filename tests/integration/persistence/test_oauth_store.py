@@ -8,9 +8,9 @@ from sqlalchemy import Connection, text
 
 from domain.audit.event import AuditAction
 from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, OAuthStore, PendingAuthorization
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
-from infrastructure.persistence.oauth_store import SqlOAuthStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.secrets import SecretBox
 from tests.builders import KEY, ORG, OTHER_ORG, SERVER, START, a_server, after, an_audit_event
 from tests.doubles.oauth import InMemoryOAuthStore

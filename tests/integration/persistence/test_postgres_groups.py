@@ -10,13 +10,13 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
-from infrastructure.persistence.database import SYSTEM, Scope
-from infrastructure.persistence.identity_store import add_organization
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.prepared import Prepared
-from infrastructure.persistence.staged import Staged, Stages
+from infrastructure.persistence.engine.database import SYSTEM, Scope
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.persistence.identity.store import add_organization
 from infrastructure.persistence.tables import organization, thread
-from infrastructure.persistence.thread_rows import add_thread
+from infrastructure.persistence.threads.rows import add_thread
 from tests.builders import ORG, OTHER_ORG, a_thread, a_thread_id, an_organization
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.conftest import add_first_organization

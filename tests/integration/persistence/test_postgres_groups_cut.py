@@ -8,12 +8,12 @@ import pytest
 import uvloop
 from sqlalchemy import Connection, text
 
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.prepared import Prepared, prepared_insert
-from infrastructure.persistence.staged import Staged, Stages
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
+from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.tables import idempotency_key
-from infrastructure.persistence.thread_rows import add_thread
+from infrastructure.persistence.threads.rows import add_thread
 from tests.builders import ORG, START, a_thread, a_thread_id
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.conftest import add_first_organization

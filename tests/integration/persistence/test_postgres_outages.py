@@ -9,9 +9,9 @@ from sqlalchemy import Connection, text
 
 from domain.errors import ServiceError
 from domain.runs.run import RunStatus
-from infrastructure.persistence.database import SYSTEM, StorageAway
-from infrastructure.persistence.patience import patient
-from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.engine.database import SYSTEM, StorageAway
+from infrastructure.persistence.engine.patience import patient
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from tests.builders import ORG, RUN, a_thread, a_thread_id, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, reply_step, start, start_and_claim, stored
 from tests.contract.sql_legs import sql_stores

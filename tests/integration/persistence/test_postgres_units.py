@@ -9,10 +9,10 @@ from psycopg.errors import AdminShutdown
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.prepared import pipelined
-from infrastructure.persistence.thread_rows import add_thread
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.prepared import pipelined
+from infrastructure.persistence.threads.rows import add_thread
 from tests.builders import ORG, OTHER_ORG, a_thread, a_thread_id
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.units import Gate, adding, thread_numbers

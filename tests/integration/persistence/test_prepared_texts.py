@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, create_engine, select
 
-from infrastructure.persistence.column_types import PlainText
-from infrastructure.persistence.prepared import prepared_insert
+from infrastructure.persistence.columns.column_types import PlainText
+from infrastructure.persistence.engine.prepared import prepared_insert
 
 MANY = Table("many", MetaData(), Column("id", Integer), *(Column(name, PlainText) for name in ("a", "b", "c")))
 ONE = Table("one", MetaData(), Column("id", Integer), Column("a", PlainText))

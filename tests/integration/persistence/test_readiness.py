@@ -7,12 +7,12 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.queue_schema import SCHEMA, VERSION
-from infrastructure.persistence.readiness import DatabaseReadiness
-from infrastructure.persistence.revision import HEAD
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.postgres.queue_schema import SCHEMA, VERSION
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.schema.readiness import DatabaseReadiness
+from infrastructure.persistence.schema.revision import HEAD
 from tests.databases import PostgresDatabases, SqliteFiles
 from tests.stoppable_postgres import stoppable_postgres
 

@@ -13,9 +13,9 @@ from application.runs.ports import LeaseLost
 from domain.audit.event import AuditAction
 from domain.ids import OrganizationId
 from domain.runs.run_events import turn_started
-from infrastructure.persistence.database import SYSTEM, Scope
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
+from infrastructure.persistence.engine.database import SYSTEM, Scope
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.tables import metadata
 from tests.builders import ORG, OTHER_ORG, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import start_and_claim

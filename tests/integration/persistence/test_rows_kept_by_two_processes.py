@@ -24,7 +24,7 @@ from domain.secrets.secret import Secret
 from infrastructure.assembly.storage import gateway_access, token_cache
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_feed import FRESH_S, RowFeed
-from infrastructure.persistence.postgres import PostgresDatabase
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.system import SystemClock
 from tests.builders import (
     AGENT,

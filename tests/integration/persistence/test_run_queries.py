@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import ORG, RUN, a_message, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, run_number, start
 from tests.contract.sql_legs import sql_stores

@@ -14,8 +14,8 @@ from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.run_events import turn_started
 from domain.runs.step import Step
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.identity_store import SqlIdentityStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.identity.store import SqlIdentityStore
 from tests.builders import (
     KEY,
     ORG,

@@ -16,9 +16,9 @@ from application.webhooks.webhook_check import WebhookCheck
 from domain.audit.event import AuditAction
 from infrastructure.cron import CronsimTimes
 from infrastructure.egress import EgressPolicy
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.tables import audit_event, run, schedule
 from infrastructure.system import RandomIds
 from tests.builders import START, an_agent, an_audit_event

@@ -15,9 +15,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import ForeignKeyConstraint, inspect
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.persistence.revision import HEAD, is_current, plain_engine
+from infrastructure.persistence.schema.revision import HEAD, is_current, plain_engine
+from infrastructure.persistence.schema.upgrade import configuration, upgrade
 from infrastructure.persistence.tables import metadata
-from infrastructure.persistence.upgrade import configuration, upgrade
 from tests.databases import PostgresDatabases, sqlite_url
 
 
@@ -140,7 +140,7 @@ def test_finding_out_that_nothing_is_to_be_done_does_not_import_alembic(tmp_path
     url = sqlite_url(tmp_path / "dragoman.db")
     upgrade(url)
     program = (
-        "import sys; from infrastructure.persistence.revision import is_current;"
+        "import sys; from infrastructure.persistence.schema.revision import is_current;"
         " assert is_current(sys.argv[1]); assert not any(name.startswith('alembic') for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, url], check=True, timeout=30)

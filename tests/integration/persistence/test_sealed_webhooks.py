@@ -15,14 +15,14 @@ from domain.audit.event import AuditAction
 from domain.runs.webhook import Webhook
 from domain.secrets.secret import SecretRef
 from infrastructure.container import Container
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.revision import is_current, plain_engine
-from infrastructure.persistence.run_store import SqlRunStore
-from infrastructure.persistence.schedule_store import SqlScheduleStore
-from infrastructure.persistence.secret_vault import SqlSecretVault
-from infrastructure.persistence.sqlite import SqliteDatabase
-from infrastructure.persistence.upgrade import configuration, upgrade
-from infrastructure.persistence.webhook_store import SqlWebhookDeliveryStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.runs.store import SqlRunStore
+from infrastructure.persistence.schedules.store import SqlScheduleStore
+from infrastructure.persistence.schema.revision import is_current, plain_engine
+from infrastructure.persistence.schema.upgrade import configuration, upgrade
+from infrastructure.persistence.secrets.vault import SqlSecretVault
+from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 from infrastructure.secrets import SecretBox
 from infrastructure.settings import load_settings
 from tests.builders import ORG, RUN, START, a_run, a_thread, after, an_agent, an_audit_event

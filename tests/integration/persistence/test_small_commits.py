@@ -13,9 +13,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import ServiceError
-from infrastructure.persistence.database import SYSTEM, Unit
-from infrastructure.persistence.sqlite import SqliteDatabase
-from infrastructure.persistence.sqlite_batch import raw_of
+from infrastructure.persistence.engine.database import SYSTEM, Unit
+from infrastructure.persistence.engine.sqlite.batch import raw_of
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import ORG
 from tests.databases import SqliteFiles
 from tests.integration.persistence.conftest import add_first_organization

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import ServiceError
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.readiness import DatabaseReadiness
-from infrastructure.persistence.sqlite import SqliteDatabase
-from infrastructure.persistence.upgrade import upgrade
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.schema.readiness import DatabaseReadiness
+from infrastructure.persistence.schema.upgrade import upgrade
 from tests.builders import ORG, after
 from tests.databases import SqliteFiles, sqlite_url
 from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers

@@ -12,9 +12,9 @@ from application.runs.ports import LeaseLost
 from domain.ids import WorkerId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import MultitaskStrategy, RunStatus
-from infrastructure.persistence.database import SYSTEM, Database, Scope, Unit
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.staged import Staged
+from infrastructure.persistence.engine.database import SYSTEM, Database, Scope, Unit
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.staged import Staged
 from infrastructure.persistence.tables import metadata
 from tests.builders import (
     RUN,
@@ -176,7 +176,7 @@ async def told(story: Story, stores: Stores, database: PostgresDatabase) -> tupl
 async def test_steps_store_and_answer_the_same_in_a_group_and_alone(
     story: Story, undone: int, postgres_databases: PostgresDatabases, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "infrastructure.persistence.postgres_group")
+    caplog.set_level(logging.DEBUG, "infrastructure.persistence.engine.postgres.group")
     found = []
     with postgres_databases.fresh() as url, postgres_databases.fresh() as other_url:
         grouping, single = PostgresDatabase(url, connections=2), PostgresDatabase(other_url, connections=2)

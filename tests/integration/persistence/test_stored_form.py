@@ -17,10 +17,10 @@ from domain.policy.canary import CanaryToken
 from domain.runs.usage import Usage
 from domain.threads.message import TextContent
 from domain.tools.result import ToolResult
-from infrastructure.persistence.agent_store import SqlAgentStore
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.mcp_server_store import SqlMcpServerStore
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.agents.store import SqlAgentStore
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.secrets import SecretBox
 from tests.builders import (
     ORG,

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.persistence.database import SYSTEM, Database
-from infrastructure.persistence.postgres import PostgresDatabase
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
 
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import text
 
-from infrastructure.persistence.database import SYSTEM
-from infrastructure.persistence.sqlite import SqliteDatabase
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import START, a_run, a_run_id, a_thread, a_thread_id, after, an_agent, an_audit_event
 from tests.contract.run_steps import finish_step, start_and_claim
 from tests.contract.sql_legs import sql_stores

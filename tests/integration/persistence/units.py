@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, func, select
 
-from infrastructure.persistence.database import SYSTEM, Database
+from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import thread
-from infrastructure.persistence.thread_rows import add_thread
+from infrastructure.persistence.threads.rows import add_thread
 from tests.builders import a_thread, a_thread_id
 
 

@@ -3,7 +3,7 @@
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from infrastructure.persistence.postgres_url import driver_url, library_url
+from infrastructure.persistence.engine.postgres.url import driver_url, library_url
 
 URL = "postgresql://ada:s%40fe@db.internal:5433/dragoman?sslmode=require"
 

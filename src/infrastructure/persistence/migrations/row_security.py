@@ -10,7 +10,12 @@ from alembic import op
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from infrastructure.persistence.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE, roles_refused
+from infrastructure.persistence.engine.postgres.roles import (
+    ORGANIZATION_SETTING,
+    REQUEST_ROLE,
+    SYSTEM_ROLE,
+    roles_refused,
+)
 
 EVERYTHING = "SELECT, INSERT, UPDATE, DELETE"
 _INSUFFICIENT_PRIVILEGE = "42501"

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, UniqueConstraint
 
-from infrastructure.persistence.column_types import JsonText, Moment, PlainText
+from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 # `secrets` is the encrypted JSON of env and headers; `config` is everything else, with the names of the secrets that

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
-from infrastructure.persistence.column_types import Moment, PlainText
+from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 # The key is in `api_key`, encrypted, or in the secret that `secret_name` names, or nowhere.

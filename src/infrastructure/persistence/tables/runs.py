@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-from infrastructure.persistence.column_types import JsonText, Moment, NanoUsd, PlainText
+from infrastructure.persistence.columns.column_types import JsonText, Moment, NanoUsd, PlainText
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 

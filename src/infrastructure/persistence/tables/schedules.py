@@ -12,7 +12,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from infrastructure.persistence.column_types import JsonText, Moment, PlainText
+from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 # The agent and the thread are named as somebody wrote them down, and may be gone. A fire moves the schedule on before it

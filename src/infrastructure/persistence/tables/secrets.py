@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, Index, LargeBinary, Table
 
-from infrastructure.persistence.column_types import Moment, PlainText
+from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 # `value` is encrypted. What refers to a secret by its name does so in its own configuration.

@@ -2,8 +2,8 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table
 
-from infrastructure.persistence.column_types import Moment, PlainText
-from infrastructure.persistence.search_words import SearchWords
+from infrastructure.persistence.columns.column_types import Moment, PlainText
+from infrastructure.persistence.columns.search_words import SearchWords
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 

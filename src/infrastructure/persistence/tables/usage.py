@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
 
-from infrastructure.persistence.column_types import NanoUsd, PlainText
+from infrastructure.persistence.columns.column_types import NanoUsd, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
 # `day` is the proleptic ordinal of a UTC date.

@@ -14,7 +14,7 @@ _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT")
 
 
 class Report(Protocol):
-    """What was seen of the database, as `infrastructure.persistence.inspection` has it."""
+    """What was seen of the database, as `infrastructure.persistence.schema.inspection` has it."""
 
     @property
     def name(self) -> str: ...

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from domain.ids import OrganizationId
 from infrastructure.events.row_feed import FRESH_S, RowFeed
-from infrastructure.persistence.row_cache import ReadAnew, RowCache
+from infrastructure.persistence.cached.row_cache import ReadAnew, RowCache
 from tests.builders import ORG, OTHER_ORG
 
 KEYS = ((ORG, "a"), (ORG, "b"), (OTHER_ORG, "a"))

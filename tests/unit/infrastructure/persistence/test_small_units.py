@@ -9,7 +9,7 @@ from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.step import Step
 from domain.threads.message import ImageContent, Role, TextContent, ToolResultContent
 from domain.tools.result import ToolResult
-from infrastructure.persistence.small_units import is_small_start, is_small_step
+from infrastructure.persistence.engine.sqlite.small_units import is_small_start, is_small_step
 from tests.builders import a_message, a_new_run, a_run, a_settlement, a_tool_call
 
 LONG = "x" * 100_000

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.migrations.row_security import ensure_roles, protect, unprotect
-from infrastructure.persistence.roles import REQUEST_ROLE, SYSTEM_ROLE
 
 revision = "0017"
 down_revision = "0016"

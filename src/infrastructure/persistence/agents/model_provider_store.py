@@ -1,0 +1,169 @@
+"""Model providers in SQL; keys are stored encrypted only."""
+
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.ids import OrganizationId
+from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider, ProviderKind
+from domain.secrets.secret import SecretRef, SecretValue
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.engine.database import Database, is_duplicate
+from infrastructure.persistence.secrets.box import SecretBox
+from infrastructure.persistence.tables import model_provider, organization
+
+_of = (
+    model_provider.c.organization_id == bindparam("of_organization"),
+    model_provider.c.name == bindparam("named"),
+)
+_all = (
+    select(model_provider)
+    .where(model_provider.c.organization_id == bindparam("of_organization"))
+    .order_by(model_provider.c.name)
+    .limit(MAX_PROVIDERS)
+)
+_count = (
+    select(func.count())
+    .select_from(model_provider)
+    .where(model_provider.c.organization_id == bindparam("of_organization"))
+)
+# Two that are added at once are counted one after the other.
+_lock_organization = (
+    select(organization.c.id).where(organization.c.id == bindparam("of_organization")).with_for_update(key_share=True)
+)
+_lock = select(model_provider.c.version).where(*_of).with_for_update()
+_insert = model_provider.insert()
+_change = update(model_provider).where(*_of)
+_delete = delete(model_provider).where(*_of)
+
+
+class SqlModelProviderStore:
+    """The `ModelProviderStore` port."""
+
+    def __init__(self, *, database: Database, box: SecretBox) -> None:
+        self._database = database
+        self._box = box
+
+    async def add(self, provider: ModelProvider, audit: AuditEvent) -> None:
+        """Store a new provider."""
+        row = {
+            "organization_id": provider.organization_id,
+            "name": provider.name,
+            "created_at": provider.created_at,
+            **self._changeable(provider),
+        }
+        wanted = {"of_organization": provider.organization_id}
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_lock_organization, wanted)
+            if connection.execute(_count, wanted).scalar_one() >= MAX_PROVIDERS:
+                raise too_many_providers()
+            connection.execute(_insert, row)
+            record(connection, audit)
+
+        try:
+            await self._database.write(unit, scope=provider.organization_id)
+        except IntegrityError as error:
+            if is_duplicate(error):
+                raise name_taken(provider.name) from error
+            raise
+
+    async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+        wanted = {"of_organization": changed.organization_id, "named": changed.name}
+        values = self._changeable(changed)
+
+        def unit(connection: Connection) -> None:
+            stored = connection.execute(_lock, wanted).scalar_one_or_none()
+            if stored is None:
+                raise not_found("model provider", changed.name)
+            if stored != expected_version:
+                raise other_version(changed.name, stored, expected_version)
+            connection.execute(_change.values(values), wanted)
+            record(connection, audit)
+
+        await self._database.write(unit, scope=changed.organization_id)
+
+    async def all(self, organization_id: OrganizationId) -> tuple[ModelProvider, ...]:
+        """The organization's providers by name."""
+        wanted = {"of_organization": organization_id}
+        rows = await self._database.read(
+            lambda connection: connection.execute(_all, wanted).all(), scope=organization_id
+        )
+        return tuple(self._provider_of(row) for row in rows)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[ModelProvider]:
+        """Providers, newest first."""
+        statement = select(model_provider).where(model_provider.c.organization_id == organization_id)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=model_provider.c.created_at,
+                identifier=model_provider.c.name,
+                convert=self._provider_of,
+            ),
+            scope=organization_id,
+        )
+
+    async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
+        """Remove the provider."""
+
+        def unit(connection: Connection) -> bool:
+            if connection.execute(_delete, {"of_organization": organization_id, "named": name}).rowcount == 0:
+                return False
+            record(connection, audit)
+            return True
+
+        return await self._database.write(unit, scope=organization_id)
+
+    def _changeable(self, provider: ModelProvider) -> dict[str, object]:
+        key = provider.api_key
+        return {
+            "kind": provider.kind.value,
+            "base_url": provider.base_url,
+            "api_key": self._box.encrypt(key.encode()) if isinstance(key, str) else None,
+            "secret_name": provider.secret_name,
+            "version": provider.version,
+            "updated_at": provider.updated_at,
+        }
+
+    def _provider_of(self, row: AnyRow) -> ModelProvider:
+        return ModelProvider(
+            organization_id=OrganizationId(row.organization_id),
+            name=row.name,
+            kind=ProviderKind(row.kind),
+            base_url=row.base_url,
+            api_key=self._key_of(row),
+            version=row.version,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )
+
+    def _key_of(self, row: AnyRow) -> SecretValue | None:
+        if row.secret_name is not None:
+            return SecretRef(row.secret_name)
+        return None if row.api_key is None else self._box.decrypt(row.api_key).decode()
+
+
+def name_taken(name: str) -> ServiceError:
+    """The organization has a provider of that name."""
+    return conflict("model_provider_exists", f"There is a model provider {name!r} already.")
+
+
+def too_many_providers() -> ServiceError:
+    """The organization has as many providers as it may."""
+    return conflict("too_many_model_providers", f"An organization has at most {MAX_PROVIDERS} model providers.")
+
+
+def other_version(name: str, stored: int, expected: int) -> ServiceError:
+    """Somebody else was quicker."""
+    return ServiceError(
+        "version_conflict",
+        ErrorKind.PRECONDITION,
+        f"The model provider {name!r} is at version {stored}, not {expected}.",
+    )

@@ -1,0 +1,117 @@
+"""Approvals as the API sees them, and timers, in SQL."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
+
+from application.approvals.ports import ApprovalFilter
+from application.system.pages import Page, PageRequest
+from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.timer import Timer
+from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
+from infrastructure.persistence.approvals.rows import approval_of, timer_of
+from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import approval, timer
+
+_of_organization = select(approval).where(approval.c.organization_id == bindparam("of_organization"))
+_get = _of_organization.where(approval.c.id == bindparam("approval_id"))
+_of_run = _of_organization.where(approval.c.run_id == bindparam("of_run")).order_by(
+    approval.c.created_at, approval.c.id
+)
+# Written out, so that the partial index over pending ones is taken.
+_is_pending = approval.c.state == bindparam("pending", ApprovalState.PENDING.value, literal_execute=True)
+_next_due = select(func.min(timer.c.due_at))
+_due = (
+    select(timer)
+    .where(timer.c.due_at <= bindparam("moment"))
+    .order_by(timer.c.due_at, timer.c.id)
+    .limit(bindparam("limit"))
+)
+_due_after = _due.where(
+    tuple_(timer.c.due_at, timer.c.id)
+    > tuple_(
+        bindparam("after_moment", type_=timer.c.due_at.type),
+        bindparam("after_id", type_=timer.c.id.type),
+    )
+)
+_remove = delete(timer).where(timer.c.id == bindparam("timer_id"))
+
+
+class SqlApprovalStore:
+    """The `ApprovalStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None:
+        """The approval, or None."""
+        wanted = {"of_organization": organization_id, "approval_id": approval_id}
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
+        return None if row is None else approval_of(row)
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: ApprovalFilter, request: PageRequest
+    ) -> Page[Approval]:
+        """Approvals, newest first."""
+        statement = select(approval).where(approval.c.organization_id == organization_id)
+        if wanted.run_id is not None:
+            statement = statement.where(approval.c.run_id == wanted.run_id)
+        if wanted.state is ApprovalState.PENDING:
+            statement = statement.where(_is_pending)
+        elif wanted.state is not None:
+            statement = statement.where(approval.c.state == wanted.state.value)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=approval.c.created_at,
+                identifier=approval.c.id,
+                convert=approval_of,
+            ),
+            scope=organization_id,
+        )
+
+    async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:
+        """All approvals of a run, oldest first."""
+        wanted = {"of_organization": organization_id, "of_run": run_id}
+        return await self._database.read(
+            lambda connection: tuple(approval_of(row) for row in connection.execute(_of_run, wanted)),
+            scope=organization_id,
+        )
+
+
+class SqlTimerStore:
+    """The `TimerStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def next_due(self) -> datetime | None:
+        """When the earliest timer is due."""
+
+        def unit(connection: Connection) -> datetime | None:
+            moment: datetime | None = connection.execute(_next_due).scalar_one()
+            return moment
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
+        """Timers due at `at` or before, the earliest first."""
+        statement, wanted = _due, {"moment": at, "limit": limit}
+        if after is not None:
+            statement, wanted = _due_after, {**wanted, "after_moment": after.due_at, "after_id": after.id}
+        return await self._database.read(
+            lambda connection: tuple(timer_of(row) for row in connection.execute(statement, wanted)), scope=SYSTEM
+        )
+
+    async def remove(self, timer_id: TimerId) -> None:
+        """Forget a timer."""
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_remove, {"timer_id": timer_id})
+
+        await self._database.write(unit, scope=SYSTEM)

@@ -1,0 +1,72 @@
+"""Keys of audit seals: derived from the newest secret key, and kept encrypted so that its rotation spares old seals."""
+
+from typing import Protocol
+
+from sqlalchemy import Connection, select
+
+from domain.audit.chain import ChainKey, ChainKeys, chain_key
+from domain.errors import ServiceError
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import audit_key
+
+PURPOSE = b"dragoman/audit-seal/v1"
+
+_stored = select(audit_key.c.id, audit_key.c.secret)
+_keep = upsert(audit_key).on_conflict_do_nothing(index_elements=["id"])
+
+
+class DerivingBox(Protocol):
+    """The secret keys at hand."""
+
+    def encrypt(self, plain: bytes, /) -> bytes:
+        """With the newest key."""
+        ...
+
+    def decrypt(self, sealed: bytes, /) -> bytes:
+        """With the key that fits. Raises INTERNAL `secret_undecryptable`."""
+        ...
+
+    def derived(self, purpose: bytes, /) -> tuple[bytes, ...]:
+        """32 bytes for this purpose alone from each key, newest first."""
+        ...
+
+
+class SqlSealKeys:
+    """The `SealKeys` port. A key is stored before it seals; one whose encryption no secret key opens is not known. Nothing is
+    encrypted or decrypted for keys that the secret keys at hand give anyway."""
+
+    def __init__(self, *, database: Database, box: DerivingBox) -> None:
+        self._database = database
+        self._box = box
+
+    def current(self) -> ChainKey:
+        """From the newest secret key."""
+        return chain_key(self._box.derived(PURPOSE)[0])
+
+    async def all(self) -> ChainKeys:
+        """From the secret keys at hand, and those that are stored."""
+        derived = [chain_key(secret) for secret in self._box.derived(PURPOSE)]
+        current = derived[0]
+        stored = await self._database.read(lambda connection: connection.execute(_stored).all(), scope=SYSTEM)
+        encrypted = {row.id: row.secret for row in stored}
+        if current.id not in encrypted:
+            await self._keep(current)
+        known = {key.id: key for key in derived}
+        opened = (self._opened(secret) for id_, secret in encrypted.items() if id_ not in known)
+        known |= {key.id: key for key in (chain_key(secret) for secret in opened if secret is not None)}
+        return ChainKeys(current=current, known=known)
+
+    async def _keep(self, key: ChainKey) -> None:
+        row = {"id": key.id, "secret": self._box.encrypt(key.secret)}
+
+        def keep(connection: Connection) -> None:
+            connection.execute(_keep, row)
+
+        await self._database.write(keep, scope=SYSTEM)
+
+    def _opened(self, encrypted: bytes) -> bytes | None:
+        try:
+            return self._box.decrypt(encrypted)
+        except ServiceError:
+            return None

@@ -1,0 +1,71 @@
+"""The audit trail in SQL."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, select
+
+from application.audit.ports import AuditFilter
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.ids import OrganizationId
+from infrastructure.persistence.audit.rows import audit_event_of, record
+from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.tables import audit_event
+
+
+class SqlAuditLog:
+    """The `AuditLog` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
+    ) -> Page[AuditEvent]:
+        """Matching entries, newest first."""
+        statement = _matching(organization_id, wanted)
+
+        def unit(connection: Connection) -> Page[AuditEvent]:
+            return newest_first(
+                connection,
+                statement,
+                request,
+                moment=audit_event.c.at,
+                identifier=audit_event.c.id,
+                convert=audit_event_of,
+            )
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def record(self, audit: AuditEvent) -> None:
+        """Store an entry that describes no stored change."""
+        await self._database.write(lambda connection: record(connection, audit), scope=audit.organization_id)
+
+
+def _matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[Any]:
+    return select(audit_event).where(audit_event.c.organization_id == organization_id, *conditions(wanted))
+
+
+def conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    """What entries must meet."""
+    columns = audit_event.c
+    found: list[ColumnElement[bool]] = []
+    if wanted.action is not None and wanted.action.endswith(".*"):
+        found.append(columns.action.startswith(wanted.action[:-1], autoescape=True))
+    elif wanted.action is not None:
+        found.append(columns.action == wanted.action)
+    for column, value in (
+        (columns.actor, wanted.actor),
+        (columns.resource, wanted.resource),
+        (columns.run_id, wanted.run_id),
+        (columns.tool, wanted.tool),
+        (columns.server_id, wanted.server_id),
+    ):
+        if value is not None:
+            found.append(column == value)
+    if wanted.since is not None:
+        found.append(columns.at >= wanted.since)
+    if wanted.until is not None:
+        found.append(columns.at < wanted.until)
+    return found

@@ -1,0 +1,245 @@
+"""Sealing the audit trail in SQL: extending and pruning chains, each under the lock of its organization's head."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, Connection, bindparam, delete, exists, func, select, tuple_
+
+from application.audit.ports import Place, PruneEntry, Scanned, Sealed, Waiting
+from domain.audit.chain import SEALED_FIELDS, ChainHead, ChainKeys, Link, continuable, extended, first_head, pruned
+from domain.audit.chain_check import ChainCheck, StoredLink
+from domain.errors import ServiceError, conflict
+from domain.ids import OrganizationId
+from infrastructure.persistence.audit.entries import (
+    IS_SEALED,
+    RAW_AT,
+    links_behind,
+    place_of,
+    stored_head,
+    unsealed_since,
+)
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.column_types import micros
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.prepared import prepared_insert
+from infrastructure.persistence.tables import audit_event, audit_head, audit_seal, organization
+
+_AT = SEALED_FIELDS.index("at")
+
+_organizations = select(organization.c.id).order_by(organization.c.id)
+# Where sealing is to begin is asked here already: it does not look once more through what was found sealed.
+_oldest_unsealed = (
+    select(RAW_AT)
+    .where(
+        audit_event.c.organization_id == organization.c.id,
+        bindparam("since", type_=BigInteger) <= RAW_AT,
+        ~IS_SEALED,
+    )
+    .order_by(audit_event.c.at, audit_event.c.id)
+    .limit(1)
+    .scalar_subquery()
+)
+_under_another_key = exists().where(
+    audit_head.c.organization_id == organization.c.id, audit_head.c.key_id != bindparam("current_key")
+)
+_waiting = _organizations.add_columns(_oldest_unsealed, _under_another_key)
+_scan = (
+    select(RAW_AT, audit_event.c.id, IS_SEALED)
+    .where(
+        audit_event.c.organization_id == bindparam("of_organization"),
+        tuple_(audit_event.c.at, audit_event.c.id)
+        > tuple_(bindparam("after_at", type_=BigInteger), bindparam("after_id", type_=audit_event.c.id.type)),
+    )
+    .order_by(audit_event.c.at, audit_event.c.id)
+    .limit(bindparam("at_most"))
+)
+_insert_seal = prepared_insert(audit_seal)
+_first_head = upsert(audit_head).on_conflict_do_nothing(index_elements=["organization_id"])
+_save_head = audit_head.update().where(audit_head.c.organization_id == bindparam("of_organization"))
+_last_key = (
+    select(audit_seal.c.key_id)
+    .where(audit_seal.c.organization_id == bindparam("of_organization"))
+    .order_by(audit_seal.c.number.desc())
+    .limit(1)
+)
+_any_seal = select(func.count()).select_from(
+    select(audit_seal.c.number).where(audit_seal.c.organization_id == bindparam("of_organization")).limit(1).subquery()
+)
+_forget_entry = delete(audit_event).where(audit_event.c.id == bindparam("of_event"))
+_forget_seals = delete(audit_seal).where(
+    audit_seal.c.organization_id == bindparam("of_organization"), audit_seal.c.number <= bindparam("through")
+)
+
+
+class _Extension(NamedTuple):
+    """The rows that a chain with this head goes on with, its head after them, and where the last entry stands."""
+
+    head: ChainHead
+    rows: list[dict[str, object]]
+    after: ChainHead
+    last: Place | None
+
+
+class SqlAuditSeals:
+    """The `AuditSeals` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
+        """Organizations with something to seal or to sign."""
+        wanted = {"since": since.at, "current_key": current_key}
+        found = await self._database.read(lambda connection: connection.execute(_waiting, wanted).all(), scope=SYSTEM)
+        return tuple(
+            Waiting(organization_id=OrganizationId(one), since=since if oldest is None else Place(at=oldest))
+            for one, oldest, under_another_key in found
+            if oldest is not None or under_another_key
+        )
+
+    async def organizations(self) -> tuple[OrganizationId, ...]:
+        """All there are."""
+        found = await self._database.read(
+            lambda connection: connection.execute(_organizations).scalars().all(), scope=SYSTEM
+        )
+        return tuple(OrganizationId(one) for one in found)
+
+    async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
+        """Look through a stretch of the trail."""
+        wanted = {
+            "of_organization": organization_id,
+            "after_at": after.at,
+            "after_id": after.event_id,
+            "at_most": limit,
+        }
+        rows = await self._database.read(lambda connection: connection.execute(_scan, wanted).all(), scope=SYSTEM)
+        places = [(place_of_row(at, event_id), bool(is_sealed)) for at, event_id, is_sealed in rows]
+        return Scanned(
+            unsealed=tuple(place for place, is_sealed in places if not is_sealed),
+            next=places[-1][0] if len(places) == limit else None,
+        )
+
+    async def seal(
+        self, organization_id: OrganizationId, since: Place, *, keys: ChainKeys, at: datetime, limit: int
+    ) -> Sealed:
+        """Seal visible entries. What that takes is made ready beside the writers, and made anew where the chain has gone on
+        meanwhile: entries do not change, and whoever seals or removes some changes its head."""
+
+        def ready(connection: Connection, head: ChainHead) -> _Extension:
+            entries = unsealed_since(connection, organization_id, since, limit)
+            links, after = extended(head, entries, key=keys.current, sealed_at=micros(at))
+            rows = [_row(organization_id, link) for link in links]
+            return _Extension(head, rows, after, place_of(entries[-1]) if entries else None)
+
+        def looked_ahead(connection: Connection) -> _Extension | None:
+            head = stored_head(connection, organization_id)
+            return None if head is None else ready(connection, head)
+
+        ahead = await self._database.read(looked_ahead, scope=SYSTEM)
+
+        def unit(connection: Connection) -> Sealed:
+            head = _own_head(connection, organization_id, keys)
+            extension = ahead if ahead is not None and ahead.head == head else ready(connection, head)
+            if extension.rows:
+                _insert_seal.run_many(connection, extension.rows)
+            if extension.after != head:
+                _save(connection, extension.after)
+            return Sealed(count=len(extension.rows), last=extension.last)
+
+        return await self._database.write(unit, scope=SYSTEM)
+
+    async def prune(
+        self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
+    ) -> int:
+        """Remove the old part of the chain."""
+
+        def unit(connection: Connection) -> int:
+            if stored_head(connection, organization_id) is None:
+                return 0
+            head = _own_head(connection, organization_id, keys)
+            old = _leading(links_behind(connection, organization_id, head.pruned_through, limit), micros(before))
+            if not old:
+                return 0
+            check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)
+            # A seal under an unknown key was not checked: naming one must not be a way to have entries removed.
+            if check.take(old) is not None or check.unknown:
+                raise _broken(organization_id)
+            last = old[-1].link
+            connection.execute(_forget_entry, [{"of_event": stored.link.event_id} for stored in old])
+            connection.execute(_forget_seals, {"of_organization": organization_id, "through": last.number})
+            _save(connection, pruned(head, last, key=keys.current))
+            record(connection, audit(last.number, len(old)))
+            return len(old)
+
+        return await self._database.write(unit, scope=SYSTEM)
+
+
+def place_of_row(at: object, event_id: str) -> Place:
+    """A place from what is stored."""
+    return Place(at=at if isinstance(at, int) else 0, event_id=event_id)
+
+
+def _own_head(connection: Connection, organization_id: OrganizationId, keys: ChainKeys) -> ChainHead:
+    """The head, locked and known to be ours. Raises CONFLICT `audit_chain_broken`."""
+    wanted = {"of_organization": organization_id}
+    head = stored_head(connection, organization_id, lock=True)
+    if head is None:
+        first = first_head(keys.current, organization_id)
+        created = connection.execute(_first_head, _head_row(first)).rowcount == 1
+        if created and connection.execute(_any_seal, wanted).scalar_one():
+            raise _broken(organization_id)
+        head = stored_head(connection, organization_id, lock=True) or first
+
+    def last_key_id() -> str | None:
+        return connection.execute(_last_key, wanted).scalar_one_or_none()
+
+    if not continuable(head, keys, last_key_id):
+        raise _broken(organization_id)
+    return head
+
+
+def _leading(links: tuple[StoredLink, ...], before: int) -> tuple[StoredLink, ...]:
+    """The links up to the first entry that is to be kept. One that cannot be read ends it as well."""
+    count = 0
+    for stored in links:
+        at = None if stored.entry is None else stored.entry[_AT]
+        if isinstance(at, int) and at >= before:
+            break
+        count += 1
+    return links[:count]
+
+
+def _save(connection: Connection, head: ChainHead) -> None:
+    values = _head_row(head)
+    connection.execute(_save_head, {"of_organization": values.pop("organization_id"), **values})
+
+
+def _head_row(head: ChainHead) -> dict[str, object]:
+    return {
+        "organization_id": head.organization_id,
+        "number": head.number,
+        "seal": head.seal,
+        "pruned_through": head.pruned_through,
+        "pruned_seal": head.pruned_seal,
+        "key_id": head.key_id,
+        "signature": head.signature,
+    }
+
+
+def _row(organization_id: OrganizationId, link: Link) -> dict[str, object]:
+    return {
+        "organization_id": organization_id,
+        "number": link.number,
+        "event_id": link.event_id,
+        "key_id": link.key_id,
+        "seal": link.seal,
+        "sealed_at": link.sealed_at,
+    }
+
+
+def _broken(organization_id: OrganizationId) -> ServiceError:
+    return conflict(
+        "audit_chain_broken",
+        f"The audit chain of {organization_id} is not as it was left, and is not gone on from: see `audit verify`.",
+        organization_id=organization_id,
+    )

@@ -1,0 +1,1 @@
+"""Stores that keep rows in memory until a notification invalidates them."""

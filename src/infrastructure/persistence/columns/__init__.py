@@ -1,0 +1,1 @@
+"""Columns, paging and JSON text that several stores share."""

@@ -1,0 +1,93 @@
+"""Pages by key (keyset), so that inserts between two requests neither repeat nor skip entries."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, Connection, Row, Select, bindparam, tuple_
+
+from application.system.pages import Page, PageRequest
+from domain.errors import ServiceError, Violation, invalid
+from infrastructure.persistence.columns.column_types import micros, moment_of
+from infrastructure.persistence.columns.json_text import decode, encode
+
+ItemT = TypeVar("ItemT")
+AnyRow = Row[*tuple[Any, ...]]
+"""A row whose columns are known to the statement that asked for it, not to the type checker."""
+
+_MAX_BIGINT = 2**63 - 1
+
+
+def encode_cursor(key: int, identifier: str = "") -> str:
+    """An opaque cursor: a number to sort by, and what decides between equal ones."""
+    return base64.urlsafe_b64encode(encode([key, identifier]).encode()).decode()
+
+
+def decode_cursor(cursor: str) -> tuple[int, str]:
+    """The inverse of `encode_cursor`. Raises INVALID `cursor_invalid`."""
+    try:
+        match decode(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()):
+            case [int() as key, str() as identifier] if 0 <= key <= _MAX_BIGINT:
+                return key, identifier
+            case _:
+                raise _cursor_invalid()
+    except (binascii.Error, ValueError) as error:
+        raise _cursor_invalid() from error
+
+
+def newest_first(
+    connection: Connection,
+    statement: Select[Any],
+    request: PageRequest,
+    *,
+    moment: Column[datetime],
+    identifier: Column[str],
+    convert: Callable[[AnyRow], ItemT],
+) -> Page[ItemT]:
+    """Rows of `statement` by falling `moment`, then id. Both columns must be among the selected ones."""
+    ordered = statement.order_by(moment.desc(), identifier.desc()).limit(request.limit + 1)
+    if request.cursor is not None:
+        at, after = decode_cursor(request.cursor)
+        key = tuple_(
+            bindparam("cursor_at", _moment(at), type_=moment.type),
+            bindparam("cursor_id", after, type_=identifier.type),
+        )
+        ordered = ordered.where(tuple_(moment, identifier) < key)
+    rows = connection.execute(ordered).all()
+    return page_of(
+        rows[: request.limit],
+        convert,
+        more=len(rows) > request.limit,
+        cursor=lambda row: encode_cursor(micros(row._mapping[moment]), row._mapping[identifier]),
+    )
+
+
+def page_of(
+    rows: Sequence[AnyRow],
+    convert: Callable[[AnyRow], ItemT],
+    *,
+    more: bool,
+    cursor: Callable[[AnyRow], str],
+) -> Page[ItemT]:
+    """A page of converted rows; the cursor names the last one where more follow."""
+    return Page(
+        items=tuple(convert(row) for row in rows),
+        next_cursor=cursor(rows[-1]) if more and rows else None,
+    )
+
+
+def _moment(value: int) -> datetime:
+    try:
+        return moment_of(value)
+    except OverflowError as error:
+        raise _cursor_invalid() from error
+
+
+def _cursor_invalid() -> ServiceError:
+    return invalid(
+        "cursor_invalid",
+        "The cursor is not one this list has given out.",
+        Violation(path="cursor", message="must be the next_cursor of the page before"),
+    )

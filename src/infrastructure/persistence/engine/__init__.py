@@ -1,0 +1,1 @@
+"""Units of work on the database: group commit on SQLite, pipelined groups on PostgreSQL."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the pool, pipelined groups, roles, the schema of the job queue."""

@@ -1,0 +1,262 @@
+"""PostgreSQL through psycopg: each unit of work in a transaction of its own, a bounded number at once, as the role and for
+the organization it works for; those in stages share transactions. See ADR 0002, 0011 and 0030."""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import DBAPIError
+
+from domain.ids import OrganizationId
+from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, translated
+from infrastructure.persistence.engine.patience import patience_s
+from infrastructure.persistence.engine.postgres.group import GroupedWrites
+from infrastructure.persistence.engine.postgres.roles import (
+    ORGANIZATION_SETTING,
+    REQUEST_ROLE,
+    SYSTEM_ROLE,
+    roles_refused,
+)
+from infrastructure.persistence.engine.postgres.url import driver_url, library_url
+from infrastructure.persistence.engine.staged import Staged
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
+_RETRYABLE = frozenset({"40001", "40P01"})
+"""serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the transaction again."""
+_SESSION_ENDED = frozenset({"57P01", "57P02", "57P05", "25P03"})
+"""admin_shutdown, crash_shutdown, idle_session_timeout, idle_in_transaction_session_timeout: the server ends the session with these
+words, which may be read a moment before the end of its socket is."""
+_ROLE_REFUSED = frozenset({"22023", "42501"})
+"""invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that may not be taken."""
+
+_WRITING = "BEGIN"
+# One snapshot for all statements of a unit, as SQLite gives it.
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Role and organization last as long as the transaction. All in one message to the server, so that they cost no waiting.
+_OPENING = sql.SQL("{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true)")
+
+
+class PostgresDatabase:
+    """The `Database` interface over PostgreSQL. `connections` bounds both the pool and the threads that use it; units in stages have
+    one connection more."""
+
+    def __init__(self, url: str, *, connections: int = 8) -> None:
+        self._url = driver_url(url)
+        self._library_url = library_url(url)
+        self._connections = connections
+        self._engine: Engine | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._groups: GroupedWrites | None = None
+
+    async def start(self) -> None:
+        """Connect once, so that a wrong address and missing roles fail here. Raises UNAVAILABLE
+        `database_roles_missing`."""
+        # Transactions are ours alone: the driver begins none (AUTOCOMMIT), it only ends them.
+        engine = create_engine(
+            self._url,
+            pool_size=self._connections,
+            max_overflow=0,
+            isolation_level="AUTOCOMMIT",
+            hide_parameters=True,
+        )
+        try:
+            await asyncio.to_thread(_probe, engine)
+        except DBAPIError as error:
+            engine.dispose()
+            raise _refused(error) from error
+        self._engine = engine
+        self._threads = ThreadPoolExecutor(self._connections, thread_name_prefix="postgres")
+        self._groups = GroupedWrites(self._library_url, dialect=engine.dialect, alone=self._write_alone)
+
+    async def stop(self) -> None:
+        """Finish what waits, then close the connections."""
+        groups, self._groups = self._groups, None
+        if groups is not None:
+            await groups.stop()
+        threads, engine = self._threads, self._engine
+        self._threads = self._engine = None
+        if threads is not None and engine is not None:
+            await asyncio.to_thread(threads.shutdown)
+            engine.dispose()
+
+    async def write(
+        self,
+        unit: Unit[T],
+        *,
+        scope: Scope,
+        after_commit: Callable[[T], None] | None = None,
+        is_stored: Callable[[Connection, T], bool] | None = None,
+        is_small: bool = False,
+        may_gather: bool = False,
+    ) -> T:
+        """Run a unit in a transaction."""
+        waiting = _Waiting(patience_s())
+        while True:
+            job = Job(unit, after_commit)
+            try:
+                if isinstance(unit, Staged) and self._groups is not None:
+                    self._groups.put(scope, job, unit)
+                    return await job.wait()
+                return await self._submitted(_WRITING, scope, job)
+            except StorageAway as away:
+                if away.in_doubt and is_stored is None:
+                    raise
+                await waiting.rest(away)
+                if not away.in_doubt or is_stored is None:
+                    continue
+                if await self.read(_asking(is_stored, job.result), scope=scope):
+                    if after_commit is not None:
+                        after_commit(job.result)
+                    return job.result
+
+    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
+        """Run a unit on a snapshot of what is committed."""
+        waiting = _Waiting(patience_s())
+        while True:
+            try:
+                return await self._submitted(_READING, scope, Job(unit))
+            except StorageAway as away:
+                await waiting.rest(away)
+
+    def _write_alone(self, scope: Scope, job: Job[Any]) -> None:
+        if self._engine is None or self._threads is None:
+            job.fail(stopped())
+            job.resolve()
+            return
+        self._threads.submit(functools.partial(_work, self._engine, _WRITING, scope, job))
+
+    async def _submitted(self, begin: str, scope: Scope, job: Job[T]) -> T:
+        if self._engine is None or self._threads is None:
+            raise stopped()
+        self._threads.submit(functools.partial(_work, self._engine, begin, scope, job))
+        return await job.wait()
+
+
+def _asking(is_stored: Callable[[Connection, T], bool], result: T) -> Unit[bool]:
+    return lambda connection: is_stored(connection, result)
+
+
+class _Waiting:
+    """For a database that is away, up to `patience_s` in all."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._until = self._loop.time() + patience_s
+        self._pause_s = _FIRST_PAUSE_S
+        self._patience_s = patience_s
+
+    async def rest(self, away: StorageAway) -> None:
+        """A pause, longer each time. Raises `away` once there is no patience left."""
+        if self._loop.time() + self._pause_s > self._until:
+            if self._patience_s:
+                logger.warning("waited for the database in vain", extra={"seconds": self._patience_s})
+            raise away
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(self._pause_s * 2, _LAST_PAUSE_S)
+
+
+def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
+    if not job.withdrawn:
+        try:
+            _run(engine, begin, scope, job)
+        except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
+            job.fail(error)
+    job.post()
+
+
+def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
+    """Run and commit. What certainly had no effect is run again at once: a deadlock's victim, a connection that was cut
+    before the commit. Raises StorageAway."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        with _connected(engine) as connection:
+            transaction = connection.begin()
+            committing = False
+            try:
+                _open(connection, begin, scope)
+                job.execute(connection)
+                committing = True
+                transaction.commit()
+            except DBAPIError as error:
+                cut = error.connection_invalidated or _sqlstate(error) in _SESSION_ENDED
+                if cut and not connection.invalidated:
+                    # SQLAlchemy does not know of it yet. There is nothing to roll back, and trying would fail.
+                    connection.invalidate(error)
+                if not committing and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
+                    continue
+                if cut:
+                    raise StorageAway(in_doubt=committing and begin != _READING) from error
+                raise
+            return
+
+
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    pool = engine.pool
+    try:
+        connection = engine.connect()
+    except DBAPIError as error:
+        # Not worth a trace: there are as many as there is work, and all say the same.
+        logger.warning("the database cannot be reached (%s)", type(error.orig).__name__)
+        raise StorageAway from error
+    with connection:
+        try:
+            yield connection
+        finally:
+            if engine.pool is not pool and not connection.invalidated:
+                # Its pool was given up meanwhile: to be closed, as there is nowhere to put it back.
+                connection.detach()
+
+
+def _open(connection: Connection, begin: str, scope: Scope) -> None:
+    """Begin a transaction that works for `scope`."""
+    raw = connection.connection.driver_connection
+    if not isinstance(raw, psycopg.Connection):
+        raise TypeError(f"{raw!r} is not a connection to PostgreSQL")
+    opening = _OPENING.format(
+        begin=sql.SQL(begin),
+        role=SYSTEM_ROLE if scope is SYSTEM else REQUEST_ROLE,
+        setting=ORGANIZATION_SETTING,
+        organization="" if scope is SYSTEM else scope,
+    )
+    try:
+        # Several statements at once cannot be prepared.
+        raw.execute(opening, prepare=False).close()
+    except psycopg.Error as error:
+        if raw.closed:
+            connection.invalidate(error)
+            # Whatever else lies in the pool was most likely cut with it, and more attempts than there are would meet that.
+            connection.engine.dispose()
+        # As SQLAlchemy raises it elsewhere.
+        raise DBAPIError(None, None, error, connection_invalidated=raw.closed) from error
+
+
+def _sqlstate(error: DBAPIError) -> str | None:
+    state = getattr(error.orig, "sqlstate", None)
+    return state if isinstance(state, str) else None
+
+
+def _probe(engine: Engine) -> None:
+    for scope in (SYSTEM, OrganizationId("")):
+        with engine.connect() as connection, connection.begin():
+            _open(connection, _READING, scope)
+
+
+def _refused(error: DBAPIError) -> Exception:
+    if _sqlstate(error) not in _ROLE_REFUSED:
+        return translated(error)
+    return roles_refused(
+        f"The database user may not act as {REQUEST_ROLE} and {SYSTEM_ROLE}. Migrate the database, then let an"
+        f" administrator `GRANT {REQUEST_ROLE}, {SYSTEM_ROLE}` to that user."
+    )

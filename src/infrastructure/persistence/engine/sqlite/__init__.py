@@ -1,0 +1,1 @@
+"""SQLite: the writer, commits on the event loop, WAL checkpoints, backup."""

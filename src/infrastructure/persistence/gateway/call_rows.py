@@ -1,0 +1,82 @@
+"""Calls of gateway sessions to rows and back."""
+
+from typing import cast
+
+from sqlalchemy import Connection, and_, bindparam, func, or_, select
+
+from application.tools.failure_text import NEVER_MADE
+from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
+from domain.ids import ApprovalId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId
+from domain.json_value import JsonObject
+from domain.tools.capabilities import ToolType
+from domain.tools.result import ToolOutcome, ToolResult
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.engine.prepared import prepared_insert
+from infrastructure.persistence.tables import gateway_call, gateway_session
+
+insert_call = prepared_insert(gateway_call)
+_made = select(func.count()).where(
+    gateway_call.c.session_id == bindparam("of_session"),
+    gateway_call.c.name == bindparam("of_tool"),
+    or_(
+        gateway_call.c.outcome.is_(None),
+        and_(
+            gateway_call.c.outcome != ToolOutcome.BLOCKED.value,
+            func.coalesce(gateway_call.c.error_code, "").not_in(sorted(NEVER_MADE)),
+        ),
+    ),
+)
+_lock_session = select(gateway_session.c.id).where(gateway_session.c.id == bindparam("of_session")).with_for_update()
+
+
+def has_made(connection: Connection, call: GatewayCall, max_calls: int) -> bool:
+    """Whether the session has made as many calls of the tool as it may; nobody else counts before this is committed."""
+    # Two calls that are counted at a time would both be the last one.
+    connection.execute(_lock_session, {"of_session": call.session_id})
+    counted = {"of_session": call.session_id, "of_tool": call.name}
+    made: int = connection.execute(_made, counted).scalar_one()
+    return made >= max_calls
+
+
+def call_row(call: GatewayCall) -> dict[str, object]:
+    """The row of a call that is not settled."""
+    return {
+        "session_id": call.session_id,
+        "id": call.id,
+        "organization_id": call.organization_id,
+        "name": call.name,
+        "type": str(call.type),
+        "server_id": call.server_id,
+        "params": call.params,
+        "state": str(call.state),
+        "recorded_at": call.recorded_at,
+        "due_at": call.due_at,
+        "approval_id": call.approval_id,
+        "outcome": None,
+        "error_code": None,
+        "result": None,
+        "duration_ms": None,
+        "settled_at": None,
+    }
+
+
+def call_of(row: AnyRow) -> tuple[GatewayCall, GatewaySettlement | None]:
+    """From a row of `gateway_call`."""
+    call = GatewayCall(
+        id=ToolCallId(row.id),
+        session_id=GatewaySessionId(row.session_id),
+        organization_id=OrganizationId(row.organization_id),
+        name=row.name,
+        type=ToolType(row.type),
+        server_id=None if row.server_id is None else McpServerId(row.server_id),
+        params=cast(JsonObject, row.params),
+        recorded_at=row.recorded_at,
+        due_at=row.due_at,
+        state=GatewayCallState(row.state),
+        approval_id=None if row.approval_id is None else ApprovalId(row.approval_id),
+    )
+    if row.outcome is None:
+        return call, None
+    text = "" if row.result is None else cast(str, cast(JsonObject, row.result)["text"])
+    result = ToolResult(outcome=ToolOutcome(row.outcome), text=text, error_code=row.error_code)
+    return call, GatewaySettlement(call=call, result=result, duration_ms=row.duration_ms, at=row.settled_at)

@@ -1,0 +1,182 @@
+"""Gateway sessions in SQL."""
+
+from dataclasses import replace
+
+from sqlalchemy import Connection, bindparam, func, select, update
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
+from domain.rate_limit import RateLimit
+from domain.threads.thread import Thread
+from domain.tools.wired import WiredNodes
+from infrastructure.persistence.approvals.rows import cancel_approvals
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import api_key, gateway_session, run, thread, workflow_run
+
+_insert = gateway_session.insert()
+_insert_unless_there = upsert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
+_insert_thread = upsert(thread).on_conflict_do_nothing(index_elements=["id"])
+_ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at, workflow_run.c.finished_at).label("ended_at")
+_with_end = select(
+    gateway_session, _ended_at, api_key.c.rate_calls.label("key_calls"), api_key.c.rate_per_s.label("key_per_s")
+).select_from(
+    gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id)
+    .outerjoin(workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id)
+    .outerjoin(api_key, api_key.c.id == gateway_session.c.created_by)
+)
+_get = _with_end.where(
+    gateway_session.c.organization_id == bindparam("of_organization"), gateway_session.c.id == bindparam("session_id")
+)
+_by_hash = _with_end.where(gateway_session.c.token_hash == bindparam("token_hash"))
+_open_session = (
+    gateway_session.c.organization_id == bindparam("of_organization"),
+    gateway_session.c.id == bindparam("session_id"),
+    gateway_session.c.token_hash.is_not(None),
+    gateway_session.c.revoked_at.is_(None),
+    gateway_session.c.expires_at > bindparam("moment", type_=gateway_session.c.expires_at.type),
+)
+_revoke = update(gateway_session).where(*_open_session).values(revoked_at=bindparam("moment"))
+
+
+class SqlGatewaySessionStore:
+    """The `GatewaySessionStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def add(self, session: GatewaySession, audit: AuditEvent, *, thread: Thread | None) -> None:
+        """Store a session with its thread."""
+
+        def unit(connection: Connection) -> None:
+            if thread is not None:
+                connection.execute(_insert_thread, _thread_row(thread))
+            connection.execute(_insert, _row(session))
+            record(connection, audit)
+
+        await self._database.write(unit, scope=session.organization_id)
+
+    async def keep(self, session: GatewaySession, *, thread: Thread) -> GatewaySession:
+        """Store the session of an API key, unless it is there."""
+        wanted = {"of_organization": session.organization_id, "session_id": session.id}
+
+        def unit(connection: Connection) -> GatewaySession:
+            connection.execute(_insert_thread, _thread_row(thread))
+            connection.execute(_insert_unless_there, _row(session))
+            return _with_limit(connection.execute(_get, wanted).one())
+
+        return await self._database.write(unit, scope=session.organization_id)
+
+    async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
+        """The session, or None."""
+        wanted = {"of_organization": organization_id, "session_id": session_id}
+
+        def unit(connection: Connection) -> GatewaySession | None:
+            row = connection.execute(_get, wanted).first()
+            return None if row is None else _with_limit(row)
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
+        """The session of that token, or None."""
+
+        def unit(connection: Connection) -> GatewaySession | None:
+            row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
+            return None if row is None else _with_limit(row)
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
+        """Sessions with a token, newest first."""
+        statement = _with_end.where(
+            gateway_session.c.organization_id == organization_id, gateway_session.c.token_hash.is_not(None)
+        )
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=gateway_session.c.created_at,
+                identifier=gateway_session.c.id,
+                convert=_with_limit,
+            ),
+            scope=organization_id,
+        )
+
+    async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
+        """End the session at `audit.at`."""
+        wanted = {"of_organization": organization_id, "session_id": session_id}
+
+        def unit(connection: Connection) -> bool:
+            row = connection.execute(_get, wanted).first()
+            if row is None or row.ended_at is not None:
+                return False
+            if connection.execute(_revoke, {**wanted, "moment": audit.at}).rowcount == 0:
+                return False
+            cancel_approvals(connection, session_id, at=audit.at)
+            record(connection, audit)
+            return True
+
+        return await self._database.write(unit, scope=organization_id)
+
+
+def _thread_row(new: Thread) -> dict[str, object]:
+    return {
+        "id": new.id,
+        "organization_id": new.organization_id,
+        "metadata": new.metadata,
+        "created_at": new.created_at,
+    }
+
+
+def _row(session: GatewaySession) -> dict[str, object]:
+    return {
+        "id": session.id,
+        "organization_id": session.organization_id,
+        "agent_id": session.agent_id,
+        "thread_id": session.thread_id,
+        "run_id": session.run_id,
+        "workflow_run_id": None if session.wired is None else session.wired.workflow_run_id,
+        "node_ids": None if session.wired is None else list(session.wired.node_ids),
+        "token_hash": session.token_hash,
+        "names": session.names.value,
+        "created_by": session.created_by,
+        "created_at": session.created_at,
+        "expires_at": session.expires_at,
+        "revoked_at": session.revoked_at,
+    }
+
+
+def _with_limit(row: AnyRow) -> GatewaySession:
+    session = session_of(row)
+    if row.key_calls is None:
+        return session
+    return replace(session, rate_limit=RateLimit(calls=row.key_calls, per_s=row.key_per_s))
+
+
+def session_of(row: AnyRow) -> GatewaySession:
+    """From a row of `gateway_session` with `ended_at`, when it ended before its time."""
+    return GatewaySession(
+        id=GatewaySessionId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        agent_id=AgentId(row.agent_id),
+        thread_id=ThreadId(row.thread_id),
+        run_id=None if row.run_id is None else RunId(row.run_id),
+        wired=_wired_of(row),
+        token_hash=row.token_hash,
+        names=ToolNames(row.names),
+        created_by=ApiKeyId(row.created_by),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.ended_at,
+    )
+
+
+def _wired_of(row: AnyRow) -> WiredNodes | None:
+    if row.workflow_run_id is None:
+        return None
+    return WiredNodes(workflow_run_id=WorkflowRunId(row.workflow_run_id), node_ids=tuple(row.node_ids))

@@ -1,0 +1,115 @@
+"""Organizations and their settings in SQL."""
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError, not_found
+from domain.identity.api_key import ApiKey
+from domain.identity.organization import Organization
+from domain.ids import OrganizationId
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.identity.organization_rows import settings_from_json, settings_to_json
+from infrastructure.persistence.identity.store import add_organization, insert_key
+from infrastructure.persistence.tables import organization
+
+_get = select(organization).where(organization.c.id == bindparam("organization_id"))
+_first = select(organization).order_by(organization.c.created_at, organization.c.id).limit(1)
+_lock = (
+    select(organization.c.version)
+    .where(organization.c.id == bindparam("organization_id"))
+    .with_for_update(key_share=True)
+)
+_change = update(organization).where(organization.c.id == bindparam("of_organization"))
+
+
+class SqlOrganizationStore:
+    """The `OrganizationStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def get(self, organization_id: OrganizationId) -> Organization | None:
+        """The organization, or None."""
+        wanted = {"organization_id": organization_id}
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
+        return None if row is None else _organization_of(row)
+
+    async def first(self) -> Organization | None:
+        """The one of the first start."""
+        row = await self._database.read(lambda connection: connection.execute(_first).first(), scope=SYSTEM)
+        return None if row is None else _organization_of(row)
+
+    async def page(self, request: PageRequest) -> Page[Organization]:
+        """All organizations, newest first."""
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                select(organization),
+                request,
+                moment=organization.c.created_at,
+                identifier=organization.c.id,
+                convert=_organization_of,
+            ),
+            scope=SYSTEM,
+        )
+
+    async def add(self, new: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store an organization with its first key."""
+
+        def unit(connection: Connection) -> None:
+            add_organization(connection, new)
+            insert_key(connection, key)
+            record(connection, *audit)
+
+        await self._database.write(unit, scope=SYSTEM)
+
+    async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
+        """Store a further key."""
+
+        def unit(connection: Connection) -> None:
+            insert_key(connection, key)
+            record(connection, *audit)
+
+        await self._database.write(unit, scope=SYSTEM)
+
+    async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
+        """Store a change."""
+
+        def unit(connection: Connection) -> None:
+            stored = connection.execute(_lock, {"organization_id": changed.id}).scalar_one_or_none()
+            if stored is None:
+                raise not_found("organization", changed.id)
+            if stored != expected_version:
+                raise ServiceError(
+                    "version_conflict",
+                    ErrorKind.PRECONDITION,
+                    f"Organization {changed.id} is at version {stored}, not {expected_version}.",
+                )
+            values = {
+                "name": changed.name,
+                "mcp_enabled": changed.mcp_enabled,
+                "version": changed.version,
+                "settings": settings_to_json(changed),
+            }
+            connection.execute(_change, {"of_organization": changed.id, **values})
+            record(connection, *audit)
+
+        # What a platform key changes is also in the trail of its own organization.
+        is_own = all(entry.organization_id == changed.id for entry in audit)
+        await self._database.write(unit, scope=changed.id if is_own else SYSTEM)
+
+
+def _organization_of(row: AnyRow) -> Organization:
+    return Organization(
+        id=OrganizationId(row.id),
+        name=row.name,
+        created_at=row.created_at,
+        mcp_enabled=row.mcp_enabled,
+        version=row.version,
+        **settings_from_json(row.settings),
+    )

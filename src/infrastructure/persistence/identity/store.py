@@ -1,0 +1,176 @@
+"""Organizations and API keys in SQL."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, or_, select, text, update
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.identity.api_key import ApiKey
+from domain.identity.organization import Organization
+from domain.identity.role import Role
+from domain.ids import ApiKeyId, OrganizationId
+from domain.rate_limit import RateLimit
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.identity.organization_rows import settings_to_json
+from infrastructure.persistence.tables import api_key, organization
+
+_any_organization = select(organization.c.id).limit(1)
+_of_organization = select(api_key).where(
+    api_key.c.organization_id == bindparam("of_organization"), api_key.c.id == bindparam("key_id")
+)
+_used = (
+    update(api_key)
+    .where(
+        api_key.c.id == bindparam("key_id"),
+        or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < bindparam("moment")),
+    )
+    .values(last_used_at=bindparam("moment"))
+)
+_by_hash = select(api_key).where(api_key.c.token_hash == bindparam("token_hash"))
+_revoke = (
+    update(api_key)
+    .where(
+        api_key.c.organization_id == bindparam("of_organization"),
+        api_key.c.id == bindparam("key_id"),
+        api_key.c.revoked_at.is_(None),
+    )
+    .values(revoked_at=bindparam("moment"))
+)
+_insert_organization = organization.insert()
+_insert_key = api_key.insert()
+# Of several processes that start at once on an empty database, one makes the first organization.
+_one_bootstrap_at_a_time = text("LOCK TABLE organization IN SHARE ROW EXCLUSIVE MODE")
+
+
+class SqlIdentityStore:
+    """The `IdentityStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def bootstrap(self, first: Organization, key: ApiKey) -> bool:
+        """Store the first organization with its key."""
+
+        def unit(connection: Connection) -> bool:
+            if connection.dialect.name != "sqlite":
+                connection.execute(_one_bootstrap_at_a_time)
+            if connection.execute(_any_organization).first() is not None:
+                return False
+            add_organization(connection, first)
+            insert_key(connection, key)
+            return True
+
+        return await self._database.write(unit, scope=SYSTEM)
+
+    async def add_key(self, key: ApiKey, audit: AuditEvent) -> None:
+        """Store a key."""
+
+        def unit(connection: Connection) -> None:
+            insert_key(connection, key)
+            record(connection, audit)
+
+        await self._database.write(unit, scope=key.organization_id)
+
+    async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
+        """Revoke at `audit.at`."""
+        wanted = {"of_organization": organization_id, "key_id": key_id, "moment": audit.at}
+
+        def unit(connection: Connection) -> bool:
+            if connection.execute(_revoke, wanted).rowcount == 0:
+                return False
+            record(connection, audit)
+            return True
+
+        return await self._database.write(unit, scope=organization_id)
+
+    async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
+        """Store when keys were used."""
+        # In one order everywhere, so that two processes do not wait for each other's rows.
+        rows = [{"key_id": key_id, "moment": uses[key_id]} for key_id in sorted(uses)]
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_used, rows)
+
+        await self._database.write(unit, scope=SYSTEM)
+
+    async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
+        """The key, revoked or not, or None."""
+        wanted = {"of_organization": organization_id, "key_id": key_id}
+        row = await self._database.read(
+            lambda connection: connection.execute(_of_organization, wanted).first(), scope=organization_id
+        )
+        return None if row is None else _key_of(row)
+
+    async def key_by_hash(self, token_hash: str) -> ApiKey | None:
+        """The key of that token, revoked or not."""
+
+        def unit(connection: Connection) -> ApiKey | None:
+            row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
+            return None if row is None else _key_of(row)
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
+        """Keys, newest first."""
+        statement = select(api_key).where(api_key.c.organization_id == organization_id)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection, statement, request, moment=api_key.c.created_at, identifier=api_key.c.id, convert=_key_of
+            ),
+            scope=organization_id,
+        )
+
+
+def add_organization(connection: Connection, new: Organization) -> None:
+    """Store an organization within a larger transaction."""
+    row = {
+        "id": new.id,
+        "name": new.name,
+        "created_at": new.created_at,
+        "mcp_enabled": new.mcp_enabled,
+        "version": new.version,
+        "settings": settings_to_json(new),
+    }
+    connection.execute(_insert_organization, row)
+
+
+def insert_key(connection: Connection, key: ApiKey) -> None:
+    """Store a key within a larger transaction."""
+    connection.execute(_insert_key, _key_row(key))
+
+
+def _key_row(key: ApiKey) -> dict[str, object]:
+    return {
+        "id": key.id,
+        "organization_id": key.organization_id,
+        "name": key.name,
+        "role": key.role.value,
+        "platform": key.platform,
+        "token_hash": key.token_hash,
+        "created_at": key.created_at,
+        "revoked_at": key.revoked_at,
+        "expires_at": key.expires_at,
+        "last_used_at": key.last_used_at,
+        "rate_calls": None if key.rate_limit is None else key.rate_limit.calls,
+        "rate_per_s": None if key.rate_limit is None else key.rate_limit.per_s,
+    }
+
+
+def _key_of(row: AnyRow) -> ApiKey:
+    return ApiKey(
+        id=ApiKeyId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        name=row.name,
+        role=Role(row.role),
+        platform=row.platform,
+        token_hash=row.token_hash,
+        created_at=row.created_at,
+        revoked_at=row.revoked_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        rate_limit=None if row.rate_calls is None else RateLimit(calls=row.rate_calls, per_s=row.rate_per_s),
+    )

@@ -1,0 +1,124 @@
+"""What processes report of their connections to MCP servers, in SQL: a row for each process and server."""
+
+from sqlalchemy import Connection, Row, bindparam, delete, select, update
+
+from application.mcp.ports import ServerState, ServerStatus
+from application.mcp.server_reports import REPORT_EXPIRES, ServerReport
+from application.system.ports import Clock
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.server import McpServer
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import mcp_connection_state, mcp_server
+
+_new = upsert(mcp_connection_state)
+_publish = _new.on_conflict_do_update(
+    index_elements=["server_id", "process"],
+    set_={
+        name: _new.excluded[name]
+        for name in ("server_version", "state", "since", "last_error", "protocol_version", "tool_count", "seen_at")
+    },
+)
+_server = (
+    select(mcp_server.c.id)
+    .where(mcp_server.c.organization_id == bindparam("of_organization"), mcp_server.c.id == bindparam("of_server"))
+    .with_for_update(key_share=True)
+)
+_of_process = mcp_connection_state.c.process == bindparam("of_process")
+_gone = delete(mcp_connection_state).where(_of_process, mcp_connection_state.c.server_id == bindparam("of_server"))
+_withdraw = delete(mcp_connection_state).where(_of_process)
+_alive = update(mcp_connection_state).where(_of_process).values(seen_at=bindparam("at"))
+_expire = delete(mcp_connection_state).where(mcp_connection_state.c.seen_at < bindparam("before"))
+_of = (
+    select(mcp_connection_state)
+    .where(
+        mcp_connection_state.c.server_id == bindparam("of_server"),
+        mcp_connection_state.c.organization_id == bindparam("of_organization"),
+        mcp_connection_state.c.server_version == bindparam("of_version"),
+        mcp_connection_state.c.seen_at >= bindparam("since"),
+    )
+    .order_by(mcp_connection_state.c.process)
+)
+
+
+class SqlServerReports:
+    """The `ServerReports` port. Moments are those of this machine's clock."""
+
+    def __init__(self, *, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def publish(self, process: str, reports: tuple[ServerReport, ...], gone: tuple[McpServerId, ...]) -> None:
+        """As the port says. In the order of ids, so that processes that report at one time do not lock each other out."""
+        now = self._clock.now()
+
+        def unit(connection: Connection) -> None:
+            for server_id in sorted(gone):
+                connection.execute(_gone, {"of_process": process, "of_server": server_id})
+            for report in sorted(reports, key=lambda report: report.server_id):
+                wanted = {"of_organization": report.organization_id, "of_server": report.server_id}
+                if connection.execute(_server, wanted).first() is not None:
+                    connection.execute(_publish, {**_to_row(report), "process": process, "seen_at": now})
+
+        await self._database.write(unit, scope=SYSTEM)
+
+    async def alive(self, process: str) -> None:
+        """As the port says."""
+        now = self._clock.now()
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_alive, {"of_process": process, "at": now})
+            connection.execute(_expire, {"before": now - REPORT_EXPIRES})
+
+        await self._database.write(unit, scope=SYSTEM)
+
+    async def withdraw(self, process: str) -> None:
+        """As the port says."""
+        await self._database.write(
+            lambda connection: connection.execute(_withdraw, {"of_process": process}), scope=SYSTEM
+        )
+
+    async def of(self, server: McpServer) -> tuple[ServerReport, ...]:
+        """As the port says."""
+        wanted = {
+            "of_server": server.id,
+            "of_organization": server.organization_id,
+            "of_version": server.version,
+            "since": self._clock.now() - REPORT_EXPIRES,
+        }
+        rows = await self._database.read(
+            lambda connection: connection.execute(_of, wanted).all(), scope=server.organization_id
+        )
+        return tuple(_from_row(row) for row in rows)
+
+
+def _to_row(report: ServerReport) -> dict[str, object]:
+    status = report.status
+    return {
+        "server_id": report.server_id,
+        "organization_id": report.organization_id,
+        "server_version": report.server_version,
+        "name": report.name,
+        "state": status.state.value,
+        "since": status.since,
+        "last_error": status.last_error,
+        "protocol_version": status.protocol_version,
+        "tool_count": status.tool_count,
+    }
+
+
+def _from_row(row: Row[tuple[object, ...]]) -> ServerReport:
+    return ServerReport(
+        organization_id=OrganizationId(row.organization_id),
+        server_id=McpServerId(row.server_id),
+        server_version=row.server_version,
+        process=row.process,
+        name=row.name,
+        status=ServerStatus(
+            state=ServerState(row.state),
+            since=row.since,
+            last_error=row.last_error,
+            protocol_version=row.protocol_version,
+            tool_count=row.tool_count,
+        ),
+    )

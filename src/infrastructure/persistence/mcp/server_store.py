@@ -1,0 +1,129 @@
+"""Registered MCP servers in SQL; environment and headers are stored encrypted only."""
+
+from sqlalchemy import Connection, bindparam, delete, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.server import McpServer
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
+from infrastructure.persistence.mcp.rows import server_of, server_row
+from infrastructure.persistence.secrets.box import SecretBox
+from infrastructure.persistence.tables import mcp_server
+
+_get = select(mcp_server).where(
+    mcp_server.c.organization_id == bindparam("organization_id"),
+    or_(mcp_server.c.id == bindparam("id_or_slug"), mcp_server.c.slug == bindparam("id_or_slug")),
+)
+_lock = (
+    select(mcp_server.c.version)
+    .where(mcp_server.c.organization_id == bindparam("organization_id"), mcp_server.c.id == bindparam("server_id"))
+    .with_for_update(key_share=True)
+)
+_change = update(mcp_server).where(mcp_server.c.id == bindparam("server_id"))
+_delete = delete(mcp_server).where(
+    mcp_server.c.organization_id == bindparam("organization_id"), mcp_server.c.id == bindparam("server_id")
+)
+_insert = mcp_server.insert()
+_any = select(mcp_server.c.id).limit(1)
+
+
+class SqlMcpServerStore:
+    """The `McpServerStore` port."""
+
+    def __init__(self, *, database: Database, box: SecretBox) -> None:
+        self._database = database
+        self._box = box
+
+    async def add(self, server: McpServer, audit: AuditEvent) -> None:
+        """Store a new server."""
+        row = server_row(server, self._box)
+
+        def unit(connection: Connection) -> None:
+            connection.execute(_insert, row)
+            record(connection, audit)
+
+        try:
+            await self._database.write(unit, scope=server.organization_id)
+        except IntegrityError as error:
+            raise _translated(error, server) from error
+
+    async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
+        """Store a change."""
+        wanted = {"organization_id": server.organization_id, "server_id": server.id}
+        changed = {
+            column: value
+            for column, value in server_row(server, self._box).items()
+            if column not in {"id", "organization_id", "created_at"}
+        }
+
+        def unit(connection: Connection) -> None:
+            stored = connection.execute(_lock, wanted).scalar_one_or_none()
+            if stored is None:
+                raise not_found("MCP server", server.id)
+            if stored != expected_version:
+                raise ServiceError(
+                    "version_conflict",
+                    ErrorKind.PRECONDITION,
+                    f"MCP server {server.id} is at version {stored}, not {expected_version}.",
+                )
+            connection.execute(_change, {"server_id": server.id, **changed})
+            record(connection, audit)
+
+        try:
+            await self._database.write(unit, scope=server.organization_id)
+        except IntegrityError as error:
+            raise _translated(error, server) from error
+
+    async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
+        """By id or slug."""
+        wanted = {"organization_id": organization_id, "id_or_slug": id_or_slug}
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
+        return None if row is None else server_of(row, self._box)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
+        """Servers, newest first."""
+        statement = select(mcp_server).where(mcp_server.c.organization_id == organization_id)
+
+        def convert(row: AnyRow) -> McpServer:
+            return server_of(row, self._box)
+
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=mcp_server.c.created_at,
+                identifier=mcp_server.c.id,
+                convert=convert,
+            ),
+            scope=organization_id,
+        )
+
+    async def is_empty(self) -> bool:
+        """Whether no organization has a server."""
+        return await self._database.read(lambda connection: connection.execute(_any).first(), scope=SYSTEM) is None
+
+    async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
+        """Remove the server and its catalog."""
+        wanted = {"organization_id": organization_id, "server_id": server_id}
+
+        def unit(connection: Connection) -> bool:
+            if connection.execute(_delete, wanted).rowcount == 0:
+                return False
+            record(connection, audit)
+            return True
+
+        return await self._database.write(unit, scope=organization_id)
+
+
+def _translated(error: IntegrityError, refused: McpServer) -> Exception:
+    if is_duplicate(error):
+        return conflict("mcp_server_slug_taken", f"There is an MCP server {refused.config.slug!r} already.")
+    return error

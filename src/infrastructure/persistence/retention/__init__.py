@@ -1,0 +1,1 @@
+"""SQL adapters of the ports of the retention slice."""

@@ -1,0 +1,113 @@
+"""Run events to rows and back. A message stored in the same step stands in `message` only; its event points there."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from sqlalchemy import Connection, Select, bindparam, select
+
+from domain.ids import MessageId, OrganizationId, RunId
+from domain.json_value import JsonObject
+from domain.runs.events import NewEvent, RunEvent, RunEventType
+from domain.threads.message import Message
+from domain.threads.message_json import timestamp
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.engine.prepared import prepared_insert
+from infrastructure.persistence.tables import message, run_event
+
+_insert = prepared_insert(run_event)
+
+select_events: Select[Any] = (
+    select(
+        run_event.c.run_id,
+        run_event.c.seq,
+        run_event.c.type,
+        run_event.c.at,
+        run_event.c.data,
+        run_event.c.message_id,
+        message.c.role.label("message_role"),
+        message.c.content.label("message_content"),
+        message.c.created_at.label("message_created_at"),
+        message.c.run_id.label("message_run_id"),
+    )
+    .select_from(
+        run_event.outerjoin(
+            message, (message.c.run_id == run_event.c.run_id) & (message.c.id == run_event.c.message_id)
+        )
+    )
+    .where(
+        run_event.c.organization_id == bindparam("organization_id"),
+        run_event.c.run_id == bindparam("run_id"),
+        run_event.c.seq > bindparam("after_seq"),
+    )
+    .order_by(run_event.c.seq)
+    .limit(bindparam("limit"))
+)
+
+
+def add_events(
+    connection: Connection,
+    organization_id: OrganizationId,
+    run_id: RunId,
+    events: Iterable[NewEvent],
+    *,
+    last_seq: int,
+    messages: tuple[Message, ...] = (),
+) -> None:
+    """Store events whose last one has the number `last_seq`; `messages` are those stored in the same step."""
+    events = tuple(events)
+    if not events:
+        return
+    stored_ids = {entry.id for entry in messages}
+    first = last_seq - len(events) + 1
+    rows: list[dict[str, object]] = []
+    for seq, event in enumerate(events, first):
+        message_id = _message_told_of(event) if stored_ids else None
+        by_reference = message_id in stored_ids
+        rows.append(
+            {
+                "run_id": run_id,
+                "seq": seq,
+                "organization_id": organization_id,
+                "type": event.type.value,
+                "at": event.at,
+                "data": _beside_message(event.data) if by_reference else event.data,
+                "message_id": message_id if by_reference else None,
+            }
+        )
+    _insert.run_many(connection, rows)
+
+
+def event_of(row: AnyRow) -> RunEvent:
+    """From a row of `select_events`."""
+    return RunEvent(
+        run_id=RunId(row.run_id),
+        seq=row.seq,
+        type=RunEventType(row.type),
+        at=row.at,
+        data=cast(JsonObject, row.data)
+        if row.message_id is None
+        else {"message": _message_json(row), **cast("JsonObject", row.data or {})},
+    )
+
+
+def _message_told_of(event: NewEvent) -> MessageId | None:
+    if event.type is not RunEventType.MESSAGE_COMPLETED:
+        return None
+    told = event.data.get("message")
+    return MessageId(cast(str, told["id"])) if isinstance(told, dict) and isinstance(told.get("id"), str) else None
+
+
+def _beside_message(data: JsonObject) -> JsonObject | None:
+    rest = {name: value for name, value in data.items() if name != "message"}
+    return rest or None
+
+
+def _message_json(row: AnyRow) -> JsonObject:
+    """As `message_to_json` writes it; the content is stored in that very form."""
+    return {
+        "id": row.message_id,
+        "role": row.message_role,
+        "content": row.message_content,
+        "created_at": timestamp(row.message_created_at),
+        "run_id": row.message_run_id,
+    }

@@ -1,0 +1,87 @@
+"""Writing into a claimed run, in SQL."""
+
+from sqlalchemy import Connection, bindparam, select
+
+from application.approvals.ports import TIMERS_TOPIC
+from application.runs.ports import StepOutcome
+from application.system.wakeups import Wakeups
+from domain.runs.events import NewEvent
+from domain.runs.lease import Lease
+from domain.runs.run import Run, RunStatus
+from domain.runs.step import Step
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.patience import STEP_PATIENCE_S, patient
+from infrastructure.persistence.engine.sqlite.small_units import is_small_step
+from infrastructure.persistence.engine.staged import Staged, Stages, completed
+from infrastructure.persistence.runs.steps import append_events, commit_step, follow_up, is_plain, is_written, waker
+from infrastructure.persistence.tables import run
+from infrastructure.persistence.threads.queue import lock_thread_of
+
+_cancel_requested_by = select(run.c.cancel_requested_by).where(
+    run.c.id == bindparam("run_id"),
+    run.c.epoch == bindparam("lease_epoch"),
+    run.c.status == RunStatus.IN_PROGRESS.value,
+)
+
+
+class SqlRunJournal:
+    """The `RunJournal` port. What it is given has happened, so it waits for a database that is away for long, and where nobody
+    knows whether a commit reached it, looks."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+        self._database = database
+        self._wakeups = wakeups
+
+    async def commit(self, lease: Lease, step: Step) -> StepOutcome:
+        """Store a step."""
+        leaves = step.run.status is not RunStatus.IN_PROGRESS
+
+        # Quoted: annotations of a function within one are made each time it is.
+        def begin(connection: Connection) -> "Stages[tuple[StepOutcome, Run]]":
+            if leaves:
+                # Whoever starts or claims a run of the thread meanwhile either sees this step or is seen by it.
+                lock_thread_of(connection, lease.run_id)
+            return commit_step(connection, lease, step)
+
+        def unit(connection: Connection) -> "tuple[StepOutcome, Run]":
+            return completed(begin(connection))
+
+        def wake(stored: "tuple[StepOutcome, Run]") -> None:
+            follow_up(self._wakeups, stored[1])
+            if step.approvals:
+                self._wakeups.wake(TIMERS_TOPIC)
+
+        def is_stored(connection: Connection, stored: "tuple[StepOutcome, Run]") -> bool:
+            return is_written(connection, lease, last_seq=stored[0].last_seq)
+
+        with patient(STEP_PATIENCE_S):
+            outcome, _ = await self._database.write(
+                Staged(begin) if is_plain(step) else unit,
+                scope=lease.organization_id,
+                after_commit=wake,
+                # Its events tell whether it was stored; most steps without any can be stored twice, but not all.
+                is_stored=is_stored if step.events else None,
+                is_small=is_small_step(step),
+                may_gather=True,
+            )
+        return outcome
+
+    async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
+        """Store events alone."""
+        with patient(STEP_PATIENCE_S):
+            await self._database.write(
+                Staged(lambda connection: append_events(connection, lease, events)),
+                scope=lease.organization_id,
+                after_commit=waker(self._wakeups, lease.run_id),
+                is_stored=lambda connection, last_seq: is_written(connection, lease, last_seq=last_seq),
+                is_small=True,  # as large as what a model says within a moment
+                may_gather=True,
+            )
+
+    async def cancel_requested_by(self, lease: Lease) -> str | None:
+        """Who asked the worker to stop."""
+        wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch}
+        row = await self._database.read(
+            lambda connection: connection.execute(_cancel_requested_by, wanted).first(), scope=lease.organization_id
+        )
+        return "system" if row is None else row.cancel_requested_by

@@ -1,0 +1,280 @@
+"""Who executes a run, in SQL."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from application.runs.ports import ClaimedRun, EndedAtClaim
+from application.system.wakeups import Wakeups
+from domain.agents.agent import Agent
+from domain.ids import MessageId, RunId, ThreadId, WorkerId
+from domain.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
+from domain.runs.events import RunEventType
+from domain.runs.lease import Lease
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import Message
+from infrastructure.persistence.agents.rows import ask_newest_version
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
+from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.persistence.runs.ledger_rows import ask_open_calls
+from infrastructure.persistence.runs.rows import run_of, select_run
+from infrastructure.persistence.runs.steps import change_run, claim_run, follow_up
+from infrastructure.persistence.secrets.box import SecretBox
+from infrastructure.persistence.tables import message, run, run_event
+from infrastructure.persistence.threads.message_rows import message_of
+from infrastructure.persistence.threads.queue import (
+    ask_next_run,
+    in_quarantine,
+    is_unfinished,
+    lock_thread_of,
+    queue_order,
+)
+
+_in_progress = run.c.status == RunStatus.IN_PROGRESS.value
+_put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
+
+_get = select_run.where(run.c.id == bindparam("run_id"))
+_taken_up = Prepared(_get)
+_transcript = Prepared(
+    select(message)
+    .where(message.c.thread_id == bindparam("thread_id"), message.c.superseded.is_(False))
+    .order_by(message.c.position)
+)
+_any_message = Prepared(select(message.c.id).where(message.c.thread_id == bindparam("thread_id")).limit(1))
+_newest_reply_event = Prepared(
+    select(run_event.c.type, run_event.c.data)
+    .where(
+        run_event.c.run_id == bindparam("run_id"),
+        run_event.c.type.in_(
+            bindparam("kinds", [kind.value for kind in REPLY_EVENTS], expanding=True, literal_execute=True)
+        ),
+    )
+    .order_by(run_event.c.seq.desc())
+    .limit(1)
+)
+_renew = (
+    update(run)
+    .where(run.c.id.in_(bindparam("run_ids", expanding=True)), run.c.worker_id == bindparam("of_worker"), _in_progress)
+    .values(lease_expires_at=bindparam("new_expiry"))
+    .returning(run.c.id, run.c.epoch)
+)
+_hand_back = (
+    update(run)
+    .where(run.c.id == bindparam("run_id"), run.c.epoch == bindparam("lease_epoch"), _in_progress)
+    .values(active_s=bindparam("new_active_s"), **_put_back)
+)
+_lapsed = (
+    select(run.c.id)
+    .where(_in_progress, is_unfinished, run.c.lease_expires_at <= bindparam("moment"))
+    .order_by(run.c.created_at, run.c.id)
+    .limit(bindparam("limit"))
+)
+_lapsed_here = _lapsed.with_for_update(skip_locked=True)
+_recover = (
+    update(run)
+    .where(run.c.id.in_(bindparam("run_ids", expanding=True)), _in_progress)
+    .values(lapses=run.c.lapses + 1, **_put_back)
+    .returning(run.c.id)
+)
+_places = (
+    select(
+        run.c.id,
+        run.c.status,
+        run.c.created_at,
+        func.row_number().over(partition_by=run.c.thread_id, order_by=queue_order).label("place"),
+    )
+    .where(is_unfinished, ~in_quarantine)
+    .subquery()
+)
+_claimable = (
+    select(_places.c.id)
+    .where(
+        _places.c.place == 1,
+        _places.c.status == RunStatus.QUEUED.value,
+        _places.c.id.not_in(bindparam("but", expanding=True)),
+    )
+    .order_by(_places.c.created_at, _places.c.id)
+    .limit(bindparam("limit"))
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """What a claiming transaction took: the run, for `agent`. `transcript` is the thread's where this run began it."""
+
+    run: Run
+    agent: Agent
+    open_calls: tuple[ToolCall, ...]
+    transcript: tuple[Message, ...] | None
+
+
+class SqlRunLeases:
+    """The `RunLeases` port."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox) -> None:
+        self._database = database
+        self._wakeups = wakeups
+        self._box = box
+
+    async def claim(
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedRun | EndedAtClaim | None:
+        """Take a run that may be executed now."""
+        lease = {"new_worker_id": worker_id, "new_lease_expires_at": at + timedelta(seconds=lease_s)}
+
+        def wake(claim: _Claim | EndedAtClaim | None) -> None:
+            if claim is not None:
+                follow_up(self._wakeups, claim.run)
+
+        def is_stored(connection: Connection, claim: _Claim | EndedAtClaim | None) -> bool:
+            stored = connection.execute(_get, {"run_id": run_id}).one()
+            return claim is None or (
+                stored.epoch == claim.run.epoch
+                and stored.last_seq >= claim.run.last_seq
+                and (not isinstance(claim, _Claim) or stored.worker_id == worker_id)
+            )
+
+        try:
+            claim = await self._database.write(
+                Staged(lambda connection: _claim(connection, run_id, lease, at, self._box)),
+                scope=SYSTEM,
+                after_commit=wake,
+                is_stored=is_stored,
+                is_small=True,
+                may_gather=True,
+            )
+        except IntegrityError as error:
+            # The unique index on active runs is the last word: somebody else was quicker on this thread.
+            if is_duplicate(error):
+                return None
+            raise
+        if not isinstance(claim, _Claim):
+            return claim
+        thread_id = claim.run.thread_id
+        transcript = claim.transcript
+        if transcript is None:
+            # The thread is this worker's now, so its messages can be read outside the claiming transaction.
+            transcript = await self._database.read(
+                lambda connection: _read_transcript(connection, thread_id), scope=claim.run.organization_id
+            )
+        return ClaimedRun(
+            lease=Lease(
+                run_id=run_id,
+                organization_id=claim.run.organization_id,
+                thread_id=thread_id,
+                epoch=claim.run.epoch,
+            ),
+            run=claim.run,
+            agent=claim.agent,
+            transcript=transcript,
+            open_calls=claim.open_calls,
+        )
+
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[RunId]:
+        """Extend all leases; returns the runs whose lease is lost."""
+        if not leases:
+            return frozenset()
+        wanted = {
+            "run_ids": sorted({lease.run_id for lease in leases}),
+            "of_worker": worker_id,
+            "new_expiry": at + timedelta(seconds=lease_s),
+        }
+
+        def unit(connection: Connection) -> set[tuple[str, int]]:
+            return {(row.id, row.epoch) for row in connection.execute(_renew, wanted)}
+
+        held = await self._database.write(unit, scope=SYSTEM)
+        return frozenset(lease.run_id for lease in leases if (lease.run_id, lease.epoch) not in held)
+
+    async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
+        """Return the run to QUEUED for another worker."""
+        wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "new_active_s": active_s}
+
+        def unit(connection: Connection) -> bool:
+            lock_thread_of(connection, lease.run_id)
+            return connection.execute(_hand_back, wanted).rowcount == 1
+
+        return await self._database.write(unit, scope=lease.organization_id)
+
+    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
+        """Runs to submit again."""
+
+        def look(connection: Connection) -> tuple[RunId, ...] | None:
+            if connection.execute(_lapsed, {"moment": at, "limit": 1}).first() is not None:
+                return None
+            return _claimable_runs(connection, but=[], limit=limit)
+
+        def put_back(connection: Connection) -> tuple[RunId, ...]:
+            lapsed = [
+                RunId(run_id) for run_id in connection.execute(_lapsed_here, {"moment": at, "limit": limit}).scalars()
+            ]
+            if lapsed:
+                connection.execute(_recover, {"run_ids": lapsed}).all()
+            return (*lapsed, *_claimable_runs(connection, but=lapsed, limit=limit - len(lapsed)))
+
+        # Every worker sweeps every other second, and there is hardly ever something to write.
+        found = await self._database.read(look, scope=SYSTEM)
+        return await self._database.write(put_back, scope=SYSTEM) if found is None else found
+
+
+def _claim(
+    connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
+) -> Stages[_Claim | EndedAtClaim | None]:
+    lock_thread_of(connection, run_id)
+    asked = _taken_up.ask_rows(connection, {"run_id": run_id})
+    yield
+    found = asked()
+    if not found or found[0].status != RunStatus.QUEUED.value:
+        return None
+    stored = run_of(found[0])
+    first = ask_next_run(connection, stored.thread_id)
+    newest = ask_newest_version(connection, stored.agent_id, box)
+    began_before = stored.attempt > 0
+    any_message = _any_message.ask(connection, {"thread_id": stored.thread_id})
+    open_calls = ask_open_calls(connection, run_id) if began_before else None
+    reply_events = _newest_reply_event.ask_rows(connection, {"run_id": run_id}) if began_before else None
+    yield
+    if first() != run_id:
+        return None
+    calls = () if open_calls is None else open_calls()
+    abandoned = None if reply_events is None else _abandoned_message(reply_events())
+    ending = ending_at_claim(stored, calls, at=at, abandoned=abandoned)
+    if ending is not None:
+        ended = change_run(connection, ending, seen=RunStatus.QUEUED)
+        return EndedAtClaim(run=replace(ending.run, last_seq=ended.last_seq), promoted=ended.promoted)
+    agent = newest()
+    claimed = replace(stored.claimed(at=at), agent_version=agent.version)
+    step = claiming_step(claimed, calls, at=at, abandoned=abandoned)
+    is_first = not began_before and any_message() is None
+    outcome = yield from claim_run(connection, step, lease)
+    if outcome is None:
+        return None
+    return _Claim(
+        run=replace(step.run, last_seq=outcome.last_seq),
+        agent=agent,
+        open_calls=calls,
+        transcript=step.messages if is_first else None,
+    )
+
+
+def _claimable_runs(connection: Connection, *, but: list[RunId], limit: int) -> tuple[RunId, ...]:
+    found = connection.execute(_claimable, {"but": but, "limit": limit}).scalars()
+    return tuple(RunId(run_id) for run_id in found)
+
+
+def _abandoned_message(reply_events: list[AnyRow]) -> MessageId | None:
+    """The message that a former worker was streaming when it vanished; from the newest event about one."""
+    if not reply_events or reply_events[0].type != RunEventType.MESSAGE_DELTA.value:
+        return None
+    return MessageId(reply_events[0].data["message_id"])
+
+
+def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:
+    return tuple(message_of(row) for row in _transcript.rows(connection, {"thread_id": thread_id}))

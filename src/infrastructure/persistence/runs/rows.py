@@ -1,0 +1,141 @@
+"""Runs to rows and back: `run` holds what changes, `run_request` what was asked for."""
+
+from typing import Any, cast
+
+from sqlalchemy import Select, select
+
+from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.limits import IncompleteReason
+from domain.runs.run import Run, RunError, RunStatus
+from domain.runs.usage import Usage
+from domain.runs.webhook import WebhookNote
+from domain.threads.message import ToolUse, UserContent
+from domain.threads.message_json import tool_use_to_json
+from domain.tools.wired import WiredNodes
+from infrastructure.persistence.columns.limits_json import limits_from_json, limits_to_json
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.tables import run, run_request
+from infrastructure.persistence.threads.message_rows import content_json, content_of
+
+select_run: Select[Any] = select(
+    run,
+    run_request.c.input,
+    run_request.c.model,
+    run_request.c.limits,
+    run_request.c.tool_allowlist,
+    run_request.c.metadata,
+    run_request.c.overview,
+    run_request.c.webhook,
+    run_request.c.wired,
+).join_from(run, run_request, run_request.c.run_id == run.c.id)
+
+
+NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
+"""Of a run that nobody has taken up yet."""
+
+
+def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
+    """Columns of `run` for a run that is stored for the first time."""
+    return {
+        "id": new.id,
+        "organization_id": new.organization_id,
+        "thread_id": new.thread_id,
+        "agent_id": new.agent_id,
+        "attempt": new.attempt,
+        "lapses": new.lapses,
+        "epoch": new.epoch,
+        "last_seq": last_seq,
+        "cancel_requested_by": new.cancel_requested_by,
+        "rolled_back": False,
+        "requested_by": new.requested_by,
+        "created_at": new.created_at,
+        "started_at": new.started_at,
+        **state_row(new),
+    }
+
+
+def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]:
+    """Columns of `run_request`; the URL of the webhook is encrypted."""
+    return {
+        "run_id": new.id,
+        "organization_id": new.organization_id,
+        "input": content_json(new.input),
+        "model": new.model,
+        "limits": limits_to_json(new.limits),
+        "tool_allowlist": None if new.tool_allowlist is None else list(new.tool_allowlist),
+        "metadata": new.metadata,
+        "overview": new.overview,
+        "webhook": None if new.webhook is None else new.webhook.to_json(),
+        "webhook_url": webhook_url,
+        "wired": None if new.wired is None else new.wired.to_json(),
+    }
+
+
+def state_row(after: Run) -> dict[str, object]:
+    """The columns of `run` that a step may change."""
+    usage = after.usage
+    error = after.error
+    return {
+        "agent_version": after.agent_version,
+        "status": after.status.value,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost_nano_usd": usage.cost_usd,
+        "turns": usage.turns,
+        "tool_calls": usage.tool_calls,
+        "active_s": after.active_s,
+        "pending": _pending_json(after.pending),
+        "output": after.output,
+        "error_code": None if error is None else error.code,
+        "error_detail": None if error is None else error.detail,
+        "incomplete_reason": None if after.incomplete_reason is None else after.incomplete_reason.value,
+        "finished_at": after.finished_at,
+    }
+
+
+def run_of(row: AnyRow) -> Run:
+    """From a row of `select_run`."""
+    return Run(
+        id=RunId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        thread_id=ThreadId(row.thread_id),
+        agent_id=AgentId(row.agent_id),
+        agent_version=row.agent_version,
+        status=RunStatus(row.status),
+        input=cast("tuple[UserContent, ...]", content_of(row.input)),
+        model=row.model,
+        limits=limits_from_json(row.limits),
+        tool_allowlist=None if row.tool_allowlist is None else tuple(cast("list[str]", row.tool_allowlist)),
+        metadata=cast(JsonObject, row.metadata),
+        requested_by=None if row.requested_by is None else ApiKeyId(row.requested_by),
+        created_at=row.created_at,
+        webhook=None if row.webhook is None else WebhookNote.from_json(cast(JsonObject, row.webhook)),
+        wired=None if row.wired is None else WiredNodes.from_json(cast(JsonObject, row.wired)),
+        output=row.output,
+        error=None if row.error_code is None else RunError(code=row.error_code, detail=row.error_detail),
+        incomplete_reason=None if row.incomplete_reason is None else IncompleteReason(row.incomplete_reason),
+        pending=cast("tuple[ToolUse, ...]", content_of(row.pending or [])),
+        usage=Usage(
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+            cached_tokens=row.cached_tokens,
+            cost_usd=row.cost_nano_usd,
+            turns=row.turns,
+            tool_calls=row.tool_calls,
+        ),
+        attempt=row.attempt,
+        lapses=row.lapses,
+        epoch=row.epoch,
+        last_seq=row.last_seq,
+        active_s=row.active_s,
+        overview=row.overview,
+        cancel_requested_by=row.cancel_requested_by,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )
+
+
+def _pending_json(pending: tuple[ToolUse, ...]) -> JsonValue:
+    return [tool_use_to_json(use) for use in pending] or None

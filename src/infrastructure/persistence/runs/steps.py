@@ -1,0 +1,284 @@
+"""Storing a step of a run: the run's row first, which gives the event numbers, then what the step adds around it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, Connection, Update, bindparam, select, update
+
+from application.runs.ports import LeaseLost, StepOutcome, events_topic, status_topic
+from application.system.wakeups import Wakeups
+from application.webhooks.ports import WEBHOOKS_TOPIC
+from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
+from domain.ids import RunId
+from domain.runs.closing import step_instead_of_waiting
+from domain.runs.events import NewEvent
+from domain.runs.lease import Lease
+from domain.runs.run import Run, RunStatus
+from domain.runs.step import Step
+from domain.threads.thread import Quarantine
+from infrastructure.persistence.approvals.rows import add_approvals, end_approvals
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.engine.prepared import Prepared, pipelined
+from infrastructure.persistence.engine.staged import Stages, completed
+from infrastructure.persistence.runs.event_rows import add_events
+from infrastructure.persistence.runs.ledger_rows import add_calls, change_calls, open_calls, settle_calls
+from infrastructure.persistence.runs.rows import state_row
+from infrastructure.persistence.tables import message, run, run_request, thread
+from infrastructure.persistence.threads.message_rows import add_messages
+from infrastructure.persistence.threads.queue import ask_next_run, lock_thread, unfinished_runs
+from infrastructure.persistence.usage.rows import add_spending
+from infrastructure.persistence.webhooks.rows import add_announcements
+
+_state: dict[str, BindParameter[Any]] = {
+    name: bindparam(f"new_{name}")
+    for name in (
+        "agent_version",
+        "status",
+        "input_tokens",
+        "output_tokens",
+        "cached_tokens",
+        "cost_nano_usd",
+        "turns",
+        "tool_calls",
+        "active_s",
+        "pending",
+        "output",
+        "error_code",
+        "error_detail",
+        "incomplete_reason",
+        "finished_at",
+    )
+}
+_counted = run.c.last_seq + bindparam("event_count")
+_held = (
+    run.c.id == bindparam("run_id"),
+    run.c.epoch == bindparam("lease_epoch"),
+    run.c.status == RunStatus.IN_PROGRESS.value,
+)
+_without_overview = (
+    select(run_request.c.overview.is_(None))
+    .where(run_request.c.run_id == bindparam("run_id", type_=run.c.id.type))
+    .scalar_subquery()
+    .label("without_overview")
+)
+
+
+class _Advanced(NamedTuple):
+    """What a change of the row gives back; flags as the driver has them."""
+
+    last_seq: int
+    rolled_back: bool
+    cancel_requested_by: str | None
+    without_overview: bool
+
+
+def _advancing(statement: Update) -> Prepared:
+    return Prepared(
+        statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested_by, _without_overview)
+    )
+
+
+def _ask(prepared: Prepared, connection: Connection, parameters: dict[str, Any]) -> Callable[[], _Advanced | None]:
+    asked = prepared.ask(connection, parameters)
+
+    def read() -> _Advanced | None:
+        row = asked()
+        return None if row is None else _Advanced(*row)
+
+    return read
+
+
+# The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
+_advance = _advancing(update(run).where(*_held).values(last_seq=_counted, lapses=0, **_state))
+_progress = (
+    "agent_version",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cost_nano_usd",
+    "turns",
+    "tool_calls",
+    "active_s",
+)
+"""What changes while a run goes on. Its status is not named again: SQLite would write the indexes over unfinished runs anew."""
+_go_on = _advancing(
+    update(run).where(*_held).values(last_seq=_counted, lapses=0, **{name: _state[name] for name in _progress})
+)
+_count_events = Prepared(
+    update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
+)
+_stored_seq = select(run.c.epoch, run.c.last_seq).where(run.c.id == bindparam("run_id"))
+# Without a worker; the caller holds the thread's lock and has seen the status.
+_change = _advancing(
+    update(run)
+    .where(run.c.id == bindparam("run_id"), run.c.status == bindparam("seen_status"))
+    .values(last_seq=_counted, **_state)
+)
+_claim = _advancing(
+    update(run)
+    .where(
+        run.c.id == bindparam("run_id"),
+        run.c.status == RunStatus.QUEUED.value,
+        run.c.epoch == bindparam("new_epoch") - 1,
+    )
+    .values(
+        last_seq=_counted,
+        epoch=bindparam("new_epoch"),
+        attempt=bindparam("new_attempt"),
+        started_at=bindparam("new_started_at"),
+        worker_id=bindparam("new_worker_id"),
+        lease_expires_at=bindparam("new_lease_expires_at"),
+        **_state,
+    )
+)
+_set_overview = Prepared(
+    update(run_request).where(run_request.c.run_id == bindparam("of_run")).values(overview=bindparam("new_overview"))
+)
+_quarantine = (
+    update(thread)
+    .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_(None))
+    .values(quarantined_at=bindparam("since"), quarantined_by=bindparam("by"), quarantined_for=bindparam("token_id"))
+)
+_supersede = Prepared(update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True))
+
+
+def is_plain(step: Step) -> bool:
+    """Whether everything about it is stored without looking further: not where it asks people something, or halts the run."""
+    return (
+        (step.run.status is RunStatus.IN_PROGRESS or step.run.status.is_terminal)
+        and not (step.approvals or step.outcomes)
+        and step.quarantine is None
+    )
+
+
+def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tuple[StepOutcome, Run]]:
+    """Store a worker's step, and give the run as it stands then. Raises LeaseLost, or ValueError for settlements that
+    do not fit."""
+    if step.quarantine is not None:
+        lock_thread(connection, lease.organization_id, lease.thread_id)  # before the run, as everybody does
+    advance = _go_on if step.run.status is RunStatus.IN_PROGRESS else _advance
+    advanced = _ask(advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
+    yield
+    row = advanced()
+    if row is None:
+        raise LeaseLost(lease.run_id)
+    outcome = yield from _store_rest(connection, step, row)
+    if step.run.status is RunStatus.REQUIRES_ACTION:
+        ending = step_instead_of_waiting(
+            step.run,
+            open_calls(connection, lease.run_id),
+            queued_behind=len(unfinished_runs(connection, lease.thread_id)) > 1,
+            cancel_requested_by=row.cancel_requested_by,
+            at=step.events[-1].at,
+        )
+        if ending is not None:
+            ended = change_run(connection, ending, seen=RunStatus.REQUIRES_ACTION)
+            return replace(ended, ending=ending), ending.run
+    return outcome, step.run
+
+
+def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> Stages[int]:
+    """Store events alone; the number of the last one. Raises LeaseLost."""
+    counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
+    counted = _count_events.ask(connection, counting)
+    yield
+    row = counted()
+    if row is None:
+        raise LeaseLost(lease.run_id)
+    last_seq, organization_id = row
+    add_events(connection, organization_id, lease.run_id, events, last_seq=last_seq)
+    return int(last_seq)
+
+
+def is_written(connection: Connection, lease: Lease, *, last_seq: int) -> bool:
+    """Whether what gave the run's newest event this number took effect: a lease's holder alone writes events, one after the
+    other, and a run is never written to twice in the same epoch but by it. Raises LeaseLost."""
+    stored = connection.execute(_stored_seq, {"run_id": lease.run_id}).first()
+    if stored is None or stored.epoch != lease.epoch:
+        raise LeaseLost(lease.run_id)
+    return bool(stored.last_seq >= last_seq)
+
+
+def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
+    """Store a step of a run nobody executes, under the thread's lock."""
+    row = _ask(_change, connection, {**_parameters(step), "seen_status": seen.value})()
+    if row is None:
+        raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
+    return completed(_store_rest(connection, step, row))
+
+
+def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> Stages[StepOutcome | None]:
+    """Store the claiming step with the lease (`new_worker_id`, `new_lease_expires_at`); None if it came too late."""
+    taken = step.run
+    claiming = {
+        "new_epoch": taken.epoch,
+        "new_attempt": taken.attempt,
+        "new_started_at": taken.started_at,
+        **lease,
+        **_parameters(step),
+    }
+    claimed = _ask(_claim, connection, claiming)
+    yield
+    row = claimed()
+    return None if row is None else (yield from _store_rest(connection, step, row))
+
+
+def follow_up(wakeups: Wakeups, changed: Run) -> None:
+    """Wake those who follow a run that was written to."""
+    wakeups.wake(events_topic(changed.id))
+    if changed.status.is_terminal or changed.status is RunStatus.REQUIRES_ACTION:
+        wakeups.wake(status_topic(changed.id))
+        if changed.webhook is not None:
+            wakeups.wake(WEBHOOKS_TOPIC)
+    if may_let_workflow_go_on(changed):
+        wakeups.wake(WORKFLOWS_TOPIC)
+
+
+def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
+    """Wakes the run's events topic, whatever the unit's result is."""
+    topic = events_topic(run_id)
+    return lambda _: wakeups.wake(topic)
+
+
+def _quarantining(quarantine: Quarantine, halted: Run) -> dict[str, Any]:
+    return {
+        "of_thread": halted.thread_id,
+        "since": quarantine.at,
+        "by": quarantine.run_id,
+        "token_id": quarantine.canary_id,
+    }
+
+
+def _parameters(step: Step) -> dict[str, Any]:
+    state = {f"new_{name}": value for name, value in state_row(step.run).items()}
+    return {"run_id": step.run.id, "event_count": len(step.events), **state}
+
+
+def _store_rest(connection: Connection, step: Step, row: _Advanced) -> Stages[StepOutcome]:
+    after = step.run
+    organization_id, run_id = after.organization_id, after.id
+    with pipelined(connection):
+        check_changed = change_calls(connection, run_id, step.changed)
+        add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
+        add_messages(connection, organization_id, step.messages)
+        add_calls(connection, organization_id, step.recorded)
+        check_settled = settle_calls(connection, run_id, step.settled, step.messages)
+        record(connection, *step.audit)
+        add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
+        if after.overview is not None and row.without_overview:
+            _set_overview.run(connection, {"of_run": run_id, "new_overview": after.overview})
+        if after.status.is_terminal and row.rolled_back:
+            _supersede.run(connection, {"of_run": run_id})
+    next_one = ask_next_run(connection, after.thread_id) if after.status.is_terminal else None
+    yield
+    check_changed()
+    check_settled()
+    add_approvals(connection, step.approvals)
+    end_approvals(connection, step.outcomes)
+    add_announcements(connection, after, step.events, last_seq=row.last_seq)
+    if step.quarantine is not None:
+        connection.execute(_quarantine, _quarantining(step.quarantine, after))
+    # In quarantine nothing of the thread is to be claimed, which was asked before.
+    promoted = next_one() if next_one is not None and step.quarantine is None else None
+    return StepOutcome(last_seq=row.last_seq, promoted=promoted)

@@ -1,0 +1,1 @@
+"""The schema: revisions, upgrade, new databases, inspection."""

@@ -1,0 +1,100 @@
+"""Looks at a database without changing it: for `dragoman doctor`, also where the service cannot start."""
+
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from infrastructure.persistence.engine.database import unusable
+from infrastructure.persistence.engine.postgres import queue_schema
+from infrastructure.persistence.schema.revision import HEAD, plain_engine, stored_revisions
+
+CHECK_S = 10.0
+"""For how long an SQLite file is looked through for damage. Large ones are not seen whole."""
+_STEPS_BETWEEN_LOOKS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseReport:
+    """What was seen. `name` is its kind and version, or its path; `failure` a sentence, and then there is nothing else.
+    `revision` is None without a schema, `clock_ahead_s` by how much the server's clock is ahead of this machine's, and
+    `damage` what SQLite says is wrong with its file."""
+
+    name: str
+    is_there: bool = True
+    failure: str | None = None
+    revision: str | None = None
+    expected: str = HEAD
+    queue_is_current: bool = True
+    clock_ahead_s: float | None = None
+    damage: str | None = None
+
+
+class DatabaseInspection:
+    """Over the SQLite file at `path`, or the PostgreSQL database at `url`."""
+
+    def __init__(self, *, path: Path, url: str | None) -> None:
+        self._path = path
+        self._url = url
+
+    def look(self) -> DatabaseReport:
+        """What there is. Never raises for what is wrong with the database."""
+        return self._sqlite() if self._url is None else self._postgres(self._url)
+
+    def _sqlite(self) -> DatabaseReport:
+        name = str(self._path)
+        if not self._path.exists():
+            return DatabaseReport(name=name, is_there=False)
+        try:
+            with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                return DatabaseReport(name=name, revision=_revision(connection), damage=_damage(connection))
+        except sqlite3.Error as error:
+            return DatabaseReport(
+                name=name, failure=f"The file cannot be read as a database ({error.sqlite_errorname})."
+            )
+
+    def _postgres(self, url: str) -> DatabaseReport:
+        engine = plain_engine(url)
+        try:
+            with engine.connect() as connection:
+                return _of_server(connection)
+        except DBAPIError as error:
+            return DatabaseReport(name="PostgreSQL", failure=unusable(error).detail)
+        finally:
+            engine.dispose()
+
+
+def _of_server(connection: Connection) -> DatabaseReport:
+    version = connection.execute(text("SHOW server_version")).scalar_one()
+    asked_at = time.time()
+    theirs = float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    ours = (asked_at + time.time()) / 2
+    revisions = stored_revisions(connection)
+    return DatabaseReport(
+        name=f"PostgreSQL {version}",
+        revision=", ".join(revisions) or None,
+        queue_is_current=queue_schema.stored_version(connection) == queue_schema.VERSION,
+        clock_ahead_s=theirs - ours,
+    )
+
+
+def _revision(connection: sqlite3.Connection) -> str | None:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone() is None:
+        return None
+    return ", ".join(str(row[0]) for row in connection.execute("SELECT version_num FROM alembic_version")) or None
+
+
+def _damage(connection: sqlite3.Connection) -> str | None:
+    deadline = time.monotonic() + CHECK_S
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
+    try:
+        [said] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return None
+        raise
+    return None if said == "ok" else str(said)

@@ -1,0 +1,50 @@
+"""Whether the database answers and takes writes, at the revision this code expects."""
+
+import asyncio
+
+from sqlalchemy import Connection, text
+
+from application.system.readiness import Obstacle
+from domain.errors import ServiceError
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres import queue_schema
+from infrastructure.persistence.schema.revision import HEAD, stored_revisions
+
+PATIENCE_S = 2.0
+_touch = text("UPDATE alembic_version SET version_num = version_num")
+
+
+class DatabaseReadiness:
+    """Says what of the database keeps this process from serving requests."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def problems(self) -> tuple[Obstacle, ...]:
+        """`database` when it does not answer in time or cannot be written to; `migrations` when its schema is another one,
+        `queue` when that of the run queue is; empty when ready."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = await self._database.read(_schema_problems, scope=SYSTEM)
+                if not any(obstacle.part == "migrations" for obstacle in found):
+                    # Only writing proves that one can: beginning a transaction does not touch the disk.
+                    await self._database.write(_rewrite, scope=SYSTEM)
+        except (TimeoutError, ServiceError):
+            return (Obstacle(part="database", detail="The database does not answer in time, or cannot be written to."),)
+        return found
+
+
+def _schema_problems(connection: Connection) -> tuple[Obstacle, ...]:
+    revisions = stored_revisions(connection)
+    if revisions != [HEAD]:
+        found = f"revision {', '.join(revisions)}" if revisions else "no schema"
+        detail = f"The database has {found}; this version needs {HEAD}. `dragoman db upgrade` of the newer version upgrades it."
+        return (Obstacle(part="migrations", detail=detail),)
+    if connection.dialect.name != "sqlite" and queue_schema.stored_version(connection) != queue_schema.VERSION:
+        detail = "The schema of the run queue is missing, or of another version. Run `dragoman db upgrade`."
+        return (Obstacle(part="queue", detail=detail),)
+    return ()
+
+
+def _rewrite(connection: Connection) -> None:
+    connection.execute(_touch)

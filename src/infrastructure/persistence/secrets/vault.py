@@ -1,0 +1,139 @@
+"""Every encrypted column of the schema, and encrypting what they hold anew when the key changes."""
+
+from typing import Any, Protocol
+
+from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select, update
+
+from application.secrets.ports import Reencryption
+from domain.errors import ServiceError
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import (
+    agent_version,
+    audit_key,
+    gateway_note,
+    mcp_server,
+    model_provider,
+    oauth_authorization,
+    oauth_grant,
+    run_request,
+    schedule,
+    secret,
+    tool_call,
+    webhook_key,
+    workflow_tool,
+)
+
+ENCRYPTED: tuple["Column[bytes]", ...] = (
+    mcp_server.c.secrets,
+    secret.c.value,
+    model_provider.c.api_key,
+    oauth_grant.c.sealed,
+    oauth_authorization.c.sealed,
+    tool_call.c.input,
+    agent_version.c.canary_tokens,
+    audit_key.c.secret,
+    webhook_key.c.secret,
+    workflow_tool.c.sealed,
+    gateway_note.c.sealed,
+    gateway_note.c.answer,
+    run_request.c.webhook_url,
+    schedule.c.webhook_url,
+)
+"""A column that is not listed here is lost when the key it is encrypted with is thrown away."""
+
+LOSABLE: frozenset["Column[bytes]"] = frozenset({audit_key.c.secret})
+"""Where a value that no key opens is left as it is instead of stopping the rotation: nobody could store it anew, and the
+seals it made are told apart from others by its id."""
+
+
+class RotatingBox(Protocol):
+    """Encrypts with the newest of its keys."""
+
+    def encrypt(self, plain: bytes, /) -> bytes:
+        """With the newest key."""
+        ...
+
+    def decrypt(self, sealed: bytes, /) -> bytes:
+        """With the key that fits. Raises INTERNAL `secret_undecryptable`."""
+        ...
+
+    def is_current(self, sealed: bytes, /) -> bool:
+        """Whether a value is under the newest key."""
+        ...
+
+
+class SqlSecretVault:
+    """The `SecretVault` port.
+
+    Values are encrypted on the event loop at the moment their unit of work is handed over, and units are carried out in
+    that order; so once a *write* finds nothing under an older key, nothing under one can follow.
+    """
+
+    def __init__(self, *, database: Database, box: RotatingBox) -> None:
+        self._database = database
+        self._box = box
+
+    async def reencrypt(self, limit: int) -> Reencryption:
+        """Encrypt up to `limit` values anew."""
+        stale = await self._database.read(self._stale, scope=SYSTEM)
+
+        def unit(connection: Connection) -> int:
+            return sum(self._renew(connection, old) for old in stale[:limit])
+
+        reencrypted = await self._database.write(unit, scope=SYSTEM) if stale else 0
+        remaining = len(stale) - reencrypted
+        if remaining == 0:
+            remaining = len(await self._database.write(self._stale, scope=SYSTEM))
+        return Reencryption(reencrypted=reencrypted, remaining=remaining)
+
+    def _stale(self, connection: Connection) -> "list[_Sealed]":
+        return [
+            old
+            for column in ENCRYPTED
+            for old in _all(connection, column)
+            if not self._box.is_current(old.sealed) and (column not in LOSABLE or self._opens(old.sealed))
+        ]
+
+    def _opens(self, sealed: bytes) -> bool:
+        try:
+            self._box.decrypt(sealed)
+        except ServiceError:
+            return False
+        return True
+
+    def _renew(self, connection: Connection, old: "_Sealed") -> int:
+        renewed = self._box.encrypt(self._box.decrypt(old.sealed))
+        return connection.execute(_exchange(old.column), {**old.key, "old": old.sealed, "new": renewed}).rowcount
+
+
+class _Sealed:
+    """One value under an older key: where it stands."""
+
+    def __init__(self, column: "Column[bytes]", key: dict[str, object], sealed: bytes) -> None:
+        self.column = column
+        self.key = key
+        self.sealed = sealed
+
+
+def _all(connection: Connection, column: "Column[bytes]") -> "list[_Sealed]":
+    keys = list(_table(column).primary_key.columns)
+    rows = connection.execute(select(column.label("sealed"), *keys).where(column.is_not(None))).mappings()
+    return [_Sealed(column, {f"key_{key.name}": row[key.name] for key in keys}, row["sealed"]) for row in rows]
+
+
+def _table(column: "Column[bytes]") -> Table:
+    assert isinstance(column.table, Table)
+    return column.table
+
+
+def _exchange(column: "Column[bytes]") -> Any:
+    """Replace a value that is still what was read: a change made meanwhile is under the newest key already."""
+    table = _table(column)
+    return (
+        update(table)
+        .where(
+            *(key == bindparam(f"key_{key.name}") for key in table.primary_key.columns),
+            column == bindparam("old", type_=LargeBinary),
+        )
+        .values({column: bindparam("new", type_=LargeBinary)})
+    )

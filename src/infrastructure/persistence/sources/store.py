@@ -1,0 +1,94 @@
+"""Finished sources in SQL."""
+
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from application.system.pages import Page, PageRequest
+from domain.audit.event import AuditEvent
+from domain.ids import OrganizationId, SourceId, ThreadId
+from domain.sources.source import MAX_SOURCES, Source
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.sources.rows import source_of
+from infrastructure.persistence.tables import source, source_part
+from infrastructure.persistence.threads.source_removal import remove_pieces
+
+_finished = (source.c.organization_id == bindparam("of_organization"), source.c.finished.is_(True))
+_get = select(source).where(*_finished, source.c.id == bindparam("named"))
+_of_thread = (
+    select(source)
+    .where(*_finished, source.c.thread_id == bindparam("of_thread"))
+    .order_by(source.c.created_at.desc(), source.c.id.desc())
+    .limit(MAX_SOURCES)
+)
+_part = select(source_part.c.data).where(
+    source_part.c.organization_id == bindparam("of_organization"),
+    source_part.c.source_id == bindparam("named"),
+    source_part.c.position == bindparam("at"),
+)
+_hide = update(source).where(*_finished, source.c.id == bindparam("named")).values(finished=False)
+_delete = delete(source).where(
+    source.c.organization_id == bindparam("of_organization"),
+    source.c.id == bindparam("named"),
+    source.c.finished.is_(False),
+)
+
+
+class SqlSourceStore:
+    """The `SourceStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
+        """The source, or None."""
+        wanted = {"of_organization": organization_id, "named": source_id}
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
+        return None if row is None else source_of(row)
+
+    async def page(self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest) -> Page[Source]:
+        """Sources of a thread, newest first."""
+        statement = select(source).where(
+            source.c.organization_id == organization_id, source.c.thread_id == thread_id, source.c.finished.is_(True)
+        )
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection, statement, request, moment=source.c.created_at, identifier=source.c.id, convert=source_of
+            ),
+            scope=organization_id,
+        )
+
+    async def of_thread(self, organization_id: OrganizationId, thread_id: ThreadId) -> tuple[Source, ...]:
+        """All sources of a thread, newest first."""
+        wanted = {"of_organization": organization_id, "of_thread": thread_id}
+        rows = await self._database.read(
+            lambda connection: connection.execute(_of_thread, wanted).all(), scope=organization_id
+        )
+        return tuple(source_of(row) for row in rows)
+
+    async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
+        """The part at a position."""
+        wanted = {"of_organization": organization_id, "named": source_id, "at": position}
+        return await self._database.read(
+            lambda connection: connection.execute(_part, wanted).scalar_one_or_none(), scope=organization_id
+        )
+
+    async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
+        """Remove it; its parts go with it, its pieces before."""
+        wanted = {"of_organization": organization_id, "named": source_id}
+
+        def hide(connection: Connection) -> bool:
+            gone = connection.execute(_hide, wanted).rowcount == 1
+            if gone:
+                record(connection, audit)
+            return gone
+
+        if not await self._database.write(hide, scope=organization_id):
+            return False
+        await remove_pieces(self._database, organization_id, source_id)
+        await self._database.write(
+            lambda connection: connection.execute(_delete, wanted).close(), scope=organization_id
+        )
+        return True

@@ -1,0 +1,66 @@
+"""Messages to rows and back."""
+
+from typing import cast
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from domain.ids import MessageId, OrganizationId, RunId, ThreadId
+from domain.json_value import JsonObject, JsonValue
+from domain.threads.message import Content, Message, Role
+from domain.threads.message_json import content_from_json, content_to_json
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.tables import message as message_table
+
+_earlier = message_table.alias("earlier")
+_last_position = (
+    select(func.coalesce(func.max(_earlier.c.position), 0))
+    .where(_earlier.c.thread_id == bindparam("of_thread"))
+    .scalar_subquery()
+)
+_insert = Prepared(
+    message_table.insert().inline().values(position=_last_position + 1),
+    columns=[column.name for column in message_table.columns if column.name != "position"],
+)
+
+
+def add_messages(connection: Connection, organization_id: OrganizationId, messages: tuple[Message, ...]) -> None:
+    """Store messages at the end of their thread, in order."""
+    if messages:
+        _insert.run_many(connection, [_row(organization_id, message) for message in messages])
+
+
+def message_of(row: AnyRow) -> Message:
+    """From a row of `message`."""
+    return Message(
+        id=MessageId(row.id),
+        thread_id=ThreadId(row.thread_id),
+        run_id=None if row.run_id is None else RunId(row.run_id),
+        role=Role(row.role),
+        content=content_of(row.content),
+        created_at=row.created_at,
+    )
+
+
+def content_json(content: tuple[Content, ...]) -> JsonValue:
+    """Parts of a message as one JSON array."""
+    return [content_to_json(part) for part in content]
+
+
+def content_of(stored: JsonValue) -> tuple[Content, ...]:
+    """The inverse of `content_json`."""
+    return tuple(content_from_json(part) for part in cast("list[JsonObject]", stored))
+
+
+def _row(organization_id: OrganizationId, message: Message) -> dict[str, object]:
+    return {
+        "id": message.id,
+        "organization_id": organization_id,
+        "thread_id": message.thread_id,
+        "of_thread": message.thread_id,
+        "run_id": message.run_id,
+        "role": message.role.value,
+        "content": content_json(message.content),
+        "superseded": False,
+        "created_at": message.created_at,
+    }

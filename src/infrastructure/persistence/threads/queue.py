@@ -1,0 +1,109 @@
+"""The unfinished runs of a thread, and the lock that lets one transaction at a time decide about them."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, bindparam, case, exists, select
+
+from domain.errors import conflict
+from domain.ids import OrganizationId, RunId, ThreadId
+from domain.runs.run import RunStatus
+from domain.threads.thread import thread_quarantined
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.tables import run, thread
+
+# Written out in the statements, in the order of the index's condition: SQLite takes a partial index only for that.
+_statuses = [RunStatus.QUEUED.value, RunStatus.IN_PROGRESS.value, RunStatus.REQUIRES_ACTION.value]
+is_unfinished = run.c.status.in_(bindparam("unfinished", _statuses, expanding=True, literal_execute=True))
+
+queue_order = (
+    case((run.c.status == RunStatus.QUEUED.value, 1), else_=0),
+    case((run.c.attempt == 0, 1), else_=0),
+    run.c.created_at,
+    run.c.id,
+)
+"""The active run, then queued ones as they are to be claimed: those begun before, then by age."""
+
+# NO KEY UPDATE, so that workers may still insert messages, whose foreign key locks the thread's key.
+_lock = Prepared(
+    select(thread.c.id)
+    .where(thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id"))
+    .with_for_update(key_share=True)
+)
+_lock_of_run = Prepared(
+    select(thread.c.id)
+    .where(
+        thread.c.id
+        == select(run.c.thread_id).where(run.c.id == bindparam("run_id", type_=run.c.id.type)).scalar_subquery()
+    )
+    .with_for_update(key_share=True)
+)
+_select_unfinished = (
+    select(run.c.id, run.c.status)
+    .where(run.c.thread_id == bindparam("thread_id"), is_unfinished)
+    .order_by(*queue_order)
+)
+_unfinished = Prepared(_select_unfinished)
+_first = _select_unfinished.limit(1)
+in_quarantine = exists().where(thread.c.id == run.c.thread_id, thread.c.quarantined_at.is_not(None))
+"""Whether the run's thread waits to be released."""
+_next = Prepared(_first.where(~in_quarantine))
+_quarantined = select(thread.c.quarantined_by).where(
+    thread.c.id == bindparam("thread_id"), thread.c.quarantined_at.is_not(None)
+)
+
+
+def lock_thread(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+    """Keep other transactions from starting, claiming or ending runs of the thread; False without the thread.
+
+    Always taken before any run is touched, so that no two transactions wait for each other. SQLite has one writer
+    anyway, and only looks the thread up.
+    """
+    wanted = {"organization_id": organization_id, "thread_id": thread_id}
+    return _lock.first(connection, wanted) is not None
+
+
+def lock_thread_of(connection: Connection, run_id: RunId) -> None:
+    """The same by one of the thread's runs, before whatever is asked for next; costs nothing on SQLite."""
+    if connection.dialect.name != "sqlite":
+        _lock_of_run.ask(connection, {"run_id": run_id})
+
+
+def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]:
+    """`id, status` of the thread's unfinished runs in the order of the queue."""
+    return _unfinished.rows(connection, {"thread_id": thread_id})
+
+
+def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
+    """The queued run that may be claimed on this thread, if any; none while it is in quarantine."""
+    return ask_next_run(connection, thread_id)()
+
+
+def ask_next_run(connection: Connection, thread_id: ThreadId) -> Callable[[], RunId | None]:
+    """The same, to be read in the next stage."""
+    first = _next.ask(connection, {"thread_id": thread_id})
+
+    def read() -> RunId | None:
+        row = first()
+        return RunId(row[0]) if row is not None and row[1] == RunStatus.QUEUED.value else None
+
+    return read
+
+
+def refuse_if_quarantined(connection: Connection, thread_id: ThreadId) -> None:
+    """Raise CONFLICT `thread_quarantined` until the thread is released."""
+    row = connection.execute(_quarantined, {"thread_id": thread_id}).first()
+    if row is not None:
+        raise thread_quarantined(thread_id, RunId(row.quarantined_by))
+
+
+def refuse_if_busy(connection: Connection, thread_id: ThreadId) -> None:
+    """Raise CONFLICT `thread_busy` while a run of the thread is unfinished."""
+    row = connection.execute(_first, {"thread_id": thread_id}).first()
+    if row is not None:
+        raise thread_busy(row)
+
+
+def thread_busy(row: AnyRow) -> Exception:
+    """What a thread's unfinished run answers to those who want the thread for themselves."""
+    return conflict("thread_busy", f"Run {row.id} on this thread is {row.status}.", run_id=row.id)

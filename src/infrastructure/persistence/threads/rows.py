@@ -1,0 +1,47 @@
+"""Threads to rows and back."""
+
+from typing import cast
+
+from sqlalchemy import Connection
+
+from domain.ids import OrganizationId, RunId, ThreadId
+from domain.json_value import JsonObject
+from domain.threads.thread import Quarantine, Thread
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.tables import thread
+
+_insert = Prepared(
+    thread.insert().inline(),
+    columns=[column.name for column in thread.columns if not column.name.startswith("quarantined")],
+)
+
+
+def add_thread(connection: Connection, new: Thread) -> None:
+    """Store a thread within a larger transaction."""
+    _insert.run(
+        connection,
+        {
+            "id": new.id,
+            "organization_id": new.organization_id,
+            "metadata": new.metadata,
+            "created_at": new.created_at,
+        },
+    )
+
+
+def thread_of(row: AnyRow) -> Thread:
+    """From a row of `thread`."""
+    return Thread(
+        id=ThreadId(row.id),
+        organization_id=OrganizationId(row.organization_id),
+        metadata=cast(JsonObject, row.metadata),
+        created_at=row.created_at,
+        quarantine=_quarantine_of(row),
+    )
+
+
+def _quarantine_of(row: AnyRow) -> Quarantine | None:
+    if row.quarantined_at is None:
+        return None
+    return Quarantine(run_id=RunId(row.quarantined_by), canary_id=row.quarantined_for, at=row.quarantined_at)

@@ -1,0 +1,145 @@
+"""Threads and their messages in SQL."""
+
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from application.system.pages import Page, PageRequest
+from application.threads.ports import ReleasedThread
+from domain.audit.event import AuditEvent
+from domain.errors import not_found
+from domain.ids import OrganizationId, ThreadId
+from domain.threads.message import Message
+from domain.threads.thread import Thread, not_quarantined
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import decode_cursor, encode_cursor, newest_first, page_of
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.tables import message, thread
+from infrastructure.persistence.threads.message_rows import add_messages, message_of
+from infrastructure.persistence.threads.queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
+from infrastructure.persistence.threads.rows import add_thread, thread_of
+from infrastructure.persistence.threads.source_removal import hide_sources, remove_pieces_of_thread
+
+_get = select(thread).where(
+    thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id")
+)
+_messages = (
+    select(message)
+    .where(
+        message.c.organization_id == bindparam("organization_id"),
+        message.c.thread_id == bindparam("thread_id"),
+        message.c.superseded.is_(False),
+        message.c.position > bindparam("after"),
+    )
+    .order_by(message.c.position)
+    .limit(bindparam("limit"))
+)
+_release = (
+    update(thread)
+    .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_not(None))
+    .values(quarantined_at=None, quarantined_by=None, quarantined_for=None)
+)
+_delete = delete(thread).where(thread.c.id == bindparam("thread_id"))
+
+
+class SqlThreadStore:
+    """The `ThreadStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def add(self, new: Thread) -> None:
+        """Store a new thread."""
+        await self._database.write(lambda connection: add_thread(connection, new), scope=new.organization_id)
+
+    async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
+        """The thread, or None."""
+
+        def unit(connection: Connection) -> Thread | None:
+            row = connection.execute(_get, {"organization_id": organization_id, "thread_id": thread_id}).first()
+            return None if row is None else thread_of(row)
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
+        """Threads, newest first."""
+        statement = select(thread).where(thread.c.organization_id == organization_id)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection, statement, request, moment=thread.c.created_at, identifier=thread.c.id, convert=thread_of
+            ),
+            scope=organization_id,
+        )
+
+    async def append(self, organization_id: OrganizationId, new: Message) -> None:
+        """Add a message at the end."""
+
+        def unit(connection: Connection) -> None:
+            if not lock_thread(connection, organization_id, new.thread_id):
+                raise not_found("thread", new.thread_id)
+            refuse_if_quarantined(connection, new.thread_id)
+            refuse_if_busy(connection, new.thread_id)
+            add_messages(connection, organization_id, (new,))
+
+        await self._database.write(unit, scope=organization_id)
+
+    async def messages(
+        self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
+    ) -> Page[Message]:
+        """Messages in order, oldest first, without superseded ones."""
+        after = 0 if request.cursor is None else decode_cursor(request.cursor)[0]
+        wanted = {
+            "organization_id": organization_id,
+            "thread_id": thread_id,
+            "after": after,
+            "limit": request.limit + 1,
+        }
+
+        def unit(connection: Connection) -> Page[Message]:
+            rows = connection.execute(_messages, wanted).all()
+            return page_of(
+                rows[: request.limit],
+                message_of,
+                more=len(rows) > request.limit,
+                cursor=lambda row: encode_cursor(row.position),
+            )
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def release(
+        self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
+    ) -> ReleasedThread | None:
+        """End the thread's quarantine."""
+        wanted = {"organization_id": organization_id, "thread_id": thread_id}
+
+        def unit(connection: Connection) -> ReleasedThread | None:
+            if not lock_thread(connection, organization_id, thread_id):
+                return None
+            if connection.execute(_release, {"of_thread": thread_id}).rowcount == 0:
+                raise not_quarantined(thread_id)
+            record(connection, audit)
+            released = thread_of(connection.execute(_get, wanted).one())
+            return ReleasedThread(thread=released, promoted=next_run(connection, thread_id))
+
+        return await self._database.write(unit, scope=organization_id)
+
+    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
+        """Remove the thread with everything in it except its audit."""
+        emptied = False
+
+        def unit(connection: Connection) -> bool | None:
+            """None if the text of its sources has to go first, which may take long."""
+            if not lock_thread(connection, organization_id, thread_id):
+                return False
+            refuse_if_quarantined(connection, thread_id)
+            refuse_if_busy(connection, thread_id)
+            if not emptied and hide_sources(connection, organization_id, thread_id):
+                return None
+            connection.execute(_delete, {"thread_id": thread_id})
+            record(connection, audit)
+            return True
+
+        gone = await self._database.write(unit, scope=organization_id)
+        if gone is None:
+            await remove_pieces_of_thread(self._database, organization_id, thread_id)
+            emptied = True
+            gone = await self._database.write(unit, scope=organization_id)
+        return gone is True

@@ -1,0 +1,55 @@
+"""Adding what a model call used to the sums of its day."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, update
+
+from domain.ids import AgentId, OrganizationId, RunId
+from domain.runs.usage import ModelSpending
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.tables import budget_reservation, usage
+
+_SUMMED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "cost_nano_usd", "unpriced_calls")
+
+_insert = upsert(usage).inline()
+_add = Prepared(
+    _insert.on_conflict_do_update(
+        index_elements=["organization_id", "day", "agent_id", "model"],
+        set_={name: usage.c[name] + _insert.excluded[name] for name in _SUMMED},
+    ),
+    columns=[column.name for column in usage.columns],
+)
+_settle = Prepared(
+    update(budget_reservation)
+    .where(budget_reservation.c.run_id == bindparam("of_run"))
+    .values(amount_nano_usd=bindparam("left"))
+)
+
+
+def add_spending(
+    connection: Connection,
+    organization_id: OrganizationId,
+    agent_id: AgentId,
+    run_id: RunId,
+    spent: Iterable[ModelSpending],
+) -> None:
+    """Within the transaction of the step that stores the reply."""
+    # Every transaction takes the sums, which runs share, in one order.
+    for spending in sorted(spent, key=lambda spending: (spending.at.date(), spending.model)):
+        used = spending.usage
+        row: dict[str, object] = {
+            "organization_id": organization_id,
+            "day": spending.at.date().toordinal(),
+            "agent_id": agent_id,
+            "model": spending.model,
+            "model_calls": 1,
+            "input_tokens": used.input_tokens,
+            "output_tokens": used.output_tokens,
+            "cached_tokens": used.cached_tokens,
+            "cost_nano_usd": used.cost_usd or 0,
+            "unpriced_calls": int(used.cost_usd is None),
+        }
+        _add.run(connection, row)
+        if spending.still_reserved_usd is not None:
+            _settle.run(connection, {"of_run": run_id, "left": spending.still_reserved_usd})

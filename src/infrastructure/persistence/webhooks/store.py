@@ -1,0 +1,211 @@
+"""Webhook deliveries in SQL: who takes one is decided by a change of its row, and nothing stays locked after that."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import cast
+
+from sqlalchemy import Connection, Text, bindparam, func, select, update
+
+from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
+from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
+from domain.audit.event import AuditEvent
+from domain.errors import ServiceError
+from domain.ids import OrganizationId, RunId, WebhookDeliveryId
+from domain.json_value import JsonObject
+from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.secrets.box import SecretBox
+from infrastructure.persistence.tables import run_request, webhook_delivery
+from infrastructure.persistence.webhooks.rows import delivery_of, is_open, select_deliveries, state_row
+from infrastructure.persistence.webhooks.urls import webhook_of
+
+logger = logging.getLogger(__name__)
+
+UNREADABLE_FOR = timedelta(hours=1)
+"""How long what cannot be read is set aside: a row that something else than this version wrote, or a damaged one."""
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, ServiceError)
+
+_table = webhook_delivery.c
+_lane = (_table.organization_id + " " + _table.receiver).cast(Text)
+_next_due = select(func.min(_table.next_attempt_at)).where(
+    is_open, _lane.not_in(bindparam("full_lanes", expanding=True))
+)
+# Those that another process is taking at this moment are passed over.
+_due = (
+    select_deliveries.where(
+        is_open, _table.next_attempt_at <= bindparam("moment"), _lane.not_in(bindparam("full_lanes", expanding=True))
+    )
+    .order_by(_table.next_attempt_at, _table.id)
+    .limit(bindparam("at_most"))
+    .with_for_update(skip_locked=True)
+)
+_change = update(webhook_delivery).values(
+    state=bindparam("new_state"),
+    attempts=bindparam("new_attempts"),
+    retried_after=bindparam("new_retried_after"),
+    last_status=bindparam("new_last_status"),
+    last_error=bindparam("new_last_error"),
+    next_attempt_at=bindparam("new_next_attempt_at"),
+    delivered_at=bindparam("new_delivered_at"),
+)
+# The count of attempts is the fence: whoever was slower changes nothing.
+_as_seen = (
+    _table.id == bindparam("of_delivery"),
+    _table.state == bindparam("seen_state"),
+    _table.attempts == bindparam("seen_attempts"),
+)
+_change_seen = _change.where(*_as_seen)
+_release = (
+    update(webhook_delivery)
+    .where(is_open, _table.state == DeliveryState.DELIVERING.value)
+    .values(next_attempt_at=bindparam("moment"))
+)
+_set_aside = (
+    update(webhook_delivery)
+    .where(_table.id.in_(bindparam("unreadable", expanding=True)))
+    .values(next_attempt_at=bindparam("moment"))
+)
+_contents = (
+    select(_table.id, _table.body, run_request.c.webhook, run_request.c.webhook_url)
+    .join(run_request, run_request.c.run_id == _table.run_id)
+    .where(_table.id.in_(bindparam("taken", expanding=True)))
+)
+_get = select_deliveries.where(
+    _table.organization_id == bindparam("of_organization"), _table.id == bindparam("of_delivery")
+)
+
+
+class SqlWebhookDeliveryStore:
+    """The `WebhookDeliveryStore` port."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox) -> None:
+        self._database = database
+        self._box = box
+        self._wakeups = wakeups
+
+    async def next_due(self, *, but: frozenset[Lane]) -> datetime | None:
+        """When the earliest open delivery outside of these lanes is due."""
+        wanted = {"full_lanes": sorted(map(_lane_key, but))}
+
+        def unit(connection: Connection) -> datetime | None:
+            moment: datetime | None = connection.execute(_next_due, wanted).scalar_one()
+            return moment
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    async def claim(
+        self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
+    ) -> tuple[ClaimedDelivery, ...]:
+        """Take deliveries that are due. What cannot be read is looked at again after an hour, and holds up no other."""
+        room = {_lane_key(lane): per_lane - count for lane, count in busy.items()}
+        wanted = {
+            "moment": at,
+            "full_lanes": sorted(key for key, left in room.items() if left <= 0),
+            "at_most": limit,
+        }
+
+        def unit(connection: Connection) -> tuple[ClaimedDelivery, ...]:
+            left = dict(room)
+            taken: list[WebhookDelivery] = []
+            unreadable: list[str] = []
+            for row in connection.execute(_due, wanted).all():
+                try:
+                    found = delivery_of(row)
+                except _UNREADABLE:
+                    unreadable.append(row.id)
+                    continue
+                key = _lane_key(Lane(organization_id=found.organization_id, receiver=found.receiver))
+                left[key] = left.get(key, per_lane) - 1
+                after = found.taken(until=until)
+                if left[key] >= 0 and _changed(connection, found, after):
+                    taken.append(after)
+            claimed = _with_contents(connection, taken, unreadable, self._box)
+            if unreadable:
+                logger.error("webhook deliveries cannot be read", extra={"webhook_deliveries": unreadable})
+                connection.execute(_set_aside, {"unreadable": unreadable, "moment": at + UNREADABLE_FOR})
+            return claimed
+
+        return await self._database.write(unit, scope=SYSTEM)
+
+    async def release_all(self, *, at: datetime) -> int:
+        """Make every delivery that somebody took due."""
+        return await self._database.write(
+            lambda connection: connection.execute(_release, {"moment": at}).rowcount, scope=SYSTEM
+        )
+
+    async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
+        """Store what became of an attempt."""
+        return await self._database.write(
+            lambda connection: _changed(connection, taken, after), scope=taken.organization_id
+        )
+
+    async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
+        """The delivery, or None."""
+        wanted = {"of_organization": organization_id, "of_delivery": delivery_id}
+        row = await self._database.read(
+            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+        )
+        return None if row is None else delivery_of(row)
+
+    async def of_run(
+        self, organization_id: OrganizationId, run_id: RunId, request: PageRequest
+    ) -> Page[WebhookDelivery]:
+        """A run's deliveries, newest first."""
+        statement = select_deliveries.where(_table.organization_id == organization_id, _table.run_id == run_id)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=_table.created_at,
+                identifier=_table.id,
+                convert=delivery_of,
+            ),
+            scope=organization_id,
+        )
+
+    async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
+        """Store that a round begins anew."""
+
+        def unit(connection: Connection) -> bool:
+            changed = _changed(connection, seen, after)
+            if changed:
+                record(connection, audit)
+            return changed
+
+        return await self._database.write(
+            unit, scope=seen.organization_id, after_commit=lambda _: self._wakeups.wake(WEBHOOKS_TOPIC)
+        )
+
+
+def _lane_key(lane: Lane) -> str:
+    return f"{lane.organization_id} {lane.receiver}"
+
+
+def _changed(connection: Connection, seen: WebhookDelivery, after: WebhookDelivery) -> bool:
+    state = {f"new_{name}": value for name, value in state_row(after).items()}
+    as_seen = {"of_delivery": seen.id, "seen_state": seen.state.value, "seen_attempts": seen.attempts}
+    return connection.execute(_change_seen, {**state, **as_seen}).rowcount == 1
+
+
+def _with_contents(
+    connection: Connection, taken: list[WebhookDelivery], unreadable: list[str], box: SecretBox
+) -> tuple[ClaimedDelivery, ...]:
+    """The deliveries with what is to be sent; the ids of those of which that cannot be read are added to `unreadable`."""
+    if not taken:
+        return ()
+    rows = {row.id: row for row in connection.execute(_contents, {"taken": [each.id for each in taken]})}
+    found: list[ClaimedDelivery] = []
+    for each in taken:
+        row = rows[each.id]
+        try:
+            webhook = webhook_of(cast(JsonObject, row.webhook), row.webhook_url, box)
+        except _UNREADABLE:
+            unreadable.append(each.id)
+        else:
+            found.append(ClaimedDelivery(delivery=each, webhook=webhook, body=row.body))
+    return tuple(found)

@@ -1,0 +1,339 @@
+"""Runs of workflows in SQL: as the API sees them, and as the worker that holds one writes them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, and_, bindparam, or_, select, update
+
+from application.runs.ports import IdempotencyKey
+from application.system.pages import Page, PageRequest
+from application.system.wakeups import Wakeups
+from application.workflows.ports import (
+    ClaimedWorkflowRun,
+    WorkflowLease,
+    WorkflowLeaseLost,
+    WorkflowRunFilter,
+    workflow_control_topic,
+    workflow_events_topic,
+)
+from domain.audit.event import AuditEvent
+from domain.errors import not_found
+from domain.ids import OrganizationId, WorkerId, WorkflowRunId
+from domain.json_value import JsonValue
+from domain.runs.run import RunStatus
+from domain.tools.wired import RegisteredTool
+from domain.workflows.definition_json import definition_from_json
+from domain.workflows.graph import WorkflowDefinition
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
+from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import run as agent_run
+from infrastructure.persistence.tables import (
+    workflow,
+    workflow_event,
+    workflow_node_run,
+    workflow_run,
+    workflow_version,
+)
+from infrastructure.persistence.workflows.run_rows import (
+    OUTLINE,
+    earlier_run,
+    event_of,
+    insert_run,
+    outline_of,
+    run_of,
+    run_of_key,
+    write_change,
+)
+from infrastructure.persistence.workflows.tool_store import put_tools
+
+_RUN = workflow_run.c
+_this = _RUN.id == bindparam("of_run")
+_own = _RUN.organization_id == bindparam("of_organization")
+_get = select(workflow_run).where(_this, _own)
+_lock = _get.with_for_update()
+_lock_any = select(workflow_run).where(_this).with_for_update()
+_events = (
+    select(workflow_event)
+    .where(workflow_event.c.workflow_run_id == bindparam("of_run"), workflow_event.c.seq > bindparam("after_seq"))
+    .order_by(workflow_event.c.seq)
+    .limit(bindparam("limit"))
+)
+_in_use = (
+    select(workflow.c.id)
+    .where(
+        workflow.c.id == bindparam("of_workflow"),
+        workflow.c.organization_id == bindparam("of_organization"),
+        workflow.c.deleted_at.is_(None),
+    )
+    .with_for_update(read=True)
+)
+_definition = select(workflow_version.c.name, workflow_version.c.graph).where(
+    workflow_version.c.workflow_id == bindparam("of_workflow"), workflow_version.c.version == bindparam("at_version")
+)
+_in_progress = _RUN.status == WorkflowRunStatus.IN_PROGRESS.value
+_is_due = and_(_RUN.status == WorkflowRunStatus.REQUIRES_ACTION.value, _RUN.wake_at <= bindparam("moment"))
+_renew = (
+    update(workflow_run)
+    .where(_this, _RUN.epoch == bindparam("of_epoch"), _in_progress)
+    .values(lease_expires_at=bindparam("until"))
+)
+# The agent's run is gone, does not wait any more, or waits for something else.
+_has_moved_on = (
+    select(workflow_node_run.c.workflow_run_id)
+    .outerjoin(agent_run, agent_run.c.id == workflow_node_run.c.waits_for)
+    .where(
+        workflow_node_run.c.waits_for.is_not(None),
+        or_(
+            agent_run.c.id.is_(None),
+            agent_run.c.status != RunStatus.REQUIRES_ACTION.value,
+            agent_run.c.last_seq != workflow_node_run.c.waits_seq,
+        ),
+    )
+)
+_this_has_moved_on = _has_moved_on.where(workflow_node_run.c.workflow_run_id == bindparam("of_run")).limit(1)
+_moved_on = (
+    select(_RUN.id)
+    .where(_RUN.status == WorkflowRunStatus.REQUIRES_ACTION.value, _RUN.id.in_(_has_moved_on))
+    .limit(bindparam("limit"))
+)
+_is_lapsed = (_RUN.finished_at.is_(None), _in_progress, _RUN.lease_expires_at <= bindparam("lapsed_at"))
+_lapsed = select(_RUN.id).where(*_is_lapsed).limit(1)
+_put_back = (
+    update(workflow_run)
+    .where(*_is_lapsed)
+    .values(status=WorkflowRunStatus.QUEUED.value, epoch=_RUN.epoch + 1, worker_id=None, lease_expires_at=None)
+)
+_claimable = (
+    select(_RUN.id)
+    .where(_RUN.finished_at.is_(None), or_(_RUN.status == WorkflowRunStatus.QUEUED.value, _is_due))
+    .order_by(_RUN.created_at, _RUN.id)
+    .limit(bindparam("limit"))
+)
+
+
+class SqlWorkflowRunStore:
+    """The `WorkflowRunStore` and `WorkflowJournal` ports."""
+
+    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+        self._database = database
+        self._wakeups = wakeups
+
+    async def start(
+        self, run: WorkflowRun, audit: AuditEvent, *, idempotency: IdempotencyKey | None = None
+    ) -> WorkflowRun:
+        """Store a QUEUED run, or give the one that the key named."""
+
+        def unit(connection: Connection) -> WorkflowRun:
+            earlier = earlier_run(connection, run, idempotency)
+            if earlier is not None:
+                return earlier
+            wanted = {"of_workflow": run.workflow_id, "of_organization": run.organization_id}
+            if connection.execute(_in_use, wanted).first() is None:
+                raise not_found("workflow", run.workflow_id)
+            stored = insert_run(connection, run, at=run.created_at, idempotency=idempotency)
+            if stored.id == run.id:
+                record(connection, audit)
+            return stored
+
+        return await self._database.write(unit, scope=run.organization_id, after_commit=self._told)
+
+    async def started_before(
+        self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
+    ) -> WorkflowRun | None:
+        """The run that the key named before, as it stands."""
+        return await self._database.read(
+            lambda connection: run_of_key(connection, organization_id, key, at=at), scope=organization_id
+        )
+
+    async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
+        """The run with its nodes, or None."""
+
+        def unit(connection: Connection) -> WorkflowRun | None:
+            row = connection.execute(_get, _of(organization_id, run_id)).first()
+            return None if row is None else run_of(connection, row)
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
+    ) -> Page[WorkflowRun]:
+        """Runs, newest first, in outline."""
+        statement = select(*OUTLINE).where(_RUN.organization_id == organization_id)
+        if wanted.workflow_id is not None:
+            statement = statement.where(_RUN.workflow_id == wanted.workflow_id)
+        if wanted.status is not None:
+            statement = statement.where(_RUN.status == wanted.status.value)
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=_RUN.created_at,
+                identifier=_RUN.id,
+                convert=outline_of,
+            ),
+            scope=organization_id,
+        )
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int
+    ) -> tuple[WorkflowEvent, ...]:
+        """Events with a higher seq, in order."""
+
+        def unit(connection: Connection) -> tuple[WorkflowEvent, ...]:
+            if connection.execute(_get, _of(organization_id, run_id)).first() is None:
+                return ()
+            wanted = {"of_run": run_id, "after_seq": after_seq, "limit": limit}
+            return tuple(event_of(row) for row in connection.execute(_events, wanted))
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def definition(self, organization_id: OrganizationId, run: WorkflowRun) -> WorkflowDefinition:
+        """What the run executes."""
+        return await self._database.read(lambda connection: _definition_of(connection, run), scope=organization_id)
+
+    async def request_cancel(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    ) -> WorkflowRun | None:
+        """Cancel a queued or waiting run that has nothing under way, or mark it."""
+
+        def unit(connection: Connection) -> WorkflowRun | None:
+            row = connection.execute(_lock, _of(organization_id, run_id)).first()
+            if row is None:
+                return None
+            run = run_of(connection, row)
+            if run.status.is_terminal or run.cancel_requested_by is not None:
+                return run
+            asked = run.asked_to_stop(actor, at=at)
+            record(connection, audit)
+            return write_change(connection, run, asked, at=at)
+
+        def told(run: WorkflowRun | None) -> None:
+            self._told(run)
+            self._wakeups.wake(workflow_control_topic(run_id))
+
+        return await self._database.write(unit, scope=organization_id, after_commit=told)
+
+    async def answer(
+        self,
+        organization_id: OrganizationId,
+        run_id: WorkflowRunId,
+        answers: Mapping[str, JsonValue],
+        *,
+        at: datetime,
+        audit: AuditEvent,
+    ) -> WorkflowRun:
+        """What a person said to waiting nodes."""
+
+        def unit(connection: Connection) -> WorkflowRun:
+            row = connection.execute(_lock, _of(organization_id, run_id)).first()
+            if row is None:
+                raise not_found("workflow run", run_id)
+            run = run_of(connection, row)
+            answered = run.answered(answers, at=at)
+            record(connection, audit)
+            return write_change(connection, run, answered, at=at)
+
+        return await self._database.write(unit, scope=organization_id, after_commit=self._told)
+
+    # --- the worker's side ---
+
+    async def claim(
+        self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime
+    ) -> ClaimedWorkflowRun | None:
+        """Take a run that is queued, or whose `wake_at` has come."""
+
+        def unit(connection: Connection) -> ClaimedWorkflowRun | None:
+            row = connection.execute(_lock_any, {"of_run": run_id}).first()
+            if row is None:
+                return None
+            run = run_of(connection, row)
+            if run.status is not WorkflowRunStatus.QUEUED and not _goes_on(connection, run, at):
+                return None
+            until = at + timedelta(seconds=lease_s)
+            stored = write_change(
+                connection, run, run.claimed(at=at), at=at, worker_id=worker_id, lease_expires_at=until
+            )
+            lease = WorkflowLease(run_id=run.id, organization_id=run.organization_id, epoch=stored.epoch)
+            return ClaimedWorkflowRun(lease=lease, run=stored, definition=_definition_of(connection, run))
+
+        def told(claimed: ClaimedWorkflowRun | None) -> None:
+            self._told(None if claimed is None else claimed.run)
+
+        return await self._database.write(unit, scope=SYSTEM, after_commit=told)
+
+    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
+        """Extend a lease."""
+        wanted = {"of_run": lease.run_id, "of_epoch": lease.epoch, "until": at + timedelta(seconds=lease_s)}
+        return await self._database.write(
+            lambda connection: connection.execute(_renew, wanted).rowcount == 1, scope=SYSTEM
+        )
+
+    async def commit(
+        self,
+        lease: WorkflowLease,
+        run: WorkflowRun,
+        *,
+        at: datetime,
+        audit: tuple[AuditEvent, ...] = (),
+        registered: tuple[RegisteredTool, ...] = (),
+    ) -> WorkflowRun:
+        """Store the run as it is now."""
+
+        def unit(connection: Connection) -> WorkflowRun:
+            row = connection.execute(_lock, _of(lease.organization_id, lease.run_id)).first()
+            if row is None or row.epoch != lease.epoch or row.status != WorkflowRunStatus.IN_PROGRESS.value:
+                raise WorkflowLeaseLost
+            before = run_of(connection, row)
+            after = replace(run, cancel_requested_by=before.cancel_requested_by)
+            left = after.status is not WorkflowRunStatus.IN_PROGRESS
+            ended: dict[str, object] = {"worker_id": None, "lease_expires_at": None} if left else {}
+            if audit:
+                record(connection, *audit)
+            put_tools(connection, registered)
+            return write_change(connection, before, after, at=at, **ended)
+
+        return await self._database.write(unit, scope=lease.organization_id, after_commit=self._told)
+
+    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
+        """Runs to submit again."""
+
+        lapsed = {"lapsed_at": leases_lapsed_at}
+        # Looked for by a reader first: mostly there is nothing to write.
+        if await self._database.read(lambda connection: connection.execute(_lapsed, lapsed).first(), scope=SYSTEM):
+            await self._database.write(lambda connection: connection.execute(_put_back, lapsed).rowcount, scope=SYSTEM)
+
+        def unit(connection: Connection) -> tuple[WorkflowRunId, ...]:
+            found = [
+                *connection.execute(_claimable, {"moment": at, "limit": limit}).scalars(),
+                *connection.execute(_moved_on, {"limit": limit}).scalars(),
+            ]
+            return tuple(WorkflowRunId(run_id) for run_id in dict.fromkeys(found))
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    def _told(self, run: WorkflowRun | None) -> None:
+        if run is not None:
+            self._wakeups.wake(workflow_events_topic(run.id))
+
+
+def _of(organization_id: OrganizationId, run_id: WorkflowRunId) -> dict[str, str]:
+    return {"of_organization": organization_id, "of_run": run_id}
+
+
+def _goes_on(connection: Connection, waiting: WorkflowRun, at: datetime) -> bool:
+    """Whether a run that waited has something to do: its time has come, or an agent's run has gone on."""
+    if waiting.status is not WorkflowRunStatus.REQUIRES_ACTION:
+        return False
+    if waiting.wake_at is not None and waiting.wake_at <= at:
+        return True
+    return connection.execute(_this_has_moved_on, {"of_run": waiting.id}).first() is not None
+
+
+def _definition_of(connection: Connection, run: WorkflowRun) -> WorkflowDefinition:
+    wanted = {"of_workflow": run.workflow_id, "at_version": run.workflow_version}
+    row = connection.execute(_definition, wanted).one()
+    return definition_from_json(row.name, row.graph)

@@ -1,0 +1,73 @@
+"""Registered tools of workflow runs in SQL. They are written and removed in the transactions of their run."""
+
+from sqlalchemy import Connection, bindparam, delete, select
+
+from domain.ids import OrganizationId, WorkflowRunId
+from domain.tools.wired import RegisteredTool, WiredNodes
+from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.tables import workflow_tool
+
+_new = upsert(workflow_tool)
+_put = _new.on_conflict_do_update(
+    index_elements=["workflow_run_id", "node_id"],
+    set_={name: _new.excluded[name] for name in ("kind", "sealed", "registered_at")},
+)
+_of_run = workflow_tool.c.workflow_run_id == bindparam("of_run")
+_get = select(workflow_tool).where(_of_run, workflow_tool.c.organization_id == bindparam("of_organization"))
+_remove = delete(workflow_tool).where(_of_run)
+
+
+class SqlWorkflowToolStore:
+    """The `WorkflowToolStore` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> tuple[RegisteredTool, ...]:
+        """Those of the nodes that are registered."""
+        if not nodes.node_ids:
+            return ()
+        wanted = {"of_run": nodes.workflow_run_id, "of_organization": organization_id}
+
+        def unit(connection: Connection) -> tuple[RegisteredTool, ...]:
+            found = {row.node_id: _tool_of(row) for row in connection.execute(_get, wanted)}
+            return tuple(found[node_id] for node_id in nodes.node_ids if node_id in found)
+
+        return await self._database.read(unit, scope=organization_id)
+
+
+def put_tools(connection: Connection, tools: tuple[RegisteredTool, ...]) -> None:
+    """Store tools of a run whose row the caller has locked; one that is registered once more replaces the former."""
+    if tools:
+        connection.execute(
+            _put,
+            [
+                {
+                    "workflow_run_id": tool.workflow_run_id,
+                    "node_id": tool.node_id,
+                    "organization_id": tool.organization_id,
+                    "kind": tool.kind,
+                    "sealed": tool.sealed,
+                    "registered_at": tool.registered_at,
+                }
+                for tool in tools
+            ],
+        )
+
+
+def remove_tools(connection: Connection, run_id: WorkflowRunId) -> None:
+    """The run has ended: it has no tools any more."""
+    connection.execute(_remove, {"of_run": run_id})
+
+
+def _tool_of(row: AnyRow) -> RegisteredTool:
+    return RegisteredTool(
+        organization_id=OrganizationId(row.organization_id),
+        workflow_run_id=WorkflowRunId(row.workflow_run_id),
+        node_id=row.node_id,
+        kind=row.kind,
+        sealed=row.sealed,
+        registered_at=row.registered_at,
+    )
