@@ -28,7 +28,7 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.webhooks import Webhooks
-from infrastructure.persistence.unfinished_runs import SqlUnfinishedRuns
+from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 
 
 class Runs(containers.DeclarativeContainer):
