@@ -13,6 +13,7 @@ from domain.runs.closing import tool_message
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCallState
 from domain.runs.limits import IncompleteReason
+from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
 from domain.runs.step import Step
 from domain.runs.usage import Usage
@@ -125,6 +126,15 @@ async def test_every_field_that_a_worker_may_change_is_stored(run_stores: Stores
         (RunStatus.COMPLETED, None, None),
         (RunStatus.INCOMPLETE, None, IncompleteReason.MAX_COST),
         (RunStatus.FAILED, RunError(code="model_auth", detail="The key is wrong."), None),
+        (
+            RunStatus.FAILED,
+            RunError(
+                code="model_auth",
+                detail="The key is wrong.",
+                provider_error=ProviderError(status=None, code=None, message="Kein Schlüssel 🙂"),
+            ),
+            None,
+        ),
         (RunStatus.CANCELLED, None, None),
         (RunStatus.HALTED, None, None),
     ],

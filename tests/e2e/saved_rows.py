@@ -45,6 +45,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     ),
     "0030": ("0023", "adds what processes leave for each other about the gateway's calls; runs are stored as before"),
     "0031": ("0023", "encrypts where webhooks are, of which no saved run has one; runs are stored as before"),
+    "0032": ("0023", "adds to runs what a model provider said, which no saved run has"),
 }
 """Revisions without a file of their own: whose file has what they store, and why."""
 _NOT_STORED = ("alembic_version", "source_words")

@@ -9,6 +9,7 @@ from typing import Protocol
 from domain.ids import OrganizationId, RunId
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
+from domain.runs.provider_error import ProviderError
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
 from domain.tools.tool import Tool
@@ -58,11 +59,13 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRetrying:
-    """The attempt failed and another begins (attempt counts from 1, over all models). Text streamed so far is void."""
+    """The attempt failed and another begins (attempt counts from 1, over all models). Text streamed so far is void.
+    `provider_error` is what the provider of the failed attempt said."""
 
     model: str
     attempt: int
     reason: str
+    provider_error: ProviderError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +87,24 @@ class ModelError(Exception):
     """A model call that failed. `code` is stable (`model_rate_limited`, `model_unavailable`, `model_timeout`,
     `model_stalled`, `model_rejected`, `model_auth`, `model_invalid_reply`, `model_context_exceeded`), `detail` a
     fixed sentence safe to show,
-    `retryable` whether trying again may help, `retry_after_s` what the provider asked for."""
+    `retryable` whether trying again may help, `retry_after_s` what the provider asked for, `provider_error` what it
+    said, without secrets."""
 
-    def __init__(self, code: str, detail: str, *, retryable: bool, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        retryable: bool,
+        retry_after_s: float | None = None,
+        provider_error: ProviderError | None = None,
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.retryable = retryable
         self.retry_after_s = retry_after_s
+        self.provider_error = provider_error
 
 
 class LanguageModel(Protocol):

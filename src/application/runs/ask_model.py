@@ -1,5 +1,6 @@
 """One model call of a run: the composed request, its deltas published as they come, its price, its trace."""
 
+import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +18,7 @@ from application.models.ports import (
 from application.policy.canary_guard import CanaryFound, CleanReply
 from application.runs.interruption import Interrupted, TimeUp
 from application.runs.prepare_prompt import Prompt
+from application.runs.provider_error_text import masked
 from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from application.tracing.ports import GenerationRecord, Tracer
@@ -25,6 +27,7 @@ from domain.json_value import JsonObject
 from domain.policy.canary import mark
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.finish_reason import FinishReason
+from domain.runs.provider_error import ProviderError
 from domain.runs.run_events import message_discarded
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
@@ -33,6 +36,9 @@ CLOSING_OUTPUT_TOKENS = 1_024
 """Most tokens the closing turn may answer with where tokens or cost are limited, and what is reserved for it."""
 BUDGETED_OUTPUT_TOKENS = 8_192
 """Most tokens a turn may answer with under a daily budget: what is reserved for it must not be exceeded."""
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +56,15 @@ class Answer:
 
 
 class AskModel:
-    """Rules: no transaction is open while the model works; text of an attempt that fails is taken back with
-    `message.discarded`; a wait on the model ends at once when the run is stopped or its time is up; an attempt that was cut
-    off after its reply had begun is paid for, and counted by an estimate: providers count at the end of a reply only."""
+    """Rules:
+    - No transaction is open while the model works.
+    - Text of an attempt that fails is taken back with `message.discarded`.
+    - A wait on the model ends at once when the run is stopped or its time is up.
+    - An attempt that was cut off after its reply had begun is paid for, and counted by an estimate: providers count at the
+      end of a reply only.
+    - What a provider says of a failed attempt is logged and, for the last one, given on with the error: without canary tokens,
+      and cut at 2 KiB.
+    """
 
     def __init__(self, *, models: FallbackModels, prices: PriceTable, tracer: Tracer, clock: Clock) -> None:
         self._models = models
@@ -73,8 +85,12 @@ class AskModel:
                 checked = await self._read(session, request, prompt, publishing)
         except (ModelError, Interrupted, TimeUp) as error:
             code = _error_code(error)
+            said = None
+            if isinstance(error, ModelError) and error.provider_error is not None:
+                said = error.provider_error = masked(error.provider_error, session.guard)
+                _log_refusal(session, request, model=publishing.model, code=code, said=said)
             publishing.discard(code, self._abandon(session, prompt, publishing))
-            self._trace(session, request, None, code, began)
+            self._trace(session, request, None, code, began, provider_error=said)
             raise
         reply = self._priced(checked.reply)
         session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
@@ -120,6 +136,9 @@ class AskModel:
                             await stream.aclose()  # ends the request: nobody is to hear the rest
                         return _cut_short(session, request, prompt, publishing.said, found)
                 case ModelRetrying():
+                    if event.provider_error is not None:
+                        said = masked(event.provider_error, session.guard)
+                        _log_refusal(session, request, model=publishing.model, code=event.reason, said=said)
                     publishing.retrying(event, self._abandon(session, prompt, publishing))
                 case ModelReply():
                     reply = event
@@ -154,6 +173,8 @@ class AskModel:
         reply: ModelReply | None,
         error_code: str | None,
         began: datetime,
+        *,
+        provider_error: ProviderError | None = None,
     ) -> None:
         self._tracer.generation(
             GenerationRecord(
@@ -163,6 +184,7 @@ class AskModel:
                 request=session.guard.traced(request),
                 reply=reply,
                 error_code=error_code,
+                provider_error=provider_error,
                 started_at=began,
                 finished_at=self._clock.now(),
             )
@@ -177,6 +199,25 @@ def _error_code(error: ModelError | Interrupted | TimeUp) -> str:
             return f"run_{error.reason.value}"
         case TimeUp():
             return "run_timeout"
+
+
+def _log_refusal(session: RunSession, request: ModelRequest, *, model: str, code: str, said: ProviderError) -> None:
+    run = session.run
+    logger.warning(
+        "model provider answered with an error",
+        extra={
+            "run_id": run.id,
+            "thread_id": run.thread_id,
+            "organization_id": run.organization_id,
+            "agent_id": run.agent_id,
+            "turn": request.turn,
+            "model": model,
+            "code": code,
+            "http_status": said.status,
+            "provider_code": said.code,
+            "provider_message": said.message,
+        },
+    )
 
 
 def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said: str, found: str) -> CleanReply:

@@ -145,7 +145,8 @@ class ExecuteRun:
             await self._stopped(session, stopped.reason)
         except ModelError as error:
             logger.warning("model failed", extra={**ids, "error_code": error.code})
-            await self._fail(session, RunError(code=error.code, detail=error.detail))
+            failed = RunError(code=error.code, detail=error.detail, provider_error=error.provider_error)
+            await self._fail(session, failed)
         except Exception as error:
             if is_storage_away(error):
                 logger.warning("storage lost, run left to whoever has one once its lease lapses", extra=ids)

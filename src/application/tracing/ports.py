@@ -10,6 +10,7 @@ from domain.gateway.call import GatewaySettlement
 from domain.gateway.session import GatewaySession
 from domain.ids import ToolCallId
 from domain.runs.ledger import ToolCall
+from domain.runs.provider_error import ProviderError
 from domain.runs.run import Run
 from domain.tools.tool import Tool
 from domain.workflows.graph import WorkflowDefinition
@@ -28,6 +29,7 @@ class GenerationRecord:
     error_code: str | None
     started_at: datetime
     finished_at: datetime
+    provider_error: ProviderError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

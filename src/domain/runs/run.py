@@ -8,6 +8,7 @@ from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason, LimitSettings
+from domain.runs.provider_error import ProviderError
 from domain.runs.usage import Usage
 from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
@@ -67,10 +68,12 @@ class MultitaskStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunError:
-    """Why a run failed: a stable code and a sentence safe to show."""
+    """Why a run failed: a stable code and a sentence safe to show. `provider_error` is what the model provider said, where
+    the provider is the reason."""
 
     code: str
     detail: str
+    provider_error: ProviderError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ class AnthropicModels:
             streaming=streaming,
             patience=patience or Patience(),
             monotonic=monotonic,
+            redactor=provider.redactor(),
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:

@@ -8,7 +8,7 @@ import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
 from domain.runs.usage import ModelUsage
-from infrastructure.llm.provider_errors import ProviderError, error_in_stream, invalid_reply
+from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply
 
 
@@ -37,7 +37,7 @@ class _Message(msgspec.Struct):
     content: list[_Block] = []
     stop_reason: str | None = None
     usage: _Usage | None = None
-    error: ProviderError | None = None
+    error: ErrorObject | None = None
 
 
 class _Event(msgspec.Struct):
@@ -47,7 +47,7 @@ class _Event(msgspec.Struct):
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
-    error: ProviderError | None = None
+    error: ErrorObject | None = None
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
@@ -93,7 +93,7 @@ class AnthropicReply:
             case "ping":
                 return None
             case "error":
-                raise error_in_stream(event.error or ProviderError())
+                raise error_in_stream(event.error or ErrorObject())
             case _:
                 pass
         return ""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from application.models.ports import ModelEvent, ModelReply, TextDelta
+from application.models.ports import ModelError, ModelEvent, ModelReply, TextDelta
 from infrastructure.kept_connection import BrokenError
 from infrastructure.kept_http import NotConnectedError
 from infrastructure.llm.provider_errors import (
@@ -17,8 +17,10 @@ from infrastructure.llm.provider_errors import (
     error_of_transport,
     invalid_reply,
     stalled,
+    without_secrets,
 )
 from infrastructure.llm.sse import EventStreamParser, EventTooLargeError
+from infrastructure.redaction import Redactor
 
 _DRAIN_S = 0.25
 
@@ -109,12 +111,13 @@ class ProviderHttp(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
-    """Sends requests of one provider."""
+    """Sends requests of one provider. `redactor` knows the provider's key."""
 
     provider: ProviderAddress
     streaming: bool
     patience: Patience
     monotonic: Callable[[], float]
+    redactor: Redactor
 
     async def run(self, body: bytes, reader: ReplyReader) -> AsyncIterator[ModelEvent]:
         """The reply as it comes. The connection ends with the iterator; it is kept for the next request if the answer
@@ -142,6 +145,8 @@ class ModelExchange:
                 yield TextDelta(text=text)
         except (BrokenError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
+        except ModelError as error:
+            raise without_secrets(error, self.redactor) from error.__cause__
         finally:
             answer.close()
         yield reader.reply()  # after the connection is given back, since a caller may never ask for more

@@ -43,6 +43,7 @@ class OpenAICompatibleModels:
             streaming=streaming,
             patience=patience or Patience(),
             monotonic=monotonic,
+            redactor=provider.redactor(),
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:

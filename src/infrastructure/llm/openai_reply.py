@@ -9,7 +9,7 @@ import msgspec
 from application.models.ports import ModelReply
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
-from infrastructure.llm.provider_errors import ProviderError, error_in_stream, invalid_reply
+from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.reply_parts import CallInProgress, finish_reason_of, finished_reply
 
 
@@ -55,7 +55,7 @@ class _Usage(msgspec.Struct):
 class _Completion(msgspec.Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
-    error: ProviderError | str | None = None
+    error: ErrorObject | str | None = None
 
 
 _decode = msgspec.json.Decoder(_Completion).decode

@@ -1,7 +1,7 @@
 """What providers and the way to them can do wrong, as ModelError: stable codes, our own sentences.
 
-A provider's message may quote the key or the prompt, so it is never repeated. Its short machine-readable code is, where
-it looks like one.
+A provider's message may quote the key or the prompt, so our sentences never repeat it. They repeat the provider's short
+code, where it looks like one. The message itself is `ModelError.provider_error`, from which `without_secrets` takes the key.
 """
 
 import re
@@ -11,11 +11,17 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from application.models.ports import ModelError
+from application.tools.result_text import cleaned
+from domain.runs.provider_error import ProviderError
 from infrastructure.egress import EgressBlockedError
 from infrastructure.kept_connection import BrokenError
 from infrastructure.kept_http import NotConnectedError
+from infrastructure.redaction import Redactor
 
 MAX_ERROR_BYTES = 64 * 1024
+_MAX_MESSAGE = 8 * 1024
+"""Characters; runs store less, once their canary tokens are masked."""
+_MAX_CODE = 100
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_.]{0,47}")
 _KEY_LIKE = re.compile(r"sk[-_]|key[-_]?[0-9]|[0-9a-z]{24,}")
@@ -40,7 +46,7 @@ _STATUS_OF_TYPE = {
 }
 
 
-class ProviderError(msgspec.Struct, frozen=True):
+class ErrorObject(msgspec.Struct, frozen=True):
     """The error object both wires use, in a body or in a stream; some servers give `code` as a number."""
 
     type: str | None = None
@@ -49,7 +55,13 @@ class ProviderError(msgspec.Struct, frozen=True):
 
 
 class _ErrorBody(msgspec.Struct):
-    error: ProviderError | str | None = None
+    """Some servers put the message beside `error`, or call it `detail`."""
+
+    error: ErrorObject | str | None = None
+    message: str | None = None
+    detail: object = None
+    type: str | None = None
+    code: str | int | None = None
 
 
 _decode_body = msgspec.json.Decoder(_ErrorBody).decode
@@ -57,22 +69,38 @@ _decode_body = msgspec.json.Decoder(_ErrorBody).decode
 
 def error_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error an HTTP answer other than 200 means."""
+    return _error_of(status, _error_object(body), _retry_after_s(headers))
+
+
+def without_secrets(error: ModelError, redactor: Redactor) -> ModelError:
+    """The error, its provider's words without control characters and without what `redactor` knows."""
+    said = error.provider_error
+    if said is not None:
+        code = None if said.code is None else redactor.redact(cleaned(said.code))[:_MAX_CODE]
+        message = redactor.redact(cleaned(said.message).strip())[:_MAX_MESSAGE]
+        error.provider_error = ProviderError(status=said.status, code=code, message=message)
+    return error
+
+
+def _error_object(body: bytes) -> ErrorObject:
     try:
-        error = _decode_body(body).error
-    except msgspec.MsgspecError:
-        error = None
-    known = error if isinstance(error, ProviderError) else ProviderError(message=error)
-    return _error_of(status, known, _retry_after_s(headers))
+        told = _decode_body(body)
+    except (msgspec.MsgspecError, RecursionError):
+        return ErrorObject(message=body.decode("utf-8", "replace"))
+    if isinstance(told.error, ErrorObject):
+        return told.error
+    detail = told.detail if isinstance(told.detail, str | None) else msgspec.json.encode(told.detail).decode()
+    return ErrorObject(type=told.type, code=told.code, message=told.error or told.message or detail)
 
 
-def error_in_stream(error: ProviderError | str) -> ModelError:
+def error_in_stream(error: ErrorObject | str) -> ModelError:
     """The error a provider tells of inside a stream that began well."""
-    known = error if isinstance(error, ProviderError) else ProviderError(message=error)
+    known = error if isinstance(error, ErrorObject) else ErrorObject(message=error)
     if isinstance(known.code, int) and 400 <= known.code < 600:
         status = known.code
     else:
         status = _STATUS_OF_TYPE.get(known.type or "") or _STATUS_OF_TYPE.get(str(known.code)) or 500
-    return _error_of(status, known, None)
+    return _error_of(status, known, None, streamed=True)
 
 
 def error_of_transport(exc: NotConnectedError | BrokenError | TimeoutError, *, streaming: bool) -> ModelError:
@@ -120,7 +148,17 @@ def invalid_reply(what: str) -> ModelError:
     return ModelError("model_invalid_reply", f"The model provider {what}.", retryable=True)
 
 
-def _error_of(status: int, error: ProviderError, retry_after_s: float | None) -> ModelError:
+def _error_of(status: int, error: ErrorObject, retry_after_s: float | None, *, streamed: bool = False) -> ModelError:
+    """`streamed`: the error came in a stream, whose HTTP status was 200."""
+    meant = _meaning_of(status, error, retry_after_s)
+    word = error.code if error.code is not None else error.type
+    meant.provider_error = ProviderError(
+        status=None if streamed else status, code=None if word is None else str(word), message=error.message or ""
+    )
+    return meant
+
+
+def _meaning_of(status: int, error: ErrorObject, retry_after_s: float | None) -> ModelError:
     code = str(error.code or "")
     note = _note(status, error)
     if status in {401, 403}:
@@ -156,7 +194,7 @@ def _speaks_of_context(code: str, message: str) -> bool:
     return code == "context_length_exceeded" or _CONTEXT_WORDS.search(message) is not None
 
 
-def _note(status: int, error: ProviderError) -> str:
+def _note(status: int, error: ErrorObject) -> str:
     for word in (error.code, error.type):
         if isinstance(word, str) and _IDENTIFIER.fullmatch(word) and not _KEY_LIKE.search(word):
             return f" (HTTP {status}, {word})"

@@ -11,6 +11,7 @@ from domain.model_providers.provider import (
     is_legal_api_key,
     is_legal_provider_name,
 )
+from infrastructure.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,11 @@ class ProviderConfig:
         fault = base_url_fault(self.base_url, self.kind)
         if fault is not None:
             raise ValueError(f"the base URL of provider {self.name!r} {fault}")
+
+    def redactor(self) -> Redactor:
+        """Hides the key. It knows no other secret: a provider must not learn whether its words are one of another
+        organization."""
+        return Redactor(() if self.api_key is None else (self.api_key,))
 
     @property
     def is_official(self) -> bool:

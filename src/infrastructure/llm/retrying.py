@@ -80,7 +80,9 @@ class RetryingModels:
                 _log_failure(request, name, attempt, error, successor)
                 if successor is None:
                     raise error
-                yield ModelRetrying(model=successor, attempt=attempt + 1, reason=error.code)
+                yield ModelRetrying(
+                    model=successor, attempt=attempt + 1, reason=error.code, provider_error=error.provider_error
+                )
                 if wait_s is None:
                     break
                 await self._sleep(wait_s)

@@ -120,6 +120,10 @@ def generation_observation(record: GenerationRecord) -> Observation:
     }
     if reply is not None:
         metadata["finish_reason"] = reply.finish_reason.value
+    said = record.provider_error
+    if said is not None:
+        metadata["provider_status"] = said.status
+        metadata["provider_code"] = said.code
     return Observation(
         kind=ObservationKind.GENERATION,
         name=GENERATION_NAME,
@@ -133,7 +137,7 @@ def generation_observation(record: GenerationRecord) -> Observation:
         finished_at=record.finished_at,
         trace_metadata=_trace_metadata(run, record.agent.config.name),
         prompt=request,
-        output=None if reply is None else _reply(reply),
+        output=_reply(reply) if reply is not None else None if said is None else said.message,
         metadata=metadata,
         model=request.model if reply is None else reply.model,
         usage=None if reply is None else reply.usage,

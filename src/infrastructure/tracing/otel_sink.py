@@ -107,6 +107,8 @@ class GenAiAttributes:
             reason = observation.metadata.get("finish_reason")
             said = {**message_in_parts(reply), "finish_reason": reason}
             yield "gen_ai.output.messages", cut(as_json([said]))
+        elif isinstance(reply, str):  # of the provider, when the call failed
+            yield "dragoman.provider_message", cut(reply)
 
     def _passed(self, observation: Observation) -> Iterator[tuple[str, AttributeValue]]:
         if not self._content:
@@ -133,6 +135,8 @@ def _of_model(observation: Observation) -> dict[str, AttributeValue | None]:
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens or None,
         "dragoman.cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
         "dragoman.turn": _number(observation.metadata.get("turn")),
+        "dragoman.provider_status": _number(observation.metadata.get("provider_status")),
+        "dragoman.provider_code": _text(observation.metadata.get("provider_code")),
     }
 
 

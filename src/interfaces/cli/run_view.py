@@ -5,7 +5,7 @@ from typing import Protocol
 
 from interfaces.cli.shapes import EventFields, Run
 from interfaces.cli.terminal import Terminal, duration, one_line, short_json
-from interfaces.cli.transcript import incomplete_text, show_pending
+from interfaces.cli.transcript import incomplete_text, provider_words, show_pending
 
 _ERROR_LIMIT = 300
 
@@ -54,6 +54,8 @@ class PlainRunView:
         if self._answer and run.output and run.status != "requires_action":
             self._terminal.line(run.output)
         self._terminal.note(summary(run))
+        if words := provider_words(run):
+            self._terminal.note(f"The model provider said: {words}")
         if run.status == "requires_action":
             show_pending(self._terminal, run)
 
@@ -91,6 +93,8 @@ class LiveRunView:
     def finish(self, run: Run) -> None:
         """The run has ended or waits."""
         self._styled(summary(run), style="green" if run.status == "completed" else "bold")
+        if words := provider_words(run):
+            self._styled(f"The model provider said: {words}", style="yellow")
         if run.status == "requires_action":
             show_pending(self._terminal, run)
 

@@ -51,6 +51,12 @@ def incomplete_text(run: Run) -> str:
     return f"{reason}: {IncompleteReason(reason).explanation}" if reason in set(IncompleteReason) else reason
 
 
+def provider_words(run: Run) -> str:
+    """What the model provider said when it failed the run, on one line; empty if nothing is known."""
+    said = None if run.error is None else run.error.provider_error
+    return "" if said is None else one_line(said.message, _RESULT_LIMIT)
+
+
 def show_run(terminal: Terminal, run: Run) -> None:
     """A run's fields."""
     usage = run.usage
@@ -60,6 +66,7 @@ def show_run(terminal: Terminal, run: Run) -> None:
             "status": run.status,
             "reason": incomplete_text(run),
             "error": f"{run.error.code}: {one_line(run.error.detail)}" if run.error else "",
+            "provider said": provider_words(run),
             "thread": run.thread_id,
             "agent": f"{run.agent_id} version {run.agent_version}",
             "created": run.created_at,

@@ -8,6 +8,7 @@ import pytest
 from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.limits import IncompleteReason
+from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
 from tests.builders import START
 from tests.integration.http.service import MODEL, Act, Service, token_of
@@ -168,3 +169,23 @@ async def test_the_page_of_an_incomplete_run_says_why_in_words(service: Service)
         "Ended early: the model provider&#39;s content filter stopped the answer (<code>content_filter</code>)."
         in page.text
     )
+
+
+@pytest.mark.requirement("H6", "C6")
+async def test_operators_and_admins_read_what_the_provider_said_and_others_do_not(service: Service) -> None:
+    said = ProviderError(status=400, code="invalid_request_error", message="tools.0: <b>too long</b>")
+    error = RunError(code="model_rejected", detail="The model provider rejected the request.", provider_error=said)
+    run_id = await ended_run(service, RunStatus.FAILED, error=error)
+    seen = {}
+    for role in Role:
+        token = token_of(role)
+        run = (await service.call("GET", f"/v1/runs/{run_id}", token=token)).json()
+        waited = (await service.call("GET", f"/v1/runs/{run_id}/wait", token=token)).json()["run"]
+        [listed] = (await service.call("GET", "/v1/runs", token=token)).json()["data"]
+        assert run == waited == listed
+        assert (run["error"]["code"], run["error"]["detail"]) == (error.code, error.detail)
+        page = (await browse(service, "GET", f"/console/runs/{run_id}", headers=await signed_in(service, token))).text
+        assert error.detail in page
+        assert ("tools.0: &lt;b&gt;too long&lt;/b&gt;" in page) is ("provider_error" in run["error"])
+        seen[role] = run["error"].get("provider_error")
+    assert seen == {Role.VIEWER: None, Role.RUNNER: None, Role.OPERATOR: said.to_json(), Role.ADMIN: said.to_json()}

@@ -4,10 +4,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from domain.runs.provider_error import ProviderError
 from infrastructure.redaction import Redactor
 from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.langfuse import LangfuseTracer
@@ -121,6 +123,17 @@ async def test_content_stays_out_where_the_setting_says_so_and_secrets_always_do
     shown = await traced(tell, 2)
     assert SECRET not in json.dumps([span.values for span in shown])
     assert any("gen_ai.tool.call.arguments" in span.values for span in shown)
+
+
+@pytest.mark.requirement("G1", "H6")
+async def test_a_failed_model_call_says_what_the_provider_said_unless_content_stays_out() -> None:
+    said = ProviderError(status=400, code="invalid_request_error", message=f"no {SECRET}")
+    failed = replace(a_generation(error_code="model_rejected"), provider_error=said)
+    [span] = await traced(lambda tracer: tracer.generation(failed), 1)
+    assert span.values["dragoman.provider_status"] == 400
+    assert span.values["dragoman.provider_message"] == "no [redacted]"
+    [without] = await traced(lambda tracer: tracer.generation(failed), 1, content=False)
+    assert "dragoman.provider_message" not in without.values
 
 
 @pytest.mark.requirement("G1")

@@ -1,6 +1,7 @@
 """One exchange with a provider, at the edges that mock providers do not reach."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -146,3 +147,22 @@ async def test_keys_and_versions_travel_in_their_headers() -> None:
     assert of_openai["authorization"] == "Bearer k"
     assert (of_anthropic["x-api-key"], of_anthropic["anthropic-version"]) == ("k", "2023-06-01")
     assert {sent.headers["content-type"] for sent in http.requests} == {"application/json"}
+
+
+@pytest.mark.requirement("H6", "C7")
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_the_key_is_taken_out_of_what_the_provider_says(streamed: bool) -> None:
+    key = "planted-provider-key-0f3b9e"
+    error = b'{"error": {"type": "authentication_error", "message": "%s is no key"}}' % key.encode()
+    headers = {"content-type": "text/event-stream"}
+    answer = SomeAnswer(headers=headers, pieces=[b"data: %s\n\n" % error]) if streamed else SomeAnswer(401, whole=error)
+    for kind, adapter in ((OPENAI, OpenAICompatibleModels), (ANTHROPIC, AnthropicModels)):
+        if streamed and adapter is AnthropicModels:
+            answer = SomeAnswer(headers=headers, pieces=[b'data: {"type": "error", %s\n\n' % error[1:]])
+        model = adapter(provider=replace(kind, api_key=key), http=AnsweringHttp(answer))
+        with pytest.raises(ModelError) as raised:
+            await all_events(model.stream(a_request()))
+        said = raised.value.provider_error
+        assert said is not None
+        assert (said.status, said.message) == (None if streamed else 401, "[redacted] is no key")
+        answer = SomeAnswer(401, whole=error)

@@ -4,9 +4,19 @@ import json
 
 import pytest
 
+from domain.runs.provider_error import ProviderError
 from infrastructure.kept_connection import BrokenError
 from infrastructure.kept_http import NotConnectedError
-from infrastructure.llm.provider_errors import error_of_answer, error_of_transport
+from infrastructure.llm.provider_errors import (
+    ErrorObject,
+    error_in_stream,
+    error_of_answer,
+    error_of_transport,
+    without_secrets,
+)
+from infrastructure.redaction import Redactor
+
+KEY = "planted-provider-key-0f3b9e"
 
 CASES = [
     (400, {"code": "model_not_found"}, "model_rejected", False),
@@ -80,6 +90,47 @@ def test_nothing_a_provider_says_freely_is_repeated(error: dict[str, str]) -> No
 def test_the_providers_own_code_is_named() -> None:
     body = b'{"error": {"code": "model_not_found", "type": "invalid_request_error", "message": "no gpt-9"}}'
     assert error_of_answer(404, {}, body).detail.endswith("(HTTP 404, model_not_found).")
+
+
+@pytest.mark.requirement("H6")
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        (b'{"error": {"code": "c", "type": "t", "message": "no gpt-9"}}', "c", "no gpt-9"),
+        (b'{"type": "error", "error": {"type": "t", "message": "too long"}}', "t", "too long"),
+        (b'{"error": {"code": 400, "message": "m"}}', "400", "m"),
+        (b'{"error": "boom"}', None, "boom"),
+        (b'{"object": "error", "message": "m", "type": "t", "code": null}', "t", "m"),
+        (b'{"detail": "Not Found"}', None, "Not Found"),
+        (
+            b'{"detail": [{"loc": ["body"], "msg": "field required"}]}',
+            None,
+            '[{"loc":["body"],"msg":"field required"}]',
+        ),
+        (b"no JSON at all", None, "no JSON at all"),
+        (b"", None, ""),
+    ],
+)
+def test_what_the_provider_said_is_kept_apart(body: bytes, code: str | None, message: str) -> None:
+    said = error_of_answer(404, {}, body).provider_error
+    assert said == ProviderError(status=404, code=code, message=message)
+
+
+@pytest.mark.requirement("H6")
+def test_an_error_in_a_stream_has_no_status() -> None:
+    said = error_in_stream(ErrorObject(type="overloaded_error", message="later")).provider_error
+    assert said == ProviderError(status=None, code="overloaded_error", message="later")
+
+
+@pytest.mark.requirement("H6", "C7")
+def test_secrets_and_control_characters_are_taken_out_of_what_the_provider_said() -> None:
+    body = json.dumps(
+        {"error": {"code": KEY, "message": f"\x1b[31mBearer {KEY}\x00 sk-{'a' * 20} x\u0000{KEY[:9]}\x00{KEY[9:]}"}}
+    )
+    said = without_secrets(error_of_answer(401, {}, body.encode()), Redactor((KEY,))).provider_error
+    assert said is not None
+    assert said.code == "[redacted]"
+    assert said.message == "[31mBearer [redacted] [redacted] x[redacted]"
 
 
 @pytest.mark.parametrize(

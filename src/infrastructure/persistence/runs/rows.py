@@ -7,6 +7,7 @@ from sqlalchemy import Select, select
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.limits import IncompleteReason
+from domain.runs.provider_error import ProviderError
 from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.usage import Usage
 from domain.runs.webhook import WebhookNote
@@ -90,6 +91,7 @@ def state_row(after: Run) -> dict[str, object]:
         "output": after.output,
         "error_code": None if error is None else error.code,
         "error_detail": None if error is None else error.detail,
+        "provider_error": None if error is None or error.provider_error is None else error.provider_error.to_json(),
         "incomplete_reason": None if after.incomplete_reason is None else after.incomplete_reason.value,
         "finished_at": after.finished_at,
     }
@@ -114,7 +116,7 @@ def run_of(row: AnyRow) -> Run:
         webhook=None if row.webhook is None else WebhookNote.from_json(cast(JsonObject, row.webhook)),
         wired=None if row.wired is None else WiredNodes.from_json(cast(JsonObject, row.wired)),
         output=row.output,
-        error=None if row.error_code is None else RunError(code=row.error_code, detail=row.error_detail),
+        error=None if row.error_code is None else _error_of(row),
         incomplete_reason=None if row.incomplete_reason is None else IncompleteReason(row.incomplete_reason),
         pending=cast("tuple[ToolUse, ...]", content_of(row.pending or [])),
         usage=Usage(
@@ -134,6 +136,17 @@ def run_of(row: AnyRow) -> Run:
         cancel_requested_by=row.cancel_requested_by,
         started_at=row.started_at,
         finished_at=row.finished_at,
+    )
+
+
+def _error_of(row: AnyRow) -> RunError:
+    said = row.provider_error
+    return RunError(
+        code=row.error_code,
+        detail=row.error_detail,
+        provider_error=None
+        if said is None
+        else ProviderError(status=said["status"], code=said["code"], message=said["message"]),
     )
 
 

@@ -46,6 +46,7 @@ _state: dict[str, BindParameter[Any]] = {
         "output",
         "error_code",
         "error_detail",
+        "provider_error",
         "incomplete_reason",
         "finished_at",
     )

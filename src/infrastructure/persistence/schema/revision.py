@@ -12,7 +12,7 @@ from infrastructure.persistence.engine.postgres import queue_schema
 from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 
-HEAD = "0031"
+HEAD = "0032"
 """The revision that the tables describe."""
 
 _stored = text("SELECT version_num FROM alembic_version")

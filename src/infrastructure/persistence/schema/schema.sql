@@ -1,4 +1,4 @@
--- revision 0031
+-- revision 0032
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -128,7 +128,7 @@ CREATE TABLE run (
 	requested_by TEXT,
 	created_at BIGINT NOT NULL,
 	started_at BIGINT,
-	finished_at BIGINT, lapses INTEGER DEFAULT '0' NOT NULL,
+	finished_at BIGINT, lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT,
 	CONSTRAINT pk_run PRIMARY KEY (id),
 	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
 	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE

@@ -51,6 +51,7 @@ run = Table(
     Column("created_at", Moment, nullable=False),
     Column("started_at", Moment),
     Column("finished_at", Moment),
+    Column("provider_error", JsonText),
     CheckConstraint(
         "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
         " 'halted')",

@@ -91,7 +91,8 @@ class RunWaits:
             waits = False
             leaving.cancel()
             await ended(leaving)
-        return {"run": run_view(outcome.run), "messages": [message_view(message) for message in outcome.messages]}
+        run = run_view(outcome.run, principal.role)
+        return {"run": run, "messages": [message_view(message) for message in outcome.messages]}
 
 
 class RunStreams:

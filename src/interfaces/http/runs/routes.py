@@ -60,15 +60,14 @@ async def list_runs(
         agent_id=None if agent_id is None else AgentId(agent_id),
         status=status,
     )
-    return page_view(
-        await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor)), run_view
-    )
+    found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor))
+    return page_view(found, lambda run: run_view(run, request.principal.role))
 
 
 @get("/runs/{run_id:str}", tags=TAGS, summary="Read a run", responses=documented(404))
 async def get_run(request: ApiRequest, run_id: RunPath, get_run: NamedDependency[GetRun]) -> RunView:
     """As it stands."""
-    return run_view(await get_run.execute(request.principal, RunId(run_id)))
+    return run_view(await get_run.execute(request.principal, RunId(run_id)), request.principal.role)
 
 
 @get("/runs/{run_id:str}/wait", tags=TAGS, summary="Wait for a run", responses=documented(404))
@@ -137,7 +136,8 @@ async def cancel_runs(
 async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDependency[CancelRun]) -> RunView:
     """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its own runs, an operator
     any."""
-    return run_view(await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id))))
+    run = await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
+    return run_view(run, request.principal.role)
 
 
 @post(
@@ -161,7 +161,7 @@ async def resume_run(
         tool_results=data.to_results(),
         approvals=data.to_decisions(),
     )
-    return run_view(await resume_run.execute(command))
+    return run_view(await resume_run.execute(command), request.principal.role)
 
 
 def _seq_of(cursor: str) -> int:

@@ -44,7 +44,7 @@ async def start_run(
 ) -> Response[RunView]:
     """Needs the role runner. The run is executed in the background; without a thread one is made."""
     started = await start_run.execute(await _command(request, data, thread_id, idempotency_key))
-    return Response(run_view(started.run), headers=run_headers(started))
+    return Response(run_view(started.run, request.principal.role), headers=run_headers(started))
 
 
 @post(

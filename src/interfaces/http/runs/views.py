@@ -1,8 +1,9 @@
 """Runs and their events as JSON."""
 
 from collections.abc import Mapping
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
+from domain.identity.role import Role
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
 from domain.runs.limits import IncompleteReason
@@ -12,11 +13,20 @@ from domain.threads.message_json import timestamp
 from interfaces.http.threads.views import MessageView
 
 
+class ProviderErrorView(TypedDict):
+    """What the model provider said: the HTTP status, its code or type, its message. Without secrets, cut at 2 KiB."""
+
+    status: int | None
+    code: str | None
+    message: str
+
+
 class RunErrorView(TypedDict):
-    """Why a run failed."""
+    """Why a run failed. `provider_error` is there for operators and admins, where the model provider said something."""
 
     code: str
     detail: str
+    provider_error: NotRequired[ProviderErrorView]
 
 
 class RunUsageView(TypedDict):
@@ -81,9 +91,13 @@ class CancelledRunsView(TypedDict):
     stopping: int
 
 
-def run_view(run: Run) -> RunView:
-    """A run as JSON."""
-    return cast(RunView, run_to_json(run))
+def run_view(run: Run, role: Role) -> RunView:
+    """A run as JSON, for a reader with this role."""
+    view = cast(RunView, run_to_json(run))
+    said = None if run.error is None else run.error.provider_error
+    if said is not None and view["error"] is not None and role.includes(Role.OPERATOR):
+        view["error"]["provider_error"] = cast(ProviderErrorView, said.to_json())
+    return view
 
 
 def event_json(event: RunEvent) -> JsonObject:

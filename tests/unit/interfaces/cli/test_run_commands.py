@@ -122,6 +122,16 @@ def test_a_run_that_did_not_complete_is_exit_code_1_with_the_reason(run: JsonObj
     assert outcome.out == ("So far.\n" if run["output"] else "")
 
 
+@pytest.mark.requirement("H6")
+@pytest.mark.parametrize("interactive", [True, False])
+def test_what_the_provider_said_is_told_to_those_who_get_it(interactive: bool) -> None:
+    said: JsonObject = {"status": 400, "code": None, "message": "no gpt-9\nhere"}
+    error: JsonObject = {"code": "model_rejected", "detail": "It refused.", "provider_error": said}
+    service = service_of(run_document("failed", error=error), event(1, "run.queued"))
+    outcome = service.run("run", "hi", "--agent", "guide", interactive=interactive)
+    assert "The model provider said: no gpt-9 here" in outcome.err + outcome.out
+
+
 @pytest.mark.requirement("D5")
 def test_a_run_that_waits_is_exit_code_3_with_the_command_that_goes_on() -> None:
     run = run_document("requires_action", pending=[USE], output="Let me see.", finished_at=None)
