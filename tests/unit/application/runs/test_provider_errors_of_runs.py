@@ -10,8 +10,8 @@ from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
-from infrastructure.memory.scripted_model import ModelTurn
 from tests.builders import an_agent
+from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import says
 from tests.unit.application.runs.harness import RunHarness, assert_consistent
 
