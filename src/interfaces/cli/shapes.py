@@ -11,22 +11,13 @@ ShapeT = TypeVar("ShapeT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderError:
-    """What a model provider said when it failed a run."""
-
-    message: str
-    status: int | None = None
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a run, a tool call or a test failed. Operators and admins get `provider_error`."""
+    """Why a run, a tool call or a test failed. Operators and admins get `provider_error`, `{status, code, message}`."""
 
     code: str
     detail: str
     stderr: str = ""
-    provider_error: ProviderError | None = None
+    provider_error: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ def incomplete_text(run: Run) -> str:
 def provider_words(run: Run) -> str:
     """What the model provider said when it failed the run, on one line; empty if nothing is known."""
     said = None if run.error is None else run.error.provider_error
-    return "" if said is None else one_line(said.message, _RESULT_LIMIT)
+    return "" if said is None else one_line(str(said.get("message", "")), _RESULT_LIMIT)
 
 
 def show_run(terminal: Terminal, run: Run) -> None:

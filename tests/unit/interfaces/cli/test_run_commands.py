@@ -125,8 +125,7 @@ def test_a_run_that_did_not_complete_is_exit_code_1_with_the_reason(run: JsonObj
 @pytest.mark.requirement("H6")
 @pytest.mark.parametrize("interactive", [True, False])
 def test_what_the_provider_said_is_told_to_those_who_get_it(interactive: bool) -> None:
-    said: JsonObject = {"status": 400, "code": None, "message": "no gpt-9\nhere"}
-    error: JsonObject = {"code": "model_rejected", "detail": "It refused.", "provider_error": said}
+    error: JsonObject = {"code": "c", "detail": "No.", "provider_error": {"status": 400, "message": "no gpt-9\nhere"}}
     service = service_of(run_document("failed", error=error), event(1, "run.queued"))
     outcome = service.run("run", "hi", "--agent", "guide", interactive=interactive)
     assert "The model provider said: no gpt-9 here" in outcome.err + outcome.out
