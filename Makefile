@@ -165,6 +165,25 @@ test: ## all checks and all tests
 	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+# `make test-clock` moves the clock of the tests' programs, not the machine's: libfaketime, and a C compiler for what corrects it.
+CLOCK_PACKAGES := faketime gcc libc6-dev tzdata
+CLOCK_CASES ?=
+.PHONY: faketime
+faketime: ## install libfaketime for test-clock, where that is possible
+	@if ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 && command -v cc >/dev/null && [ -e /usr/share/zoneinfo/Europe/Berlin ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing libfaketime for the tests …"; \
+		log=$$(mktemp); \
+		(timeout 120 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends $(CLOCK_PACKAGES)) >"$$log" 2>&1 \
+			|| { echo "libfaketime could not be installed (no package archive within reach?); apt-get said:"; tail -n 5 "$$log" | sed 's/^/  /'; }; \
+		rm -f "$$log"; \
+	else echo "There is no libfaketime or no C compiler, and only root may install them (apt-get install $(CLOCK_PACKAGES))."; fi
+
+.PHONY: test-clock
+test-clock: ## all tests with the clock and the time zone moved; CLOCK_CASES="year decade" picks cases
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser faketime $(DEMO_SETUP) $(DOCS_SETUP)
+	@$(BIN)/python -m tests.clock --cases "$(CLOCK_CASES)" -- $(PYTEST_ARGS)
+
 .PHONY: check
 check: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

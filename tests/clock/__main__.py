@@ -1,0 +1,47 @@
+"""All tests at other moments and in other time zones: `python -m tests.clock --cases "year decade" -- -n 3`, or `make test-clock`."""
+
+import argparse
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+from tests.clock.cases import CASES, ClockCase
+from tests.clock.faked_clock import ClockUnavailable, faked_clock
+
+DESELECTED: dict[str, str] = {}
+"""Tests that cannot pass with a moved clock though neither they nor the product are wrong, and why."""
+
+
+def main(arguments: list[str]) -> int:
+    """1 if a test failed, 2 if the clock cannot be moved here."""
+    parser = argparse.ArgumentParser(prog="python -m tests.clock", description=__doc__)
+    names = [case.name for case in CASES]
+    parser.add_argument("--cases", default="", help=f"which of: {' '.join(names)} (all)")
+    parser.add_argument("pytest", nargs="*", metavar="ARGUMENT", help="arguments of pytest, after --")
+    given = parser.parse_args(arguments)
+    chosen = given.cases.split() or names
+    if unknown := set(chosen) - set(names):
+        parser.error(f"no such case: {' '.join(sorted(unknown))}")
+    try:
+        results = {case.name: _run(case, given.pytest) for case in CASES if case.name in chosen}
+    except ClockUnavailable as missing:
+        print(f"The clock of the tests cannot be moved: {missing}.", file=sys.stderr)
+        return 2
+    for name, status in results.items():
+        print(f"{name:12} {'passed' if status == 0 else 'FAILED'}")
+    return int(any(results.values()))
+
+
+def _run(case: ClockCase, arguments: list[str]) -> int:
+    now = datetime.now(UTC)
+    environment = faked_clock(case, now, os.environ)
+    print(f"── {case.name}: from {case.start(now):%Y-%m-%d %H:%M} UTC on, in {case.zone}", flush=True)
+    left_out = [f"--deselect={test}" for test in DESELECTED]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *left_out, *arguments], env=environment, check=False
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
