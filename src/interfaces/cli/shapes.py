@@ -17,7 +17,7 @@ class Failure:
     code: str
     detail: str
     stderr: str = ""
-    provider_error: JsonObject | None = None
+    provider_error: dict[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
