@@ -58,6 +58,8 @@ class TellOfApproval:
             if asking.done() and asking.result():
                 patience_s = self._asking.patience.answer_s
                 await asyncio.wait({ending, leaving}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            if ending.done():
+                await ending  # raises if it could not be read
             return ending.done()
         finally:
             for task in (asking, ending, leaving):
