@@ -1,7 +1,8 @@
 """Whose turn it is to sweep, among all processes that share a PostgreSQL database."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from psycopg import AsyncConnection, Error
@@ -10,12 +11,15 @@ from domain.errors import ErrorKind, ServiceError
 
 SWEEP_KEY: Final = int.from_bytes(b"dgmsweep", "big")
 """Of the advisory lock; its keys are shared by all who use the database."""
+_RELEASE_S: Final = 5.0
+"""Bound on the release. After it the connection is closed, and the server releases the lock when it notices."""
 
 
 class PostgresSweepLock:
-    """The `SweepLock` port: an advisory lock of a session, on a connection of its own that is open while a sweep lasts. It
-    goes with the connection, whatever becomes of the process. Should the connection be lost during a sweep, another process
-    may begin one as well: each step of a sweep holds the locks it needs by itself, so that costs nothing but work."""
+    """The `SweepLock` port: an advisory lock of a database session, on a separate connection that is open during a sweep.
+    The lock is released before the connection is closed, because the server ends a closed connection's session later.
+    If the process or the connection is lost, the session's end releases the lock. Another process may then sweep at the
+    same time: each step of a sweep takes the row locks that it needs, so this only repeats work."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -27,7 +31,10 @@ class PostgresSweepLock:
         try:
             yield await _locked(connection)
         finally:
-            await connection.close()
+            try:
+                await _release(connection)
+            finally:
+                await connection.close()
 
     async def _connected(self) -> AsyncConnection[tuple[object, ...]]:
         try:
@@ -42,6 +49,13 @@ async def _locked(connection: AsyncConnection[tuple[object, ...]]) -> bool:
         return await cursor.fetchone() == (True,)
     except Error as error:
         raise _unavailable() from error
+
+
+async def _release(connection: AsyncConnection[tuple[object, ...]]) -> None:
+    """Release the lock if this session has it. An interrupted attempt to take it may have succeeded on the server."""
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(_RELEASE_S):
+            await connection.execute("SELECT pg_advisory_unlock_all()")
 
 
 def _unavailable() -> ServiceError:
