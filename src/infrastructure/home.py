@@ -142,6 +142,10 @@ def _locked(path: Path, what: str, hint: str) -> Iterator[None]:
             raise ServiceError("home_in_use", ErrorKind.CONFLICT, detail) from exc
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield
+        try:
+            yield
+        finally:
+            # A process that is being started has a copy of the descriptor until it executes its program.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
