@@ -70,7 +70,7 @@ def scripted_backend(folder: Path) -> Backend:
 
     async def was_cut_off() -> bool:
         # Between two pieces nothing is going on that could be cut off.
-        return sleep.calls <= 2 or await asyncio.wait_for(sleep.given_up.wait(), 5)
+        return sleep.calls <= 2 or await asyncio.wait_for(sleep.given_up.wait(), 60)
 
     scripted = ScriptedModels([folder], sleep=sleep)
     return Backend(

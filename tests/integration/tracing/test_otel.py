@@ -39,7 +39,7 @@ async def closing(tracer: OtelTracer) -> AsyncIterator[OtelTracer]:
     try:
         yield tracer
     finally:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await tracer.close()
 
 

@@ -105,6 +105,9 @@ def main(arguments: list[str]) -> None:
         sys.stderr.buffer.write(b"the end of the flood\n")
         sys.stderr.flush()
     for line in sys.stdin.buffer:
+        if "--tell-pings" in arguments and b'"ping"' in line:
+            sys.stderr.write("pinged\n")
+            sys.stderr.flush()
         if answered := answer(json.loads(line)):
             out.write(answered + b"\n")
             out.flush()
