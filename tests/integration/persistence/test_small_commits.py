@@ -1,6 +1,7 @@
 """Small units of work on SQLite: committed on the event loop while the writer rests, and as safe as its own. ADR 0027."""
 
 import asyncio
+import math
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
@@ -51,7 +52,7 @@ async def gathered(database: SqliteDatabase, unit: Unit[T]) -> T:
 async def at(sqlite_files: SqliteFiles) -> AsyncIterator[tuple[Path, SqliteDatabase]]:
     """A migrated file and the database on it."""
     path = sqlite_files.fresh()
-    database = SqliteDatabase(path)
+    database = SqliteDatabase(path, slow_commit_s=math.inf)
     await database.start()
     await database.write(add_first_organization, scope=SYSTEM)
     yield path, database
@@ -147,7 +148,7 @@ async def test_the_log_is_folded_by_the_thread(at: tuple[Path, SqliteDatabase]) 
 
 
 async def test_nothing_is_committed_here_once_the_database_has_stopped(sqlite_files: SqliteFiles) -> None:
-    database = SqliteDatabase(sqlite_files.fresh())
+    database = SqliteDatabase(sqlite_files.fresh(), slow_commit_s=math.inf)
     await database.start()
     await database.stop()
 

@@ -15,7 +15,12 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
 
 from infrastructure.persistence.engine.database import Job, Scope, Unit, resolve_all, stopped, translated
 from infrastructure.persistence.engine.sqlite.batch import raw_of, store, wrapped
-from infrastructure.persistence.engine.sqlite.event_loop import BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, CommitsHere
+from infrastructure.persistence.engine.sqlite.event_loop import (
+    BUSY_TIMEOUT_MS,
+    CHECKPOINT_PAGES,
+    SLOW_COMMIT_S,
+    CommitsHere,
+)
 from infrastructure.persistence.engine.sqlite.wal_checkpoint import LogFolding
 
 logger = logging.getLogger(__name__)
@@ -33,16 +38,24 @@ class SqliteDatabase:
     """The `Database` interface over one SQLite file in WAL mode.
 
     `synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of reading threads,
-    `max_batch` the most units one transaction may hold.
+    `max_batch` the most units one transaction may hold. After a commit on the event loop that waits longer than
+    `slow_commit_s`, the writer thread commits for a while.
     """
 
     def __init__(
-        self, path: Path, *, synchronous: Synchronous = "normal", readers: int = 2, max_batch: int = 256
+        self,
+        path: Path,
+        *,
+        synchronous: Synchronous = "normal",
+        readers: int = 2,
+        max_batch: int = 256,
+        slow_commit_s: float = SLOW_COMMIT_S,
     ) -> None:
         self._path = path
         self._synchronous = synchronous
         self._readers = readers
         self._max_batch = max_batch
+        self._slow_commit_s = slow_commit_s
         self._writes: _Jobs = queue.SimpleQueue()
         self._reads: _Jobs = queue.SimpleQueue()
         self._threads: list[_ServingThread] = []
@@ -75,7 +88,9 @@ class SqliteDatabase:
         # The writer comes first: it makes the write-ahead log that the readers need.
         await self._started(writer)
         if self._synchronous == "normal":  # with FULL each commit waits for the disk
-            self._here = CommitsHere(writer, fold=self._folding.begin, leave=self._writes.put)
+            self._here = CommitsHere(
+                writer, fold=self._folding.begin, leave=self._writes.put, slow_commit_s=self._slow_commit_s
+            )
         for number in range(self._readers):
             await self._started(
                 _ServingThread(

@@ -21,9 +21,10 @@ CHECKPOINT_PAGES = 4_000
 
 _FOLD_AFTER = 1_000
 """Units stored on the event loop after which the log is folded: each writes some ten pages."""
-_SLOW_S, _LEFT_ALONE_S = 0.02, 1.0
-"""A commit that waits so long, the time aside in which it computes, has a disk that cannot keep up; for so long, the thread is
-the one to wait."""
+SLOW_COMMIT_S = 0.02
+"""A commit that waits longer than this, without the time in which it computes, moves writes to the writer thread."""
+_LEFT_ALONE_S = 1.0
+"""How long writes stay with the writer thread after a slow commit."""
 _MANY, _GATHER_S = 4, 0.002
 """Where so many were stored together, the next ones wait so long for company: steps of several runs write many of the same
 pages. With fewer under way, what one of them waited would be felt."""
@@ -51,10 +52,18 @@ class CommitsHere:
     slow all the same, it is left to the thread for a while.
     """
 
-    def __init__(self, writer: Writer, *, fold: Callable[[], None], leave: Callable[[Job[Any]], None]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        fold: Callable[[], None],
+        leave: Callable[[Job[Any]], None],
+        slow_commit_s: float = SLOW_COMMIT_S,
+    ) -> None:
         self._writer = writer
         self._fold = fold
         self._leave = leave
+        self._slow_commit_s = slow_commit_s
         self._loop = asyncio.get_running_loop()
         self._gathered: list[Job[Any]] = []
         self._are_many = False
@@ -174,7 +183,7 @@ class CommitsHere:
 
     def _leave_alone_if_slow(self, began: float, computed: float) -> None:
         ended = time.monotonic()
-        if ended - began - (time.thread_time() - computed) > _SLOW_S:
+        if ended - began - (time.thread_time() - computed) > self._slow_commit_s:
             self._not_before = ended + _LEFT_ALONE_S
 
 
