@@ -11,7 +11,6 @@ from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.server import McpServerConfig, McpServerKind, default_isolation
 
 _SLUG_LIMIT = 32
-_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 _KNOWN = frozenset(
     {"command", "args", "env", "url", "serverUrl", "headers", "type", "transport", "disabled", "enabled"}
 )
@@ -75,7 +74,7 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
     start = start_of(command, args)
     env = _texts(entry, "env")
     remarks += _placeholders("env", env)
-    remarks += ["args hold a placeholder" for arg in start.args if _PLACEHOLDER.search(arg)][:1]
+    remarks += ["args hold a placeholder" for arg in start.args if _holds_placeholder(arg)][:1]
     config = McpServerConfig(
         slug=slug,
         kind=start.kind,
@@ -212,8 +211,14 @@ def _placeholders(group: str, values: dict[str, str]) -> list[str]:
     return [
         f"{group}.{name} holds a placeholder; set its value"
         for name, value in values.items()
-        if _PLACEHOLDER.search(value)
+        if _holds_placeholder(value)
     ]
+
+
+def _holds_placeholder(value: str) -> bool:
+    """Whether `${…}` occurs in it."""
+    opening = value.find("${")
+    return opening >= 0 and value.find("}", opening) >= 0
 
 
 def _wrong(path: str, message: str) -> Exception:

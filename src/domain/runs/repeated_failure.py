@@ -8,7 +8,7 @@ from domain.threads.message import Message, Role
 from domain.tools.meta_tools import called_name
 
 TURNS_IN_A_ROW = 3
-_REFERENCE = re.compile(r"\(reference [^)]*\)")
+_REFERENCE = re.compile(r"\(reference [^()]*\)")
 
 
 def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str | None:

@@ -17,8 +17,8 @@ INPUTS = "inputs"
 MAX_FILLED = 10 * 1024 * 1024
 """What all placeholders of one template may stand for together, as JSON: as much as a request may bring."""
 
-_PLACEHOLDER = re.compile(r"\\\{\{|\{\{(.*?)\}\}", re.DOTALL)
-_INSIDE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(.*?)\s*", re.DOTALL)
+_OPENING, _CLOSING, _ESCAPE = "{{", "}}", "\\"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 Evaluate = Callable[[str, JsonValue], JsonValue]
 """A JMESPath expression over a value."""
@@ -132,23 +132,34 @@ def as_text(value: JsonValue) -> str:
 
 
 def _parts(template: str) -> Iterator[str | Reference | Unreadable]:
-    """Text that stands for itself, and what stands in braces."""
+    """Plain text, and the content of braces. Linear: each character is looked at once, also where no braces close."""
     at = 0
-    for found in _PLACEHOLDER.finditer(template):
-        if found.start() > at:
-            yield template[at : found.start()]
-        at = found.end()
-        yield "{{" if found[1] is None else _read(found[1]) or Unreadable(text=found[0])
-    rest = template[at:]
-    if rest:
-        yield Unreadable(text=rest) if "{{" in rest else rest
+    while (opening := template.find(_OPENING, at)) >= 0:
+        inside = opening + len(_OPENING)
+        if opening > at and template[opening - 1] == _ESCAPE:
+            if opening - 1 > at:
+                yield template[at : opening - 1]
+            yield _OPENING
+            at = inside
+            continue
+        closing = template.find(_CLOSING, inside)
+        if closing < 0:
+            yield Unreadable(text=template[at:])
+            return
+        if opening > at:
+            yield template[at:opening]
+        at = closing + len(_CLOSING)
+        yield _read(template[inside:closing]) or Unreadable(text=template[opening:at])
+    if at < len(template):
+        yield template[at:]
 
 
 def _read(inside: str) -> Reference | None:
-    match = _INSIDE.fullmatch(inside)
+    stripped = inside.strip()
+    match = _NAME.match(stripped)
     if match is None:
         return None
-    name, rest = match[1], match[2]
+    name, rest = match[0], stripped[match.end() :].lstrip()
     if not rest:
         return Reference(name=name, expression="@")
     if rest[0] in "[|":

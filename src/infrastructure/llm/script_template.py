@@ -14,7 +14,7 @@ from typing import Protocol
 
 from domain.json_value import JsonValue
 
-_REFERENCE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_OPENING, _CLOSING = "{{", "}}"
 _PARTS = re.compile(
     r"\s*(?P<source>user|results\.(?P<tool>[A-Za-z0-9_-]+))"
     r"(?:\s*(?P<pointer>/[^\s|]*))?"
@@ -92,11 +92,15 @@ def compile_template(text: str) -> Template:
     """Raises TemplateError saying which reference is wrong, and what would be right."""
     parts: list[str | Reference] = []
     position = 0
-    for found in _REFERENCE.finditer(text):
-        if found.start() > position:
-            parts.append(text[position : found.start()])
-        parts.append(_compile_reference(found.group(1)))
-        position = found.end()
+    while (opening := text.find(_OPENING, position)) >= 0:
+        inside = opening + len(_OPENING)
+        closing = text.find(_CLOSING, inside)
+        if closing < 0:
+            break
+        if opening > position:
+            parts.append(text[position:opening])
+        parts.append(_compile_reference(text[inside:closing]))
+        position = closing + len(_CLOSING)
     if position < len(text) or not parts:
         parts.append(text[position:])
     return Template(tuple(parts))

@@ -8,7 +8,7 @@ from infrastructure.mcp.stdio_framing import OversizedLine
 _END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
-_PREFIX = re.compile(rb"(?:[^\n]*\n)*?data: ?", re.MULTILINE)
+_DATA = re.compile(rb"(?:\A|[\r\n])data: ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class EventStream:
         if size <= self._max_bytes:
             return _read_event(block)
         head = self._head if self._dropped else block[:_HEAD_BYTES]
-        return OversizedLine(size, _PREFIX.sub(b"", head, count=1), block[-_TAIL_BYTES:].rstrip())
+        prefix = _DATA.search(head)
+        return OversizedLine(size, head[prefix.end() if prefix else 0 :], block[-_TAIL_BYTES:].rstrip())
 
 
 def _read_event(block: bytes) -> StreamEvent | None:

@@ -220,16 +220,20 @@ def _leading_members(head: bytes) -> dict[bytes, bytes]:
 def _trailing_members(tail: bytes) -> dict[bytes, bytes]:
     """The unnested members of a JSON object after its last nested one."""
     tail = tail.rstrip()
+    failed: set[int] = set()  # a member that starts here leads nowhere
     for comma in re.finditer(rb",", tail):
-        members, end = _members(tail, comma.end())
+        members, end = _members(tail, comma.end(), failed)
         if members and end == len(tail):
             return members
     return {}
 
 
-def _members(text: bytes, start: int) -> tuple[dict[bytes, bytes], int]:
+def _members(text: bytes, start: int, known: set[int] | None = None) -> tuple[dict[bytes, bytes], int]:
+    """The members from `start`, and where they end; those of which the starts are `known` are not read again."""
     members: dict[bytes, bytes] = {}
-    while found := _MEMBER.match(text, start):
+    seen = set() if known is None else known
+    while start not in seen and (found := _MEMBER.match(text, start)):
+        seen.add(start)
         members[found[1]] = found[2]
         start = found.end()
         if found[3] == b"}":

@@ -1,9 +1,13 @@
 """Templates: what stands in braces, and what becomes of it."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from domain.json_value import JsonValue
-from domain.workflows.templates import placeholders, rendered, rendered_text
+from domain.workflows.templates import Reference, placeholders, rendered, rendered_text
 
 
 def evaluate(expression: str, value: JsonValue) -> JsonValue:
@@ -42,3 +46,13 @@ def test_each_value_put_into_a_text_is_quoted() -> None:
     assert (
         rendered_text("/{{start.name}}/{{start.tags}}", VALUES, evaluate, lambda text: f"<{text}>") == '/<Ada>/<["a"]>'
     )
+
+
+@given(st.text(alphabet="{}\\\\ ab.-\n", max_size=24))
+def test_placeholders_are_those_that_the_grammar_says(text: str) -> None:
+    """The grammar as a regular expression, which is quadratic where no braces close."""
+    found = re.findall(r"\\\{\{|\{\{(.*?)\}\}", text, re.DOTALL)
+    names = [re.fullmatch(r"\s*([ab][ab-]*)\s*", inside) for inside in found]
+    expected = [match[1] for match in names if match is not None]
+    said = [placed.what for placed in placeholders(text)]
+    assert [what.name for what in said if isinstance(what, Reference) and what.expression == "@"] == expected

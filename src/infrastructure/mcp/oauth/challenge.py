@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 _MAX_HEADER = 8192
 _BEARER = re.compile(r"(?:^|,\s*)bearer(?:\s+|$)", re.IGNORECASE)
-_PARAMETER = re.compile(r'([A-Za-z_][A-Za-z0-9_-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+# The lookbehind: a search that failed at a word does not start again at each of its letters.
+_PARAMETER = re.compile(r'(?<![A-Za-z0-9_-])([A-Za-z_][A-Za-z0-9_-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _ESCAPE = re.compile(r"\\(.)")
 
 

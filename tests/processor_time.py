@@ -1,0 +1,26 @@
+"""A bound on processor time for tests of what hostile texts cost: wall clocks say nothing on a busy machine."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class TooSlow(Exception):
+    """The bound is reached."""
+
+
+@contextmanager
+def processor_time(seconds: float) -> Iterator[None]:
+    """Raises TooSlow when this process has worked for longer, also from within a regular expression. Main thread only."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
