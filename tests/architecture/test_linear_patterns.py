@@ -53,14 +53,9 @@ def is_linear(pattern: "re.Pattern[str] | re.Pattern[bytes]", uses: frozenset[st
 
 
 def _run(pattern: "re.Pattern[str] | re.Pattern[bytes]", text: str, *, anchored: bool) -> None:
-    if isinstance(pattern.pattern, bytes):
-        data, of_bytes = text.encode("latin-1"), re.compile(pattern.pattern, pattern.flags)
-        for method in (of_bytes.match, of_bytes.fullmatch) if anchored else (of_bytes.findall,):
-            method(data)
-        return
-    of_text = re.compile(pattern.pattern, pattern.flags)
-    for method in (of_text.match, of_text.fullmatch) if anchored else (of_text.findall,):
-        method(text)
+    methods = ("match", "fullmatch") if anchored else ("findall",)
+    for method in methods:
+        getattr(pattern, method)(text if isinstance(pattern.pattern, str) else text.encode("latin-1"))
 
 
 @cache

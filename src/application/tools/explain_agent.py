@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from application.agents.agent_settings import AgentSettings
 from application.identity.ports import OrganizationStore
 from application.tools.known_tools import KnownTools
+from application.tools.policy_words import idle_words, replaced_words
 from application.tools.review_tool_policies import KnownNames
 from application.tools.tool_standing import (
     ToolStanding,
+    overruled_sentences,
     restrictions,
-    source_words,
     standing_of,
     standing_sentence,
 )
@@ -19,7 +20,8 @@ from domain.agents.agent import AgentConfig
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.policy.idle_rules import IdleReason, IdleStatement, idle_statements
-from domain.policy.layers import PolicyLayers, Source
+from domain.policy.layers import PolicyLayer, PolicyLayers, Source
+from domain.policy.replaced_rules import replaced_statements
 from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.tools.capabilities import NATIVE_TYPES
 from domain.tools.tool import Tool
@@ -65,7 +67,8 @@ class ExplainedAgent:
 class ExplainAgent:
     """Rules: needs the role viewer; decided as calls are, with the organization's policies as they are now; nothing is saved
     and no server is asked. Warned about is what has no effect: a rule or an entry of the allowlist that fits no tool, a rule
-    that more specific ones leave nothing to, and words of a rule that the organization has said already, or stricter."""
+    that more specific ones leave nothing to, words of a rule that the organization has said already, or stricter, words about
+    tools that are denied, and words that a more specific rule does not repeat."""
 
     def __init__(self, *, known_tools: KnownTools, organizations: OrganizationStore) -> None:
         self._known_tools = known_tools
@@ -117,12 +120,13 @@ def _listing(settings: AgentSettings) -> AgentConfig:
 def _explained(tool: Tool, layers: PolicyLayers) -> ExplainedTool:
     policy = layers.resolve(tool.name)
     standing, decided_by = standing_of(policy, is_listed=True)
+    overruled = overruled_sentences(layers.said(tool.name), policy, standing)
     return ExplainedTool(
         tool=tool,
         standing=standing,
         decided_by=decided_by,
         sentence=standing_sentence(standing, decided_by, is_listed=True),
-        restrictions=restrictions(policy, standing),
+        restrictions=(*overruled, *restrictions(policy, standing)),
     )
 
 
@@ -130,26 +134,26 @@ def _policy_warnings(
     layers: PolicyLayers, policies: ToolPolicies, known: Toolset, names: KnownNames
 ) -> list[PolicyWarning]:
     said = []
+    nowhere = set()  # rules that hold for no tool: nothing more is to be said of them
     for statement in idle_statements(layers, policies, [tool.name for tool in known.tools]):
+        if statement.reason is IdleReason.MORE_SPECIFIC:
+            nowhere.add(statement.pattern)
         message = _idle_words(statement, names)
         if message is not None:
             said.append(PolicyWarning(pattern=statement.pattern, message=message))
+    said += [
+        PolicyWarning(pattern=statement.pattern, message=_sentence(replaced_words(statement)))
+        for statement in replaced_statements(policies, (tool.name for tool in known.tools))
+        if statement.pattern not in nowhere
+    ]
     return said
 
 
 def _idle_words(statement: IdleStatement, names: KnownNames) -> str | None:
-    by = " and ".join(map(source_words, statement.by))
-    match statement.reason:
-        case IdleReason.NO_TOOL:
-            hint = names.hint_if_missing(statement.pattern)
-            return None if hint is None else _sentence(f"Fits no tool of this agent{hint}")
-        case IdleReason.MORE_SPECIFIC:
-            return f"Holds for no tool: all that it fits are decided {by}, which is more specific."
-        case IdleReason.HIDDEN:
-            return f"Has no effect: all tools that it holds for are hidden {by}."
-        case IdleReason.ALREADY_SAID:
-            what = ", ".join(statement.fields)
-            return f"Has no effect in {what}: that is decided {by}, and layers only tighten each other."
+    if statement.reason is IdleReason.NO_TOOL:
+        hint = names.hint_if_missing(statement.pattern)
+        return None if hint is None else _sentence(f"Fits no tool of this agent{hint}")
+    return _sentence(idle_words(statement, PolicyLayer.AGENT))
 
 
 def _allowlist_warnings(settings: AgentSettings, names: KnownNames) -> list[PolicyWarning]:
@@ -163,4 +167,5 @@ def _allowlist_warnings(settings: AgentSettings, names: KnownNames) -> list[Poli
 
 
 def _sentence(words: str) -> str:
+    words = words[0].upper() + words[1:]
     return words if words.endswith("?") else f"{words}."

@@ -8,7 +8,13 @@ from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.tools.known_tools import KnownTools
 from application.tools.tool_catalog import ToolCatalog
-from application.tools.tool_standing import ToolStanding, restrictions, standing_of, standing_sentence
+from application.tools.tool_standing import (
+    ToolStanding,
+    overruled_sentences,
+    restrictions,
+    standing_of,
+    standing_sentence,
+)
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -96,7 +102,11 @@ class ExplainTool:
             layers=layers,
             policy=policy,
             repeatable=tool.repeatable if policy.idempotent is None else policy.idempotent,
-            reasons=(standing_sentence(standing, decided_by, is_listed=is_listed), *restrictions(policy, standing)),
+            reasons=(
+                standing_sentence(standing, decided_by, is_listed=is_listed),
+                *overruled_sentences(toolset.policies.said(tool.name), policy, standing),
+                *restrictions(policy, standing),
+            ),
         )
 
     async def _tool(self, organization_id: OrganizationId, agent: Agent, name: str) -> tuple[Tool, bool]:

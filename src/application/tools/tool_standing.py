@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from domain.policy.layers import PolicyLayer, Source, ToolPolicy
 from domain.policy.rules import OnBlock, Verdict
+from domain.policy.selection import Selected
 
 
 class ToolStanding(StrEnum):
@@ -43,6 +44,29 @@ def standing_sentence(standing: ToolStanding, by: Source, *, is_listed: bool) ->
         ToolStanding.BLOCKED: "Blocked: the model is not shown it, and its calls are refused",
     }[standing]
     return f"{said}, {source_words(by)}."
+
+
+def overruled_sentences(
+    said: tuple[tuple[PolicyLayer, Selected], ...], policy: ToolPolicy, standing: ToolStanding
+) -> tuple[str, ...]:
+    """Where a denial wins over more exact rules of its layer, a sentence that says so: somebody wonders why their rule does
+    nothing."""
+    if standing is not ToolStanding.BLOCKED:
+        return ()
+    denying = policy.sources["decision"]
+    sentences = []
+    for layer, selected in said:
+        if not any(source.layer is layer for source in denying):
+            continue
+        others = [pattern for pattern, rule in selected if rule.decision not in (Verdict.DENY, Verdict.ALLOW)]
+        if others:
+            rules = " and ".join(
+                source_words(Source(layer=layer, pattern=pattern)).removeprefix("by ") for pattern in others
+            )
+            sentences.append(
+                f"The denial wins over {rules}: only a more specific decision: allow would permit the tool."
+            )
+    return tuple(sentences)
 
 
 def source_words(source: Source) -> str:

@@ -1,11 +1,12 @@
-"""What an agent's rules say without effect: rules that hold for no tool, and words that another layer has said already."""
+"""What the rules of a layer say without effect: rules that hold for no tool, words that another layer has said already, and
+words about tools that are denied."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source
-from domain.policy.rules import ToolPolicies, ToolRule
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.policy.selection import fitting
 
 
@@ -15,16 +16,22 @@ class IdleReason(StrEnum):
     NO_TOOL = "no_tool"
     """No tool has such a name."""
     MORE_SPECIFIC = "more_specific"
-    """Of each tool it fits, a more specific rule of the agent holds instead."""
+    """Of each tool it fits, a more specific rule of its layer holds instead."""
     HIDDEN = "hidden"
     """Each tool it holds for is left out by an allowlist."""
     ALREADY_SAID = "already_said"
     """For each tool it holds for, others say the same or something stricter."""
+    DENIED = "denied"
+    """Other rules deny each tool it holds for, and no call is made."""
+
+
+_OF_DENIALS = frozenset({"decision", "on_block"})
+"""Fields that matter for tools that are denied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleStatement:
-    """The rule `pattern` of an agent, or of it `fields` alone, changes nothing; `by` are those that decide instead."""
+    """The rule `pattern` of a layer, or of it `fields` alone, changes nothing; `by` are those that decide instead."""
 
     pattern: str
     reason: IdleReason
@@ -32,53 +39,74 @@ class IdleStatement:
     by: tuple[Source, ...] = ()
 
 
-def idle_statements(layers: PolicyLayers, rules: ToolPolicies, names: Sequence[str]) -> tuple[IdleStatement, ...]:
-    """What of `rules`, the agent's in `layers`, has no effect on the tools `names`; in the order of the rules."""
+def idle_statements(
+    layers: PolicyLayers, rules: ToolPolicies, names: Sequence[str], layer: PolicyLayer = PolicyLayer.AGENT
+) -> tuple[IdleStatement, ...]:
+    """What of `rules`, those of `layer` in `layers`, has no effect on the tools `names`; in the order of the rules."""
+    review = _Review(layers, layer, names)
     holds: dict[str, list[str]] = {pattern: [] for pattern, _ in rules.rules}
     for name in names:
-        for layer, selected in layers.said(name):
-            if layer is PolicyLayer.AGENT:
-                for pattern, _ in selected:
-                    holds[pattern].append(name)
-    return tuple(
-        statement for pattern, rule in rules.rules for statement in _idle(layers, pattern, rule, holds[pattern], names)
-    )
+        for pattern in dict.fromkeys((*review.selected(name), *review.permitting(name))):
+            holds[pattern].append(name)
+    return tuple(statement for pattern, rule in rules.rules for statement in review.idle(pattern, rule, holds[pattern]))
 
 
-def _idle(
-    layers: PolicyLayers, pattern: str, rule: ToolRule, held: Sequence[str], names: Sequence[str]
-) -> list[IdleStatement]:
-    if not held:
-        fits = tuple(fitting(pattern, names))
-        if not fits:
-            return [IdleStatement(pattern=pattern, reason=IdleReason.NO_TOOL)]
-        others = dict.fromkeys(
-            Source(layer=layer, pattern=other)
-            for name in fits
-            for layer, selected in layers.said(name)
-            if layer is PolicyLayer.AGENT
-            for other, _ in selected
+class _Review:
+    """Looks at the rules of one layer."""
+
+    def __init__(self, layers: PolicyLayers, layer: PolicyLayer, names: Sequence[str]) -> None:
+        self._layers = layers
+        self._layer = layer
+        self._names = names
+
+    def selected(self, name: str) -> tuple[str, ...]:
+        """Patterns of the layer's rules that hold for the tool."""
+        return tuple(
+            pattern for layer, found in self._layers.said(name) if layer is self._layer for pattern, _ in found
         )
-        return [IdleStatement(pattern=pattern, reason=IdleReason.MORE_SPECIFIC, by=tuple(others))]
-    visible = [name for name in held if layers.hidden_by(name) is None]
-    if not visible:
-        hiding = dict.fromkeys(layer for name in held if (layer := layers.hidden_by(name)) is not None)
-        by = tuple(Source(layer=layer) for layer in hiding)
-        return [IdleStatement(pattern=pattern, reason=IdleReason.HIDDEN, by=by)]
-    return _already_said(layers, pattern, rule, visible)
 
+    def permitting(self, name: str) -> tuple[str, ...]:
+        """Patterns of the layer's rules that permit the tool against a denial."""
+        said = self._layers.permissions(name)
+        return tuple(pattern for layer, found in said if layer is self._layer for pattern, _ in found)
 
-def _already_said(layers: PolicyLayers, pattern: str, rule: ToolRule, names: Sequence[str]) -> list[IdleStatement]:
-    own = Source(layer=PolicyLayer.AGENT, pattern=pattern)
-    by_others: dict[tuple[Source, ...], list[str]] = {}
-    policies = [layers.resolve(name) for name in names]
-    for field in fields(rule):
-        if field.name == "overridable" or getattr(rule, field.name) is None:
-            continue
-        deciding = dict.fromkeys(source for policy in policies for source in policy.sources.get(field.name, ()))
-        if own not in deciding:
-            by_others.setdefault(tuple(deciding), []).append(field.name)
-    return [
-        IdleStatement(pattern=pattern, reason=IdleReason.ALREADY_SAID, fields=tuple(said), by=by)
-        for by, said in by_others.items()
-    ]
+    def idle(self, pattern: str, rule: ToolRule, held: Sequence[str]) -> list[IdleStatement]:
+        """What the rule says without effect; `held` are the tools it holds for."""
+        if not held:
+            fits = tuple(fitting(pattern, self._names))
+            if not fits:
+                return [IdleStatement(pattern=pattern, reason=IdleReason.NO_TOOL)]
+            others = dict.fromkeys(
+                Source(layer=self._layer, pattern=other) for name in fits for other in self.selected(name)
+            )
+            return [IdleStatement(pattern=pattern, reason=IdleReason.MORE_SPECIFIC, by=tuple(others))]
+        visible = [name for name in held if self._layers.hidden_by(name) is None]
+        if not visible:
+            hiding = dict.fromkeys(layer for name in held if (layer := self._layers.hidden_by(name)) is not None)
+            by = tuple(Source(layer=layer) for layer in hiding)
+            return [IdleStatement(pattern=pattern, reason=IdleReason.HIDDEN, by=by)]
+        return self._idle_fields(pattern, rule, visible)
+
+    def _idle_fields(self, pattern: str, rule: ToolRule, names: Sequence[str]) -> list[IdleStatement]:
+        own = Source(layer=self._layer, pattern=pattern)
+        by_others: dict[tuple[IdleReason, tuple[Source, ...]], list[str]] = {}
+        policies = [self._layers.resolve(name) for name in names]
+        permits = rule.decision is Verdict.ALLOW and any(pattern in self.permitting(name) for name in names)
+        for field in fields(rule):
+            if field.name == "overridable" or getattr(rule, field.name) is None:
+                continue
+            if field.name == "decision" and permits:
+                continue
+            matters = [
+                policy for policy in policies if policy.decision is not Verdict.DENY or field.name in _OF_DENIALS
+            ]
+            deciding = dict.fromkeys(source for policy in matters for source in policy.sources.get(field.name, ()))
+            reason = IdleReason.ALREADY_SAID if matters else IdleReason.DENIED
+            if not matters:
+                deciding = dict.fromkeys(source for policy in policies for source in policy.sources["decision"])
+            if own not in deciding:
+                by_others.setdefault((reason, tuple(deciding)), []).append(field.name)
+        return [
+            IdleStatement(pattern=pattern, reason=reason, fields=tuple(said), by=by)
+            for (reason, by), said in by_others.items()
+        ]

@@ -124,6 +124,10 @@ class PolicyLayers:
         """The rules that the layers have for the tool, layer by layer."""
         return tuple((layer, rules.of(name)) for layer, rules in self._rules)
 
+    def permissions(self, name: str) -> tuple[tuple[PolicyLayer, Selected], ...]:
+        """The rules that permit the tool against a denial of their own layer, layer by layer."""
+        return tuple((layer, rules.permission_of(name)) for layer, rules in self._rules)
+
     def resolve(self, name: str) -> ToolPolicy:
         """What holds for the tool `name`."""
         hidden_by = self.hidden_by(name)

@@ -1,41 +1,100 @@
-"""Which rule of a layer holds for a tool: a name beats a glob, a longer literal prefix a shorter one; equals hold together."""
+"""Rules of a layer that hold for a tool: a name beats a glob, a longer literal prefix a shorter one; equals hold together.
+
+A denial is beaten only by a more exact rule that says `decision: allow`. Where the most exact rule says something else, it and
+the denial hold together, so that a rule written for a timeout does not permit what another rule denies.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import translate
 from typing import TypeAlias
 
-from domain.policy.rules import ToolPolicies, ToolRule
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 
 _WILD = re.compile(r"[*?\[]")
 
 Selected: TypeAlias = tuple[tuple[str, ToolRule], ...]
-"""Patterns and their rules: none, one, or several whose globs tie, of which each field is the stricter."""
+"""Patterns and their rules: none, one, or several, of which each field is the stricter: globs that tie, and the denial that
+wins over them, or the permission that keeps it from winning."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Glob:
+    """A rule for names that fit a glob; the longer its literal `prefix`, the more exact it is."""
+
+    prefix: str
+    pattern: str
+    expression: re.Pattern[str]
+    rule: ToolRule
+
+    def fits(self, name: str) -> bool:
+        return name.startswith(self.prefix) and self.expression.match(name) is not None
 
 
 class RuleSelection:
     """The rules of one layer, prepared for many names: a look into a dict, then globs in order of precedence."""
 
     def __init__(self, policies: ToolPolicies) -> None:
-        self._exact = {pattern: rule for pattern, rule in policies.rules if not _WILD.search(pattern)}
-        globs = [(literal_prefix(pattern), pattern, rule) for pattern, rule in policies.rules if _WILD.search(pattern)]
-        globs.sort(key=lambda entry: (-len(entry[0]), entry[1]))
-        self._globs = [(prefix, pattern, re.compile(translate(pattern)), rule) for prefix, pattern, rule in globs]
+        self._exact = {pattern: rule for pattern, rule in policies.rules if not is_glob(pattern)}
+        globs = [
+            _Glob(literal_prefix(pattern), pattern, re.compile(translate(pattern)), rule)
+            for pattern, rule in policies.rules
+            if is_glob(pattern)
+        ]
+        self._globs = sorted(globs, key=lambda glob: (-len(glob.prefix), glob.pattern))
+        self._denials = [glob for glob in self._globs if glob.rule.decision is Verdict.DENY]
+        self._permissions = [glob for glob in self._globs if glob.rule.decision is Verdict.ALLOW]
 
     def of(self, name: str) -> Selected:
         """What the layer says of the tool `name`. The order in which rules were written does not matter."""
         exact = self._exact.get(name)
-        if exact is not None:
+        selected = _most_exact(self._globs, name) if exact is None else ((name, exact),)
+        if any(rule.decision is Verdict.DENY for _, rule in selected):
+            return selected
+        permission = self.permission_of(name)
+        if not permission:
+            return (*selected, *_most_exact(self._denials, name))
+        # What permits is shown to decide; what else it says is replaced by the more exact rule.
+        named = {pattern for pattern, _ in selected}
+        return (*selected, *((pattern, _permitting(rule)) for pattern, rule in permission if pattern not in named))
+
+    def permission_of(self, name: str) -> Selected:
+        """The rules that say `decision: allow` and beat a denial of this layer; none if no denial fits, or one holds."""
+        denials = _most_exact(self._denials, name)
+        exact = self._exact.get(name)
+        if not denials or (exact is not None and exact.decision is Verdict.DENY):
+            return ()
+        if exact is not None and exact.decision is Verdict.ALLOW:
             return ((name, exact),)
-        found: list[tuple[str, ToolRule]] = []
-        length = 0
-        for prefix, pattern, expression, rule in self._globs:
-            if found and len(prefix) < length:
-                break
-            if name.startswith(prefix) and expression.match(name) is not None:
-                found.append((pattern, rule))
-                length = len(prefix)
-        return tuple(found)
+        permissions = _most_exact(self._permissions, name)
+        return permissions if permissions and _exactness(permissions) > _exactness(denials) else ()
+
+
+def _most_exact(globs: Sequence[_Glob], name: str) -> Selected:
+    """Of globs in order of precedence, the first that fits and those that tie with it."""
+    found: list[tuple[str, ToolRule]] = []
+    length = 0
+    for glob in globs:
+        if found and len(glob.prefix) < length:
+            break
+        if glob.fits(name):
+            found.append((glob.pattern, glob.rule))
+            length = len(glob.prefix)
+    return tuple(found)
+
+
+def _permitting(rule: ToolRule) -> ToolRule:
+    return ToolRule(decision=Verdict.ALLOW, overridable=rule.overridable)
+
+
+def _exactness(selected: Selected) -> int:
+    return len(literal_prefix(selected[0][0]))
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a pattern is for more than one name."""
+    return _WILD.search(pattern) is not None
 
 
 def literal_prefix(pattern: str) -> str:

@@ -51,6 +51,43 @@ async def test_a_policy_for_a_tool_that_is_not_there_is_kept_and_warned_about_wi
     assert [warning.partition(":")[0] for warning in changed.json()["warnings"]] == ["tool_policies.sendemail"]
 
 
+@pytest.mark.requirement("C2")
+@pytest.mark.parametrize(
+    ("policies", "warned"),
+    [
+        ({"*mail*": {"decision": "deny"}, "send_*": {"timeout_s": 20}}, ["send_*"]),
+        ({"*mail*": {"decision": "deny"}, "send_email": {"max_results": 5}}, ["send_email"]),
+        ({"*mail*": {"decision": "deny"}, "send_email": {"decision": "require_approval"}}, ["send_email"]),
+        ({"*mail*": {"decision": "deny"}, "send_email": {"decision": "allow"}}, ["*mail*"]),
+        ({"send_*": {"denied_params": ["to"]}, "send_email": {"max_calls": 5}}, ["send_*"]),
+        ({"*mail*": {"decision": "deny"}}, []),
+    ],
+)
+async def test_a_rule_that_another_one_leaves_without_effect_is_warned_about_when_saved(
+    service: Service, policies: dict[str, object], warned: list[str]
+) -> None:
+    saved = (await service.call("POST", "/v1/agents", json={**GUIDE, "tool_policies": policies})).json()
+    changed = await service.call("PATCH", "/v1/organization", json={"tool_policies": policies})
+    for warnings in (saved["warnings"], changed.json()["warnings"]):
+        assert [warning.partition(":")[0] for warning in warnings] == [f"tool_policies.{pattern}" for pattern in warned]
+
+
+@pytest.mark.requirement("C2")
+@pytest.mark.parametrize("besides", ["send_*", "send_email"])
+async def test_a_denial_wins_over_a_more_exact_rule_and_the_explanation_names_both(
+    service: Service, besides: str
+) -> None:
+    policies = {"*mail*": {"decision": "deny"}, besides: {"timeout_s": 20}}
+    await service.call("POST", "/v1/agents", json={**GUIDE, "tool_policies": policies})
+    blocked = await explained(service)
+    assert (blocked["standing"], blocked["decided_by"]) == ("blocked", {"layer": "agent", "pattern": "*mail*"})
+    assert blocked["reasons"] == [
+        "Blocked: the model is not shown it, and its calls are refused, by the agent's rule *mail*.",
+        f"The denial wins over the agent's rule {besides}: only a more specific decision: allow would permit the tool.",
+        f"At most 20 seconds for a call, by the agent's rule {besides}.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("rule", "code", "path"),
     [

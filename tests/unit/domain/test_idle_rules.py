@@ -59,6 +59,22 @@ def test_words_that_the_organization_has_said_as_strictly_are_idle_and_others_of
     assert statement.by == (Source(layer=PolicyLayer.ORGANIZATION, pattern="mcp__*"),)
 
 
+def test_what_is_said_of_a_tool_that_is_denied_has_no_effect_but_for_the_denial_itself() -> None:
+    said = ToolRule(decision=Verdict.REQUIRE_APPROVAL, timeout_s=20, on_block=OnBlock.HALT)
+    denied = ("*push*", ToolRule(decision=Verdict.DENY))
+    statements = idle(rules(denied, ("mcp__git__push", said)))
+    assert [(statement.reason, statement.fields) for statement in statements] == [
+        (IdleReason.ALREADY_SAID, ("decision",)),
+        (IdleReason.DENIED, ("timeout_s",)),
+    ]
+    assert {statement.by for statement in statements} == {(Source(layer=PolicyLayer.AGENT, pattern="*push*"),)}
+
+
+def test_a_permission_that_beats_a_denial_is_not_idle_though_a_more_specific_rule_holds_for_the_tool() -> None:
+    said = rules(("*", ToolRule(decision=Verdict.DENY)), ("send_*", ALLOW), ("send_email", ToolRule(max_calls=1)))
+    assert [statement.pattern for statement in idle(said)] == []
+
+
 def test_what_an_overridable_rule_of_the_organization_says_may_be_replaced() -> None:
     organization = rules(("*", replace(ASK, overridable=True)))
     assert idle(rules(("send_email", ALLOW)), organization=organization) == ()
@@ -88,11 +104,18 @@ def test_what_is_said_to_be_idle_can_be_left_out(
     def outcome(said: ToolPolicies) -> list[ToolPolicy | None]:
         layers = PolicyLayers(organization=loose, agent=said, organization_allowlist=allowlist)
         policies = [layers.resolve(name) for name in NAMES]
-        return [None if policy.hidden_by else replace(policy, sources={}) for policy in policies]
+        return [None if policy.hidden_by else _effect(policy) for policy in policies]
 
     layers = PolicyLayers(organization=loose, agent=agent, organization_allowlist=allowlist)
     for statement in idle_statements(layers, agent, NAMES):
         assert outcome(agent) == outcome(_without(agent, statement))
+
+
+def _effect(policy: ToolPolicy) -> ToolPolicy:
+    """What holds, wherever it comes from. Of a denied tool: the denial, and what it does to the run."""
+    if policy.decision is Verdict.DENY:
+        return ToolPolicy(decision=policy.decision, on_block=policy.on_block)
+    return replace(policy, sources={})
 
 
 def _without(said: ToolPolicies, statement: IdleStatement) -> ToolPolicies:

@@ -254,6 +254,30 @@ async def test_no_pattern_of_an_agent_is_close_enough_to_allow_what_its_organiza
     assert house.server_calls() == []
 
 
+@pytest.mark.parametrize("besides", ["mcp__s__*", "mcp__s__dro?", DROP])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ToolRule(timeout_s=20),
+        ToolRule(max_results=5, max_calls=9),
+        ToolRule(allowed_params=("path",)),
+        ToolRule(decision=Verdict.REQUIRE_APPROVAL),
+    ],
+    ids=lambda rule: str(rule.decision or rule.timeout_s or rule.max_results),
+)
+async def test_a_rule_for_something_else_does_not_make_a_denied_tool_callable(besides: str, rule: ToolRule) -> None:
+    said = policies({"*drop*": DENY, besides: rule})
+    for change in ("agent", "organization"):
+        house = a_house(asks(DROP), ModelTurn(calls=(through_call_tool(DROP),)), says())
+        if change == "agent":
+            house.change_agent(tool_policies=said)
+        else:
+            house.change_organization(tool_policies=said)
+        run_id = await house.play()
+        assert house.server_calls() == []
+        assert [blocked["name"] for blocked in house.of_type(run_id, RunEventType.TOOL_BLOCKED)] == [DROP]
+
+
 async def test_a_tool_whose_own_name_models_cannot_write_is_denied_by_a_glob_and_by_its_name_for_models() -> None:
     shown = model_facing_name("s", "drop.all")
     for pattern in ("mcp__s__drop*", shown):
