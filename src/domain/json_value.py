@@ -1,5 +1,7 @@
 """The JSON data model as types, for values that cross the service unchanged (tool arguments, schemas, metadata)."""
 
+import json
+from collections.abc import Iterator
 from typing import TypeAlias
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
@@ -17,8 +19,45 @@ def size_within(value: JsonValue, limit: int, *, per_element: int = 2) -> int:
         if isinstance(one, str):
             size += len(one)
         elif isinstance(one, list):
+            if len(one) * per_element > limit - size:
+                return limit + 1  # without looking at each of what may be millions
             waiting += one
         elif isinstance(one, dict):
             size += sum(map(len, one))
             waiting += one.values()
     return size
+
+
+_PIECE = 64 * 1024
+_ELEMENTS = 4_096
+
+
+def compact_json(value: JsonValue) -> Iterator[str]:
+    """A value as compact JSON, in pieces: to write millions of elements in one go stops all threads until it is done."""
+    if isinstance(value, list) and size_within(value, _PIECE) > _PIECE:
+        yield "["
+        for start in range(0, len(value), _ELEMENTS):
+            yield "," if start else ""
+            yield from _elements(value[start : start + _ELEMENTS])
+        yield "]"
+    elif isinstance(value, dict) and size_within(value, _PIECE) > _PIECE:
+        yield "{"
+        for index, (name, member) in enumerate(value.items()):
+            yield f"{',' if index else ''}{_dumped(name)}:"
+            yield from compact_json(member)
+        yield "}"
+    else:
+        yield _dumped(value)
+
+
+def _elements(part: list[JsonValue]) -> Iterator[str]:
+    if size_within(part, _PIECE) <= _PIECE:
+        yield _dumped(part)[1:-1]
+        return
+    for index, element in enumerate(part):
+        yield "," if index else ""
+        yield from compact_json(element)
+
+
+def _dumped(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,16 +1,22 @@
-"""JMESPath by the reference implementation. Expressions are compiled once; those a parser could be held up by are refused."""
+"""JMESPath by the reference implementation. Expressions are compiled once; those a parser could be held up by are refused.
 
+What is cheap by a counted bound is evaluated in place, everything else in a child process (expression_worker.py).
+"""
+
+import asyncio
 from collections import OrderedDict
 from typing import NotRequired, TypedDict, cast
 
 import jmespath
-from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.parser import ParsedResult
 
-from application.workflows.ports import ExpressionFailed
+from application.workflows.ports import EXPRESSION_TOO_COSTLY, ExpressionFailed
 from domain.json_value import JsonValue
-from infrastructure.bounded_jmespath import TooMuchWork, searched
+from infrastructure.bounded_jmespath import EvaluationError, Fault, TooMuchWork, evaluated_in_place, is_lookup
+from infrastructure.expression_worker import ExpressionWorker
+from infrastructure.forking.fork_server import ForkServerUnavailableError
 
 MAX_LENGTH = 4_096
 _MAX_NESTING = 64
@@ -29,7 +35,8 @@ class _Node(TypedDict):
 class JmesPathExpressions:
     """The `Expressions` port. Keeps the `cache_size` compiled expressions last used."""
 
-    def __init__(self, *, cache_size: int = 1_024) -> None:
+    def __init__(self, *, worker: ExpressionWorker | None = None, cache_size: int = 1_024) -> None:
+        self._worker = worker or ExpressionWorker()
         self._cache_size = cache_size
         self._compiled: OrderedDict[str, ParsedResult] = OrderedDict()
 
@@ -49,25 +56,35 @@ class JmesPathExpressions:
         except RecursionError:
             return "it is nested too deeply"
 
-    def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
+    async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
         """Its value. Raises ExpressionFailed."""
         problem = self.problem_with(expression)
         if problem is not None:
             raise ExpressionFailed(f"The expression cannot be used: {problem}.")
         try:
-            return searched(self._parsed(expression).parsed, value)
-        except TooMuchWork as error:
-            raise ExpressionFailed("The expression failed: it makes too much of this value.") from error
-        except JMESPathError as error:
-            # Its texts repeat the values.
-            said = (
-                "a function was given a value of a type it does not take"
-                if isinstance(error, JMESPathTypeError)
-                else ("it cannot be evaluated over this value")
-            )
-            raise ExpressionFailed(f"The expression failed: {said}.") from error
-        except (RecursionError, TypeError, ValueError, ArithmeticError) as error:
-            raise ExpressionFailed("The expression failed: it cannot be evaluated over this value.") from error
+            return await self._evaluated(expression, value)
+        except EvaluationError as error:
+            raise _failure(error.fault) from error
+        except TimeoutError as error:
+            raise ExpressionFailed(
+                "The expression failed: evaluating it over this value takes too long.", code=EXPRESSION_TOO_COSTLY
+            ) from error
+        except ForkServerUnavailableError as error:
+            raise ExpressionFailed("The expression failed: it cannot be evaluated at the moment.") from error
+
+    async def close(self) -> None:
+        """End the processes that evaluate."""
+        await self._worker.close()
+
+    async def _evaluated(self, expression: str, value: JsonValue) -> JsonValue:
+        parsed = self._parsed(expression).parsed
+        if not is_lookup(parsed):
+            # A template may have thousands of expressions: others have their turn between them.
+            await asyncio.sleep(0)
+        try:
+            return evaluated_in_place(parsed, value)
+        except TooMuchWork:
+            return await self._worker.evaluate(expression, value)
 
     def _parsed(self, expression: str) -> ParsedResult:
         parsed = self._compiled.get(expression)
@@ -79,6 +96,18 @@ class JmesPathExpressions:
         else:
             self._compiled.move_to_end(expression)
         return parsed
+
+
+def _failure(fault: Fault) -> ExpressionFailed:
+    if fault is Fault.TOO_MUCH:
+        said = "it makes too much of this value"
+        return ExpressionFailed(f"The expression failed: {said}.", code=EXPRESSION_TOO_COSTLY)
+    said = (
+        "a function was given a value of a type it does not take"
+        if fault is Fault.WRONG_TYPE
+        else "it cannot be evaluated over this value"
+    )
+    return ExpressionFailed(f"The expression failed: {said}.")
 
 
 def _wrong_call(parsed: ParsedResult) -> str | None:

@@ -140,6 +140,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     stack.push_async_callback(container.warm_catalogs().close)
     stack.push_async_callback(container.code_execution().close)
     stack.push_async_callback(container.text_extractor().close)
+    stack.push_async_callback(container.expressions().close)
     stack.push_async_callback(container.workflow_http().close)
     stack.push_async_callback(container.website_content().close)
     stack.push_async_callback(container.internet_search().close)

@@ -10,6 +10,7 @@ from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from application.workflows.ports import Expressions
+from application.workflows.template_filling import unhurried
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -103,7 +104,8 @@ class AgentStep:
             raise
 
     async def _started(self, node: PlannedNode, config: AgentConfig, run: NodeRun, context: NodeContext) -> RunId:
-        text = as_text(context.given(node, config.input, self._expressions))
+        given = await context.given(node, config.input, self._expressions)
+        text = await unhurried(lambda: as_text(given), (given,))
         command = StartRunCommand(
             principal=Principal(key_id=context.requested_by, organization_id=context.organization_id, role=Role.RUNNER),
             agent=config.agent,

@@ -2,16 +2,17 @@
 the secrets they took."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import quote
 
 from application.workflows.ports import ExpressionFailed, Expressions
+from application.workflows.template_filling import looked_up, unhurried
 from domain.json_value import JsonObject, JsonValue
 from domain.secrets.secret import SecretRef
 from domain.workflows.graph import HttpRequestConfig
-from domain.workflows.templates import MAX_FILLED, FilledTooLarge, as_text, rendered, rendered_text
+from domain.workflows.templates import MAX_FILLED, FilledTooLarge, Found, as_text, rendered, rendered_text
 
 DEFAULT_TIMEOUT_S = 30.0
 HIDDEN = "[hidden]"
@@ -91,9 +92,12 @@ class HttpRequests:
         that headers name; those and `hidden` do not come back. Raises HttpRequestFailed."""
         known = [*credentials.values(), *hidden]
         try:
-            call = self._call(config, values, credentials, timeout_s or DEFAULT_TIMEOUT_S)
+            found = await looked_up(_templates(config), values, self._expressions)
+            call = await unhurried(
+                lambda: _call(config, found, credentials, timeout_s or DEFAULT_TIMEOUT_S), found.values()
+            )
         except ExpressionFailed as error:
-            raise HttpRequestFailed("expression_failed", str(error)) from error
+            raise HttpRequestFailed(error.code, str(error)) from error
         except FilledTooLarge as error:
             detail = f"A part of the request would be larger than {MAX_FILLED // (1024 * 1024)} MiB."
             raise HttpRequestFailed("input_too_large", detail) from error
@@ -108,33 +112,39 @@ class HttpRequests:
         body = _parsed(shown) if "json" in answer.media_type else shown
         return {"status": answer.status, "media_type": answer.media_type, "body": body}
 
-    def _call(
-        self,
-        config: HttpRequestConfig,
-        values: Mapping[str, JsonValue],
-        credentials: Mapping[str, str],
-        timeout_s: float,
-    ) -> HttpCall:
-        evaluate = self._expressions.evaluate
-        headers = []
-        for name, value in config.headers:
-            if isinstance(value, SecretRef):
-                headers.append((name, credentials[value.name]))
-            else:
-                headers.append((name, _one_line(rendered_text(value, values, evaluate))))
-        # One that is a reference as a whole is an address; anything else is put together, each value quoted.
-        whole = config.url.startswith("{{") and isinstance(address := rendered(config.url, values, evaluate), str)
-        url = address if whole else rendered_text(config.url, values, evaluate, _quoted)
-        query = tuple((name, as_text(rendered(value, values, evaluate))) for name, value in config.query)
-        body = None
-        if config.body is not None:
-            filled = rendered(config.body, values, evaluate)
-            body = as_text(filled).encode()
-            if not isinstance(filled, str) and not any(name.lower() == "content-type" for name, _ in headers):
-                headers.append(("Content-Type", "application/json"))
-        return HttpCall(
-            method=config.method, url=str(url), headers=tuple(headers), query=query, body=body, timeout_s=timeout_s
-        )
+
+def _templates(config: HttpRequestConfig) -> Iterator[JsonValue]:
+    yield from (value for _, value in config.headers if not isinstance(value, SecretRef))
+    yield config.url
+    yield from (value for _, value in config.query)
+    yield config.body
+
+
+def _call(
+    config: HttpRequestConfig,
+    found: Found,
+    credentials: Mapping[str, str],
+    timeout_s: float,
+) -> HttpCall:
+    headers = []
+    for name, value in config.headers:
+        if isinstance(value, SecretRef):
+            headers.append((name, credentials[value.name]))
+        else:
+            headers.append((name, _one_line(rendered_text(value, found))))
+    # One that is a reference as a whole is an address; anything else is put together, each value quoted.
+    whole = config.url.startswith("{{") and isinstance(address := rendered(config.url, found), str)
+    url = address if whole else rendered_text(config.url, found, _quoted)
+    query = tuple((name, as_text(rendered(value, found))) for name, value in config.query)
+    body = None
+    if config.body is not None:
+        filled = rendered(config.body, found)
+        body = as_text(filled).encode()
+        if not isinstance(filled, str) and not any(name.lower() == "content-type" for name, _ in headers):
+            headers.append(("Content-Type", "application/json"))
+    return HttpCall(
+        method=config.method, url=str(url), headers=tuple(headers), query=query, body=body, timeout_s=timeout_s
+    )
 
 
 def credential_names(config: HttpRequestConfig) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class BoundInputs:
                 hidden.append(secret)
                 values[name] = secret
             else:
-                values[name] = context.filled(node, value, self._expressions)
+                values[name] = await context.filled(node, value, self._expressions)
         return values, tuple(hidden)
 
     async def credentials(self, config: HttpRequestConfig, organization_id: OrganizationId) -> dict[str, str]:

@@ -20,35 +20,35 @@ class LocalSteps:
         self._clock = clock
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
-        """Execute once. Raises NodeFailed `expression_failed`."""
+        """Execute once. Raises NodeFailed `expression_failed`, `expression_too_costly`."""
         match node.config:
             case EntrypointConfig():
                 return Succeeded(output=context.run_input)
             case TransformConfig(expression=expression, input=template):
-                given = context.given(node, template, self._expressions)
-                return Succeeded(output=self._evaluated(expression, given))
+                given = await context.given(node, template, self._expressions)
+                return Succeeded(output=await self._evaluated(expression, given))
             case ConditionConfig() as condition:
-                given = context.given(node, condition.input, self._expressions)
-                return Succeeded(output=given, handle=self._chosen(condition, given))
+                given = await context.given(node, condition.input, self._expressions)
+                return Succeeded(output=given, handle=await self._chosen(condition, given))
             case HumanInputConfig(prompt=prompt, schema=schema):
-                said = context.filled(node, prompt, self._expressions)
+                said = await context.filled(node, prompt, self._expressions)
                 timeout_s = node.settings.timeout_s
                 due_at = None if timeout_s is None else self._clock.now() + timedelta(seconds=timeout_s)
                 return AwaitsAnswer(asked={"prompt": said, "schema": schema}, due_at=due_at)
             case _:
                 raise ValueError(f"{node.kind} is no local step")
 
-    def _chosen(self, condition: ConditionConfig, given: JsonValue) -> str:
+    async def _chosen(self, condition: ConditionConfig, given: JsonValue) -> str:
         for case in condition.cases:
-            if _holds(self._evaluated(case.expression, given)):
+            if _holds(await self._evaluated(case.expression, given)):
                 return case.handle
         return condition.otherwise
 
-    def _evaluated(self, expression: str, value: JsonValue) -> JsonValue:
+    async def _evaluated(self, expression: str, value: JsonValue) -> JsonValue:
         try:
-            return self._expressions.evaluate(expression, value)
+            return await self._expressions.evaluate(expression, value)
         except ExpressionFailed as error:
-            raise NodeFailed("expression_failed", str(error)) from error
+            raise NodeFailed(error.code, str(error)) from error
 
 
 def _holds(value: JsonValue) -> bool:

@@ -51,7 +51,7 @@ class McpStep:
         config = node.config
         if not isinstance(config, McpServerConfig) or config.call is None:
             raise ValueError(f"{node.kind} calls no tool")
-        arguments = context.filled(node, config.arguments, self._expressions)
+        arguments = await context.filled(node, config.arguments, self._expressions)
         params: JsonObject = arguments if isinstance(arguments, dict) else {}
         scope = ConnectionScope(organization_id=context.organization_id)
         whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from application.workflows.ports import ExpressionFailed, Expressions
+from application.workflows.template_filling import filled
 from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
@@ -13,7 +14,7 @@ from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun
-from domain.workflows.templates import MAX_FILLED, FilledTooLarge, rendered
+from domain.workflows.templates import MAX_FILLED, FilledTooLarge
 
 INPUT_TOO_LARGE = "input_too_large"
 INPUT_TOO_LARGE_DETAIL = f"What the node is given is larger than {MAX_FILLED // (1024 * 1024)} MiB."
@@ -80,11 +81,11 @@ class NodeContext:
             if (run := self.nodes.get(node_id)) is not None and run.status is NodeStatus.SUCCEEDED
         }
 
-    def given(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
+    async def given(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
         """A node's input: its template, or else what its predecessors put out (of one that, of several by id). Raises
-        NodeFailed `expression_failed`."""
+        NodeFailed `expression_failed`, `expression_too_costly`, `input_too_large`."""
         if template is not None:
-            return self.filled(node, template, expressions)
+            return await self.filled(node, template, expressions)
         outputs = self.outputs(node)
         before = node.predecessors
         if len(before) == 1:
@@ -92,12 +93,12 @@ class NodeContext:
         gathered: JsonObject = {node_id: outputs[node_id] for node_id in before if node_id in outputs}
         return gathered
 
-    def filled(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
-        """A template with what it refers to. Raises NodeFailed `expression_failed`."""
+    async def filled(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
+        """A template with what it refers to. Raises NodeFailed `expression_failed`, `expression_too_costly`, `input_too_large`."""
         try:
-            return rendered(template, self.outputs(node), expressions.evaluate)
+            return await filled(template, self.outputs(node), expressions)
         except ExpressionFailed as error:
-            raise NodeFailed("expression_failed", str(error)) from error
+            raise NodeFailed(error.code, str(error)) from error
         except FilledTooLarge as error:
             raise NodeFailed(INPUT_TOO_LARGE, INPUT_TOO_LARGE_DETAIL) from error
 

@@ -51,8 +51,17 @@ class WorkflowStore(Protocol):
         ...
 
 
+EXPRESSION_FAILED = "expression_failed"
+EXPRESSION_TOO_COSTLY = "expression_too_costly"
+"""The work of an expression over its value is above the bound."""
+
+
 class ExpressionFailed(Exception):
     """An expression has no value over what it was given; the message is written for people."""
+
+    def __init__(self, message: str, *, code: str = EXPRESSION_FAILED) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Expressions(Protocol):
@@ -62,8 +71,8 @@ class Expressions(Protocol):
         """Why it cannot be used, as a clause without a full stop, or None."""
         ...
 
-    def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
-        """Its value. Raises ExpressionFailed."""
+    async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
+        """Its value; costly work is done outside the event loop and has a deadline. Raises ExpressionFailed."""
         ...
 
 

@@ -1,15 +1,14 @@
 """Templates in a workflow's values: `{{NODE.path}}` stands for what a node put out, the path being JMESPath.
 
 A string that is one placeholder becomes the value itself, with its type; in other strings text stands as it is and
-everything else as JSON. `\\{{` is a literal brace pair. Lexical only: who evaluates a path is told by the caller.
+everything else as JSON. `\\{{` is a literal brace pair. Lexical only: the caller finds out what references stand for.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from domain.json_value import JsonValue, size_within
+from domain.json_value import JsonValue, compact_json, size_within
 
 INPUTS = "inputs"
 """The name under which a component's own inputs are referred to."""
@@ -20,13 +19,10 @@ MAX_FILLED = 10 * 1024 * 1024
 _OPENING, _CLOSING, _ESCAPE = "{{", "}}", "\\"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
-Evaluate = Callable[[str, JsonValue], JsonValue]
-"""A JMESPath expression over a value."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A placeholder: `expression` is evaluated over what `name` stands for."""
+    """A placeholder: `expression` is evaluated over what `name` stands for, or is that itself (`@`)."""
 
     name: str
     expression: str
@@ -66,27 +62,30 @@ class FilledTooLarge(Exception):
     """A template has become larger than MAX_FILLED."""
 
 
-def rendered(template: JsonValue, values: Mapping[str, JsonValue], evaluate: Evaluate) -> JsonValue:
-    """The template with its placeholders replaced. What is missing in `values` counts as null. Raises FilledTooLarge."""
-    return _Filling(values, evaluate).value(template)
+Found = Mapping[Reference, JsonValue]
+"""What references stand for; one that is missing stands for null."""
 
 
-def rendered_text(
-    template: str,
-    values: Mapping[str, JsonValue],
-    evaluate: Evaluate,
-    quote: Callable[[str], str] = lambda text: text,
-) -> str:
+def references(template: JsonValue) -> tuple[Reference, ...]:
+    """What the placeholders of a template refer to, each once, in order."""
+    return tuple(dict.fromkeys(placed.what for placed in placeholders(template) if isinstance(placed.what, Reference)))
+
+
+def rendered(template: JsonValue, found: Found) -> JsonValue:
+    """The template with its placeholders replaced. Raises FilledTooLarge."""
+    return _Filling(found).value(template)
+
+
+def rendered_text(template: str, found: Found, quote: Callable[[str], str] = lambda text: text) -> str:
     """The template as text; `quote` is applied to each value that is put in. Raises FilledTooLarge."""
-    return _Filling(values, evaluate).text(template, quote)
+    return _Filling(found).text(template, quote)
 
 
 class _Filling:
     """Fills one template, with no more than there is room for."""
 
-    def __init__(self, values: Mapping[str, JsonValue], evaluate: Evaluate) -> None:
-        self._values = values
-        self._evaluate = evaluate
+    def __init__(self, found: Found) -> None:
+        self._found = found
         self._room = MAX_FILLED
 
     def value(self, template: JsonValue) -> JsonValue:
@@ -116,8 +115,7 @@ class _Filling:
         return "".join(said)
 
     def _value_of(self, reference: Reference) -> JsonValue:
-        value = self._values.get(reference.name)
-        found = value if reference.expression == "@" else self._evaluate(reference.expression, value)
+        found = self._found.get(reference)
         self._room -= size_within(found, self._room)
         if self._room < 0:
             raise FilledTooLarge
@@ -128,7 +126,7 @@ def as_text(value: JsonValue) -> str:
     """Text as it is, null as nothing, everything else as compact JSON."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else "".join(compact_json(value))
 
 
 def _parts(template: str) -> Iterator[str | Reference | Unreadable]:

@@ -1,6 +1,5 @@
 """Builds what workflows stand on."""
 
-from functools import cached_property
 from importlib.metadata import version
 from typing import Protocol
 
@@ -23,25 +22,42 @@ class ClosableHttpCaller(HttpCaller, Protocol):
         ...
 
 
+class ClosableExpressions(Expressions, Protocol):
+    """Expressions with processes to end."""
+
+    async def close(self) -> None:
+        """End the processes that evaluate."""
+        ...
+
+
 class ExpressionsWhenNeeded:
     """The `Expressions` port; the library is imported with the first expression, since most services have none."""
 
-    @cached_property
-    def _expressions(self) -> Expressions:
-        from infrastructure.expressions import JmesPathExpressions
-
-        return JmesPathExpressions()
+    def __init__(self) -> None:
+        self._loaded: ClosableExpressions | None = None
 
     def problem_with(self, expression: str) -> str | None:
         """Why it cannot be used."""
-        return self._expressions.problem_with(expression)
+        return self._expressions().problem_with(expression)
 
-    def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
+    async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
         """Its value."""
-        return self._expressions.evaluate(expression, value)
+        return await self._expressions().evaluate(expression, value)
+
+    async def close(self) -> None:
+        """End the processes that evaluate."""
+        if self._loaded is not None:
+            await self._loaded.close()
+
+    def _expressions(self) -> ClosableExpressions:
+        from infrastructure.expressions import JmesPathExpressions
+
+        if self._loaded is None:
+            self._loaded = JmesPathExpressions()
+        return self._loaded
 
 
-def expressions() -> Expressions:
+def expressions() -> ExpressionsWhenNeeded:
     """JMESPath."""
     return ExpressionsWhenNeeded()
 

@@ -18,12 +18,11 @@ from application.tools.review_tool_policies import ReviewToolPolicies
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.wired_tools import ComponentTools, WiredTools
 from application.workflows.http_request import HttpRequests
-from application.workflows.ports import Expressions
 from application.workflows.stored_wired_tools import CallComponent, StoredWiredTools
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import workflows as workflows_assembly
-from infrastructure.assembly.workflows import HttpCallerWhenNeeded
+from infrastructure.assembly.workflows import ExpressionsWhenNeeded, HttpCallerWhenNeeded
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
@@ -55,7 +54,7 @@ class Tools(containers.DeclarativeContainer):
         providers.Singleton(SourceQueryTool, search_sources=Threads.search_sources),
     )
     # Tools of workflow runs, which their agents see in the place of their own.
-    expressions: providers.Provider[Expressions] = providers.Singleton(workflows_assembly.expressions)
+    expressions: providers.Provider[ExpressionsWhenNeeded] = providers.Singleton(workflows_assembly.expressions)
     workflow_http: providers.Provider[HttpCallerWhenNeeded] = providers.Singleton(
         workflows_assembly.http_caller, Surroundings.egress_policy
     )

@@ -1,21 +1,13 @@
 """The process that reads documents: loads the libraries once, and forks a child for each document.
 
-Started as `python -I -m infrastructure.extraction.reader_process FD`; above it is process_extractor.py. FD is a stream socket: each
-byte on it carries the descriptor of a job's socket, after one of ours that says that we are ready. A child reads one document and ends; it is killed when the other end of
-its socket is closed. When the other end of FD is closed, which includes the service's death, everything ends. Linux only.
+Started as `python -I -m infrastructure.extraction.reader_process FD`; above it is process_extractor.py, below it the forking process.
 """
 
 import contextlib
-import ctypes
 import encodings
-import gc
 import importlib
 import json
-import os
 import pkgutil
-import resource
-import select
-import signal
 import socket
 import sys
 
@@ -23,98 +15,9 @@ import pypdf
 import trafilatura
 
 from infrastructure.extraction.documents import DocumentError, DocumentFault, read_document
-from infrastructure.extraction.wire import READY, REQUEST, Job, encoded_answer, encoded_fault
-
-PR_SET_PDEATHSIG = 1
-PR_SET_NO_NEW_PRIVS = 38
-POLLRDHUP = 0x2000
-"""The other end was closed; `select` has no name for it."""
-MIB = 1024 * 1024
-
-
-class ReaderProcess:
-    """Forks children, and ends those that nobody waits for any more."""
-
-    def __init__(self, control: socket.socket) -> None:
-        self._control = control
-        self._jobs: dict[int, tuple[int, socket.socket]] = {}
-        """Process id and our copy of its socket, by descriptor of that copy."""
-        self._wakeup, wakeup_write = os.pipe()
-        os.set_blocking(wakeup_write, False)
-        os.set_blocking(self._wakeup, False)
-        signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _no_action)
-        self._poll = select.poll()
-        self._poll.register(self._wakeup, select.POLLIN)
-        self._poll.register(control.fileno(), select.POLLIN)
-
-    def run(self) -> None:
-        """Until the service closes its end."""
-        while True:
-            for descriptor, _ in self._poll.poll():
-                if descriptor == self._wakeup:
-                    os.read(self._wakeup, 4096)
-                elif descriptor == self._control.fileno():
-                    if not self._take():
-                        self._end_all()
-                        return
-                elif descriptor in self._jobs:
-                    self._end(descriptor)
-            self._reap()
-
-    def _take(self) -> bool:
-        """Start the child of one job; False when there will be no more."""
-        data, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
-        if not data:
-            return False
-        for descriptor in descriptors:
-            job = socket.socket(fileno=descriptor)
-            reader = os.getpid()
-            pid = os.fork()
-            if pid == 0:
-                self._become_child(job, reader)
-            self._jobs[descriptor] = (pid, job)
-            self._poll.register(descriptor, POLLRDHUP)
-        return True
-
-    def _become_child(self, job: socket.socket, reader: int) -> None:
-        """In the child, never returning."""
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() == reader:
-                self._control.close()
-                for _, other in self._jobs.values():
-                    other.close()
-                serve(job)
-        finally:
-            os._exit(0)
-
-    def _end(self, descriptor: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._jobs[descriptor][0], signal.SIGKILL)
-        self._poll.unregister(descriptor)
-
-    def _reap(self) -> None:
-        """Close our copies of the sockets of children that ended, so that the service sees the end too."""
-        while self._jobs:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            for descriptor, (child, job) in list(self._jobs.items()):
-                if child == pid:
-                    del self._jobs[descriptor]
-                    with contextlib.suppress(KeyError):
-                        self._poll.unregister(descriptor)
-                    job.close()
-
-    def _end_all(self) -> None:
-        for pid, _ in self._jobs.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        for pid, _ in self._jobs.values():
-            os.waitpid(pid, 0)
+from infrastructure.extraction.wire import Job, encoded_answer, encoded_fault
+from infrastructure.forking import forking_process
+from infrastructure.forking.wire import REQUEST
 
 
 def serve(connection: socket.socket) -> None:
@@ -140,35 +43,8 @@ def serve(connection: socket.socket) -> None:
 
 
 def confine(job: Job) -> None:
-    """Give up what reading does not need. The descriptors that are open stay usable; no further one can be had."""
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    bound(resource.RLIMIT_AS, address_space() + job.max_memory_bytes)
-    bound(resource.RLIMIT_CPU, job.cpu_s)
-    bound(resource.RLIMIT_FSIZE, 0)
-    bound(resource.RLIMIT_NPROC, 0)
-    bound(resource.RLIMIT_NOFILE, 0)
-
-
-def bound(limit: int, value: int) -> None:
-    """Set both bounds of a limit; a tighter one stays."""
-    _, hard = resource.getrlimit(limit)
-    allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(limit, (allowed, allowed))
-
-
-def address_space() -> int:
-    """Bytes of it in use: the libraries' own mappings do not count against a document."""
-    with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[0]) * resource.getpagesize()
-
-
-def prctl(option: int, value: int) -> None:
-    """prctl(2), which the standard library does not offer."""
-    unused = ctypes.c_ulong(0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), unused, unused, unused) != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
+    """Give up what reading does not need."""
+    forking_process.confine(max_memory_bytes=job.max_memory_bytes, cpu_s=job.cpu_s)
 
 
 def load_all() -> None:
@@ -180,12 +56,6 @@ def load_all() -> None:
                     importlib.import_module(module.name)
 
 
-def prefer_as_victim() -> None:
-    """When memory runs out, the kernel ends these processes before the service."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
-        score.write("800")
-
-
 def warm_up() -> None:
     """Read small pages, for libraries also load data late: one with a main text, one without, one of unknown charset."""
     paragraph = "<p>A paragraph that is long enough to be taken for the main text of a page.</p>" * 5
@@ -195,25 +65,15 @@ def warm_up() -> None:
             read_document(page, "text/html", max_characters=10_000)
 
 
-def _no_action(_number: int, _frame: object) -> None:
-    """The wake-up pipe carries the signal; a handler must only exist."""
+def load() -> None:
+    """What children need."""
+    load_all()
+    warm_up()
 
 
 def main(arguments: list[str]) -> int:
     """Runs to the end of the service."""
-    bound(resource.RLIMIT_CORE, 0)
-    prefer_as_victim()
-    # The libraries log what they find odd in documents, which is nobody's business.
-    null = os.open(os.devnull, os.O_RDWR)
-    control = socket.socket(fileno=int(arguments[0]))
-    load_all()
-    warm_up()
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    control.sendall(READY)
-    gc.collect()
-    gc.freeze()
-    ReaderProcess(control).run()
+    forking_process.run_forking(int(arguments[0]), load, serve)
     return 0
 
 

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, bindparam, delete, or_, select, update
 
 from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
+from infrastructure.json_text import decode, encode
 from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, PendingAuthorization
 from infrastructure.persistence.columns.column_types import micros, moment_of
-from infrastructure.persistence.columns.json_text import decode, encode
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
