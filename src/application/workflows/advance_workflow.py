@@ -26,7 +26,6 @@ from application.workflows.ports import (
     WorkflowRunStore,
     workflow_control_topic,
 )
-from application.workflows.template_filling import unhurried
 from application.workflows.workflow_audit import ended_entry
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError
@@ -108,10 +107,8 @@ class AdvanceWorkflow:
                 if node.mode is NodeMode.TOOL:
                     return await self._tools.execute(node, run, context)
                 outcome = await self._executors[node.kind].execute(node, run, context)
-            if not isinstance(outcome, Succeeded):
-                return outcome
-            output = outcome.output
-            return await unhurried(lambda: output_fault(output), (output,)) or outcome
+            too_large = await output_fault(outcome.output) if isinstance(outcome, Succeeded) else None
+            return too_large or outcome
         except NodeFailed as failure:
             return failure.error
         except TimeoutError:

@@ -74,7 +74,7 @@ VALUES_OF_ANY_KIND = st.recursive(
 @given(VALUES_OF_ANY_KIND, st.integers(1, 20_000))
 @settings(max_examples=50, deadline=None)
 def test_a_value_of_any_size_is_written_as_the_same_json(value: JsonValue, times: int) -> None:
+    elements: JsonValue = [value] * times
     members: JsonValue = {str(number): value for number in range(times // 10)}
-    large: JsonValue
-    for large in ([value] * times, members, [[value] * times]):
+    for large in (elements, members, [elements]):
         assert as_text(large) == json.dumps(large, ensure_ascii=False, separators=(",", ":"))
