@@ -6,11 +6,16 @@ Above: the service and the CLI. Below: every adapter that must be opened.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+from application.gateway import release_ended_sessions, settle_lost_calls
+from application.identity import key_uses
+from application.retention import sweep
 from application.runs.execute_run import ExecuteRunCommand
+from application.runs.recover_runs import SWEEP_EVERY_S
+from application.system.periodic import every
 from application.workflows.workflow_drivers import ID_PREFIX
 from domain.errors import invalid
 from domain.ids import RunId, WorkflowRunId
@@ -55,17 +60,18 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         lost_calls = container.settle_lost_calls()
         if container.settings().postgres_url is None:
             await lost_calls.execute(sole_owner=True)
-        settling = asyncio.create_task(lost_calls.keep(), name="lost-gateway-calls")
+        settling = _periodic(settle_lost_calls.EVERY_S, lost_calls.execute, task="lost-gateway-calls")
         stack.push_async_callback(_ended, settling)
         installs = container.server_installs()
         await installs.recover()
         _close_at_the_end(container, stack)
         stack.push_async_callback(installs.close)
-        releasing = asyncio.create_task(container.release_ended_sessions().keep(), name="ended-gateway-sessions")
+        release = container.release_ended_sessions()
+        releasing = _periodic(release_ended_sessions.EVERY_S, release.execute, task="ended-gateway-sessions")
         stack.push_async_callback(_ended, releasing)
         uses = container.key_uses()
         stack.push_async_callback(uses.settle)
-        storing_uses = asyncio.create_task(uses.keep(), name="key-uses")
+        storing_uses = _periodic(key_uses.STORE_EVERY_S, uses.store, task="key-uses")
         stack.push_async_callback(_ended, storing_uses)
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(_ended, warming)
@@ -200,7 +206,7 @@ async def _working(container: Container) -> AsyncIterator[None]:
     tasks = [
         asyncio.create_task(queue.consume(execute, concurrency=concurrency), name="run-queue"),
         asyncio.create_task(active_runs.keep(), name="leases"),
-        asyncio.create_task(recover_runs.keep(), name="recovery"),
+        _periodic(SWEEP_EVERY_S, recover_runs.execute, task="recovery"),
         asyncio.create_task(workflow_drivers.keep(), name="workflow-recovery"),
         asyncio.create_task(container.fire_timers().keep(), name="timers"),
         asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
@@ -226,7 +232,17 @@ async def _working(container: Container) -> AsyncIterator[None]:
 async def _sweep(container: Container) -> None:
     """Let go of what has outlived its time; of the audit trail that is what has its seal."""
     await container.seal_audit().caught_up()
-    await container.sweep_house().keep()
+    await every(
+        sweep.SWEEP_EVERY_S,
+        container.sweep_house().execute,
+        task="sweep",
+        first_after_s=sweep.FIRST_AFTER_S,
+        jitter=sweep.JITTER,
+    )
+
+
+def _periodic(seconds: float, step: Callable[[], Awaitable[object]], *, task: str) -> asyncio.Task[None]:
+    return asyncio.create_task(every(seconds, step, task=task), name=task)
 
 
 async def _warm(container: Container) -> None:

@@ -1,16 +1,10 @@
 """ReleaseEndedSessions: what this process keeps open for sessions that are over, however they ended."""
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable
-
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewaySessionStore
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.system.ports import Clock
 from domain.gateway.session import GatewaySession
-
-logger = logging.getLogger(__name__)
 
 EVERY_S = 30.0
 
@@ -26,13 +20,11 @@ class ReleaseEndedSessions:
         sessions: GatewaySessionStore,
         connections: McpConnections,
         clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._access = access
         self._sessions = sessions
         self._connections = connections
         self._clock = clock
-        self._sleep = sleep
 
     async def execute(self) -> int:
         """Release them; how many sessions have ended since."""
@@ -46,15 +38,6 @@ class ReleaseEndedSessions:
                     )
                 count += 1
         return count
-
-    async def keep(self) -> None:
-        """Do so every half a minute, until cancelled."""
-        while True:
-            await self._sleep(EVERY_S)
-            try:
-                await self.execute()
-            except Exception:
-                logger.exception("ended gateway sessions could not be released; it is tried again")
 
     async def _is_over(self, session: GatewaySession) -> bool:
         now = self._clock.now()

@@ -1,8 +1,6 @@
 """SettleLostCalls: calls whose process died before it could say what became of them."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from application.gateway.ports import ExpiredNotes, GatewayLedger, LostCalls
@@ -38,13 +36,11 @@ class SettleLostCalls:
         ledger: GatewayLedger,
         notes: ExpiredNotes,
         clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._calls = calls
         self._ledger = ledger
         self._notes = notes
         self._clock = clock
-        self._sleep = sleep
 
     async def execute(self, *, sole_owner: bool = False) -> int:
         """Settle them; how many were lost. `sole_owner`: nobody makes calls now, so all that are open are."""
@@ -62,12 +58,3 @@ class SettleLostCalls:
         if count:
             logger.warning("gateway calls of a dead process were settled as unknown", extra={"calls": count})
         return count
-
-    async def keep(self) -> None:
-        """Do so every minute, until cancelled."""
-        while True:
-            await self._sleep(EVERY_S)
-            try:
-                await self.execute()
-            except Exception:
-                logger.exception("lost gateway calls could not be settled; it is tried again")

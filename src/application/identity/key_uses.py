@@ -1,6 +1,5 @@
 """When keys were last used: noted in memory with each request, stored now and then, so that reading stays reading."""
 
-import asyncio
 import logging
 from datetime import datetime
 
@@ -40,9 +39,3 @@ class KeyUses:
             await self.store()
         except Exception:
             logger.exception("storing the last uses of keys failed")
-
-    async def keep(self) -> None:
-        """Store until cancelled."""
-        while True:
-            await asyncio.sleep(STORE_EVERY_S)
-            await self.settle()

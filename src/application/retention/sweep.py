@@ -1,9 +1,7 @@
 """Goes through the house from time to time, and lets go of what has outlived its time."""
 
-import asyncio
 import logging
-import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
@@ -38,8 +36,6 @@ class SweepHouse:
         lock: SweepLock,
         clock: Clock,
         batch: int = BATCH,
-        fraction: Callable[[], float] = random.random,  # chance, not secrecy
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._organizations = organizations
         self._retention = retention
@@ -47,8 +43,6 @@ class SweepHouse:
         self._lock = lock
         self._clock = clock
         self._batch = batch
-        self._fraction = fraction
-        self._sleep = sleep
 
     async def execute(self) -> bool:
         """One sweep; False if another process is at it."""
@@ -56,17 +50,6 @@ class SweepHouse:
             if is_ours:
                 await self._sweep()
             return is_ours
-
-    async def keep(self) -> None:
-        """Sweep shortly after the start, and then every hour or so, until cancelled."""
-        wait_s = FIRST_AFTER_S
-        while True:
-            await self._sleep(wait_s * (1 + JITTER * self._fraction()))
-            try:
-                await self.execute()
-            except Exception:
-                logger.exception("sweeping failed; it is tried again")
-            wait_s = SWEEP_EVERY_S
 
     async def _sweep(self) -> None:
         cursor: str | None = None

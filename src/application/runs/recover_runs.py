@@ -1,13 +1,9 @@
 """Rings again for runs that nobody executes: queued ones whose doorbell was lost, and those of dead workers."""
 
-import asyncio
-import logging
 from datetime import timedelta
 
 from application.runs.ports import RunLeases, RunQueue
 from application.system.ports import Clock
-
-logger = logging.getLogger(__name__)
 
 SWEEP_EVERY_S = 2.0
 _BATCH = 1_000
@@ -29,12 +25,3 @@ class RecoverRuns:
         found = await self._leases.recoverable(at=at, limit=_BATCH)
         await self._queue.submit(*found)
         return len(found)
-
-    async def keep(self) -> None:
-        """Sweep until cancelled."""
-        while True:
-            await asyncio.sleep(SWEEP_EVERY_S)
-            try:
-                await self.execute()
-            except Exception:
-                logger.exception("sweep for runs failed")

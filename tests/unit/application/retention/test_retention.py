@@ -1,7 +1,5 @@
 """Retention: what goes, what stays, and what is said of it."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -90,12 +88,7 @@ class House:
             stretch=2,
         )
 
-    def sweep(
-        self,
-        *,
-        fraction: Callable[[], float] = lambda: 0.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> SweepHouse:
+    def sweep(self) -> SweepHouse:
         return SweepHouse(
             organizations=InMemoryOrganizationStore(self.state),
             retention=self.store,
@@ -103,8 +96,6 @@ class House:
             lock=self.lock,
             clock=self.clock,
             batch=2,
-            fraction=fraction,
-            sleep=sleep,
         )
 
     async def applied(self) -> RetentionApplied:
@@ -286,25 +277,6 @@ async def test_a_database_that_is_away_ends_the_sweep(house: House, mocker: Mock
     with pytest.raises(ServiceError):
         await house.sweep().execute()
     assert failing.forget_idempotency_keys.await_count == 1
-
-
-async def test_the_first_sweep_comes_soon_after_the_start_and_a_failed_one_is_tried_again_an_hour_later(
-    house: House, mocker: MockerFixture
-) -> None:
-    failing = mocker.create_autospec(RetentionStore, instance=True)
-    failing.forget_idempotency_keys.side_effect = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "Away.")
-    house.retention = failing
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        if len(waits) == 3:
-            raise asyncio.CancelledError
-
-    with pytest.raises(asyncio.CancelledError):
-        await house.sweep(fraction=lambda: 0.5, sleep=sleep).keep()
-    assert waits == pytest.approx([5.5, 3_960, 3_960])
-    assert failing.forget_idempotency_keys.await_count == 2
 
 
 @pytest.mark.requirement("E7", "F4")
