@@ -1,13 +1,11 @@
 """ReleaseEndedSessions: connections of sessions that are over are closed, and no others."""
 
-import asyncio
-
 import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewaySessionStore
-from application.gateway.release_ended_sessions import EVERY_S, ReleaseEndedSessions
+from application.gateway.release_ended_sessions import ReleaseEndedSessions
 from application.mcp.ports import ConnectionScope, McpConnections
 from domain.gateway.session import GatewaySession
 from tests.builders import ORG, RUN, START
@@ -29,20 +27,12 @@ class Ports:
         self.sessions.get.return_value = SESSION
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
         self.clock = FixedClock()
-        self.slept: list[float] = []
         self.releasing = ReleaseEndedSessions(
             access=self.access,
             sessions=self.sessions,
             connections=self.connections,
             clock=self.clock,
-            sleep=self._sleep,
         )
-
-    async def _sleep(self, seconds: float) -> None:
-        """Ends the process the third time."""
-        self.slept.append(seconds)
-        if len(self.slept) == 3:
-            raise asyncio.CancelledError
 
 
 @pytest.fixture
@@ -108,14 +98,3 @@ async def test_nothing_is_closed_while_it_is_not_known_whether_a_session_has_end
 
     ports.access.dropped.assert_not_called()
     ports.connections.release.assert_not_awaited()
-
-
-async def test_the_periodic_task_survives_a_failure(ports: Ports) -> None:
-    ports.access.knows.return_value = False
-    ports.sessions.get.side_effect = [storage_away(), None]
-
-    with pytest.raises(asyncio.CancelledError):
-        await ports.releasing.keep()
-
-    ports.connections.release.assert_awaited_once_with(OWN)
-    assert ports.slept == [EVERY_S] * 3

@@ -1,12 +1,10 @@
 """SettleLostCalls: calls of dead processes are settled as unknown, once, and not sent again."""
 
-import asyncio
-
 import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.gateway.ports import ExpiredNotes, GatewayLedger, LostCalls
-from application.gateway.settle_lost_calls import EVERY_S, SettleLostCalls, due_at
+from application.gateway.settle_lost_calls import SettleLostCalls, due_at
 from domain.audit.event import AuditAction
 from domain.tools.result import ToolOutcome
 from tests.builders import KEY, START, after
@@ -115,26 +113,3 @@ async def test_storage_that_is_away_settles_nothing(mocker: MockerFixture, notes
         await SettleLostCalls(calls=lost, ledger=ledger, notes=notes, clock=clock).execute()
 
     ledger.settle.assert_not_awaited()
-
-
-async def test_the_periodic_task_survives_a_failure(mocker: MockerFixture, clock: FixedClock) -> None:
-    lost = mocker.create_autospec(LostCalls, instance=True)
-    lost.lost.side_effect = [storage_away(), ()]
-    slept: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) == 3:
-            raise asyncio.CancelledError
-
-    keeping = SettleLostCalls(
-        calls=lost,
-        ledger=mocker.create_autospec(GatewayLedger, instance=True),
-        notes=mocker.create_autospec(ExpiredNotes, instance=True),
-        clock=clock,
-        sleep=sleep,
-    )
-    with pytest.raises(asyncio.CancelledError):
-        await keeping.keep()
-
-    assert (lost.lost.await_count, slept) == (2, [EVERY_S] * 3)
