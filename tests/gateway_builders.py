@@ -1,17 +1,13 @@
 """Builders of gateway sessions, their calls, approvals and tools: name what the test is about, leave the rest."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
-
-import pytest
 
 from application.gateway.toolbox import Toolbox
 from application.policy.canary_guard import CanaryGuard
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState, approval_digest
-from domain.errors import ErrorKind, ServiceError
 from domain.gateway.call import GatewayCall, GatewayCallState
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId, WorkflowRunId
@@ -21,9 +17,12 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
+from tests import refusals
 from tests.builders import AGENT, KEY, ORG, SERVER, START, THREAD, a_thread, a_tool, after, an_agent, numbered
 from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.stored_gateway_session import StoredGatewaySession
+
+refused, storage_away = refusals.refused, refusals.storage_away
 
 ECHO = "mcp__files__echo"
 CANARY = "canary-of-the-tests"
@@ -171,16 +170,3 @@ def a_toolbox(
         names=names,
         guard=CanaryGuard({"vault": CANARY} if canary else {}),
     )
-
-
-def storage_away() -> ServiceError:
-    """What a port raises while its database cannot be reached."""
-    return ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot be reached.")
-
-
-@contextmanager
-def refused(code: str) -> Iterator[None]:
-    """The block raises a ServiceError with this code."""
-    with pytest.raises(ServiceError) as raised:
-        yield
-    assert raised.value.code == code, raised.value.code

@@ -20,7 +20,8 @@ from tests.builders import START, after
 from tests.doubles.gateway_notes import InMemoryGatewayNotes
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import a_gateway_call, a_gateway_session, a_state_with, refused, storage_away
+from tests.gateway_builders import a_gateway_call, a_gateway_session, a_state_with
+from tests.refusals import refused, storage_away
 
 BOX = SecretBox(["a key of the tests"])
 SESSION, CALL = a_gateway_session(), a_gateway_call()

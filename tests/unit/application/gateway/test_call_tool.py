@@ -32,9 +32,8 @@ from tests.gateway_builders import (
     a_gateway_call,
     a_gateway_session,
     a_toolbox,
-    refused,
-    storage_away,
 )
+from tests.refusals import refused, storage_away
 
 SESSION = a_gateway_session()
 STATES = RequestStates(box=SecretBox(["a key of the tests"]))

@@ -35,9 +35,8 @@ from tests.gateway_builders import (
     a_state_with,
     a_toolbox,
     a_waiting_call,
-    refused,
-    storage_away,
 )
+from tests.refusals import refused, storage_away
 
 SESSION = a_gateway_session()
 STATES = RequestStates(box=SecretBox(["a key of the tests"]))

@@ -34,9 +34,8 @@ from tests.gateway_builders import (
     a_state_with,
     a_toolbox,
     a_waiting_call,
-    refused,
-    storage_away,
 )
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
 SESSION, APPROVAL = a_gateway_session(), a_gateway_approval()

@@ -16,7 +16,8 @@ from domain.identity.role import Role
 from domain.tools.result import ToolOutcome, ToolResult
 from tests.builders import KEY, ORG, RUN, START, THREAD
 from tests.doubles.gateway import InMemoryGatewayLedger
-from tests.gateway_builders import a_gateway_call, a_gateway_session, a_state_with, refused, storage_away
+from tests.gateway_builders import a_gateway_call, a_gateway_session, a_state_with
+from tests.refusals import refused, storage_away
 
 SESSION, OF_RUN, CALL = a_gateway_session(), a_gateway_session(run_id=RUN), a_gateway_call()
 SETTLEMENT = GatewaySettlement(call=CALL, result=ToolResult.unknown("?"), duration_ms=0, at=START)

@@ -27,7 +27,8 @@ from domain.runs.run import RunStatus
 from domain.tools.capabilities import ToolType
 from tests.builders import AGENT, ORG, RUN, START, THREAD, a_run, after, an_agent
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, some_nodes, storage_away
+from tests.gateway_builders import some_nodes
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
 NODES = some_nodes("files")

@@ -27,7 +27,8 @@ from tests.builders import a_server
 from tests.doubles.gateway import InMemoryGatewayLedger
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import CANARY, a_gateway_session, a_state_with, a_toolbox, refused, storage_away
+from tests.gateway_builders import CANARY, a_gateway_session, a_state_with, a_toolbox
+from tests.refusals import refused, storage_away
 
 SESSION, SERVER = a_gateway_session(), a_server()
 URI, RESOURCES = "mcp+files:file:///notes", "mcp__files__resources"

@@ -16,7 +16,8 @@ from tests.builders import ORG, START
 from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import a_gateway_session, a_state_with, refused, storage_away
+from tests.gateway_builders import a_gateway_session, a_state_with
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
 SESSION = a_gateway_session()

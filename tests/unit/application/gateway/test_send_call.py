@@ -26,15 +26,8 @@ from domain.policy.rules import ToolRule
 from domain.tools.result import ToolResult
 from tests.builders import RUN, a_tool
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import (
-    CANARY,
-    ECHO,
-    a_gateway_call,
-    a_gateway_session,
-    a_toolbox,
-    refused,
-    storage_away,
-)
+from tests.gateway_builders import CANARY, ECHO, a_gateway_call, a_gateway_session, a_toolbox
+from tests.refusals import refused, storage_away
 
 SESSION, CALL = a_gateway_session(), a_gateway_call()
 CHECKED = CheckedCall(name=ECHO, params=CALL.params, tool=a_tool())

@@ -15,15 +15,8 @@ from domain.tools.result import ToolOutcome, ToolResult
 from tests.doubles.gateway import InMemoryGatewayLedger
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import (
-    CANARY,
-    a_gateway_call,
-    a_gateway_session,
-    a_state_with,
-    a_toolbox,
-    refused,
-    storage_away,
-)
+from tests.gateway_builders import CANARY, a_gateway_call, a_gateway_session, a_state_with, a_toolbox
+from tests.refusals import refused, storage_away
 
 SESSION, CALL, TOOLBOX = a_gateway_session(), a_gateway_call(), a_toolbox(canary=True)
 DONE = ToolResult.succeeded("hi")
