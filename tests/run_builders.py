@@ -16,7 +16,7 @@ from domain.policy.canary import CanaryToken
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.lease import Lease
-from domain.runs.ledger import ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message, Role, ToolUse
 from domain.tools.tool import Tool
@@ -102,6 +102,12 @@ def a_run_approval(
     )
 
 
+def approval_of(call: ToolCall) -> Approval:
+    """The stored approval that an `awaiting_approval_call()` waits for."""
+    assert call.approval is not None
+    return replace(a_run_approval(call), id=call.approval.id)
+
+
 def a_use_awaiting(approval: Approval, *, outcome_unknown: bool = False) -> ToolUse:
     """The pending call of a run that waits for the approval."""
     return ToolUse(
@@ -170,11 +176,8 @@ def a_session(
 
 
 def an_ended_run(status: RunStatus = RunStatus.COMPLETED) -> Run:
+    """A run that ended a second after its start."""
     return a_claimed_run().ended(status, at=after(1), output="Done.")
-
-
-def a_settled(call: ToolCall) -> ToolCall:
-    return replace(call, state=ToolCallState.SETTLED)
 
 
 def _said(run: Run, calls: tuple[ToolCall, ...]) -> tuple[Message, ...]:

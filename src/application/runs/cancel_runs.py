@@ -87,9 +87,7 @@ class CancelRuns:
         while batch := await self._unfinished.batch(
             principal.organization_id, target.wanted, before=before, limit=BATCH
         ):
-            async with asyncio.TaskGroup() as group:
-                stopped = [group.create_task(self._cancelled(principal, run_id)) for run_id in batch]
-            statuses = [task.result() for task in stopped]
+            statuses = await self._cancelled_together(principal, batch)
             cancelled += statuses.count(RunStatus.CANCELLED)
             stopping += statuses.count(RunStatus.IN_PROGRESS)
             before = batch[-1]
@@ -130,6 +128,14 @@ class CancelRuns:
             if page.next_cursor is None:
                 return
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
+
+    async def _cancelled_together(self, principal: Principal, run_ids: tuple[RunId, ...]) -> list[RunStatus | None]:
+        try:
+            async with asyncio.TaskGroup() as group:
+                stopped = [group.create_task(self._cancelled(principal, run_id)) for run_id in run_ids]
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None  # callers expect the ServiceError, not a group of them
+        return [task.result() for task in stopped]
 
     async def _cancelled(self, principal: Principal, run_id: RunId) -> RunStatus | None:
         """How the run stands after it; None if it has been deleted meanwhile."""

@@ -1,0 +1,105 @@
+"""GetRun, ListRuns and GetRunEvents: what a viewer reads of runs."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.runs.ports import RunFilter, RunStore
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
+from application.system.pages import PageRequest
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.runs.events import NewEvent, RunEventType
+from domain.runs.run import RunStatus
+from infrastructure.events.wakeups import InProcessWakeups
+from tests.builders import RUN, START, a_run, a_run_id, a_thread_id, after
+from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.state import InMemoryState, StoredRun, number_events
+from tests.refusals import refused, storage_away
+from tests.unit.application.actors import a_principal, a_stranger
+
+VIEWER = a_principal(Role.VIEWER)
+OLDER = a_run()
+NEWER = a_run(a_run_id(2), thread_id=a_thread_id(2), created_at=after(1), status=RunStatus.COMPLETED)
+
+Query = Callable[[RunStore, Principal], Awaitable[object]]
+
+
+def stored_runs() -> InMemoryRunStore:
+    """Two runs, the older one with three events."""
+    state = InMemoryState()
+    state.runs = {run.id: StoredRun(run=run) for run in (OLDER, NEWER)}
+    number_events(state.runs[RUN], (NewEvent(type=RunEventType.TURN_STARTED, at=START, data={}),) * 3)
+    return InMemoryRunStore(state, InProcessWakeups())
+
+
+def get(runs: RunStore, by: Principal) -> Awaitable[object]:
+    return GetRun(runs=runs).execute(by, NEWER.id)
+
+
+def events(runs: RunStore, by: Principal) -> Awaitable[object]:
+    return GetRunEvents(runs=runs).execute(by, RUN, after_seq=0, limit=10)
+
+
+def page(runs: RunStore, by: Principal) -> Awaitable[object]:
+    return ListRuns(runs=runs).execute(by, RunFilter(), PageRequest(limit=10))
+
+
+async def test_a_viewer_reads_one_run() -> None:
+    assert await get(stored_runs(), VIEWER) == NEWER
+
+
+async def test_runs_are_listed_newest_first() -> None:
+    found = await ListRuns(runs=stored_runs()).execute(VIEWER, RunFilter(), PageRequest(limit=10))
+
+    assert [run.id for run in found.items] == [NEWER.id, OLDER.id]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [RunFilter(status=RunStatus.COMPLETED), RunFilter(thread_id=a_thread_id(2))],
+    ids=["status", "thread"],
+)
+async def test_a_filter_narrows_the_list(wanted: RunFilter) -> None:
+    found = await ListRuns(runs=stored_runs()).execute(VIEWER, wanted, PageRequest(limit=10))
+
+    assert found.items == (NEWER,)
+
+
+@pytest.mark.requirement("E2")
+async def test_events_are_read_in_order_after_a_number() -> None:
+    found = await GetRunEvents(runs=stored_runs()).execute(VIEWER, RUN, after_seq=1, limit=10)
+
+    assert [event.seq for event in found] == [2, 3]
+
+
+async def test_no_more_events_are_read_than_wanted() -> None:
+    found = await GetRunEvents(runs=stored_runs()).execute(VIEWER, RUN, after_seq=0, limit=2)
+
+    assert [event.seq for event in found] == [1, 2]
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("query", [get, events])
+async def test_a_run_of_another_organization_is_not_found(query: Query) -> None:
+    with refused("run_not_found"):
+        await query(stored_runs(), a_stranger())
+
+
+@pytest.mark.requirement("C6")
+async def test_runs_of_another_organization_are_not_listed() -> None:
+    found = await ListRuns(runs=stored_runs()).execute(a_stranger(), RunFilter(), PageRequest(limit=10))
+
+    assert found.items == ()
+
+
+@pytest.mark.parametrize("query", [get, events, page])
+async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture, query: Query) -> None:
+    runs = mocker.create_autospec(RunStore, instance=True)
+    runs.get.side_effect = runs.page.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await query(runs, VIEWER)
+
+    runs.events.assert_not_awaited()
