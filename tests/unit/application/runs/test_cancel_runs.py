@@ -1,6 +1,6 @@
 """CancelRuns: which runs the stop button cancels, in which order, and what is recorded of it."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture, MockType
@@ -38,6 +38,10 @@ from tests.run_builders import an_ended_run
 from tests.unit.application.actors import a_principal
 
 OTHER_AGENT = AgentId(numbered("agt", 2))
+OPERATOR = a_principal(Role.OPERATOR)
+EVERYTHING = CancelRunsCommand(principal=OPERATOR)
+OF_AGENT = CancelRunsCommand(principal=OPERATOR, agent=AGENT)
+OF_SERVER = CancelRunsCommand(principal=OPERATOR, server="files")
 
 
 class Ports:
@@ -66,7 +70,7 @@ class Ports:
     def store(self, *runs: Run) -> None:
         self.state.runs |= {run.id: StoredRun(run=run) for run in runs}
 
-    async def stop(self, role: Role = Role.OPERATOR, **target: str) -> CancelledRuns:
+    async def stop(self, command: CancelRunsCommand | None = None) -> CancelledRuns:
         cancelling = CancelRuns(
             unfinished=InMemoryUnfinishedRuns(self.state),
             cancel_run=self.cancel_run,
@@ -76,7 +80,7 @@ class Ports:
             clock=FixedClock(),
             ids=SequentialIds(),
         )
-        return await cancelling.execute(CancelRunsCommand(principal=a_principal(role), **target))
+        return await cancelling.execute(command or EVERYTHING)
 
     def assert_nothing_is_stopped(self) -> None:
         assert self.cancelled == []
@@ -132,7 +136,7 @@ async def test_only_runs_of_the_agent_are_cancelled(ports: Ports, agent: str) ->
     ports.agents.find.return_value = an_agent()
     ports.store(numbered_run(1), numbered_run(2, OTHER_AGENT))
 
-    await ports.stop(agent=agent)
+    await ports.stop(replace(OF_AGENT, agent=agent))
 
     assert ports.cancelled == [a_run_id(1)]
 
@@ -144,7 +148,7 @@ async def test_runs_whose_agent_lists_the_server_or_that_call_it_now_are_cancell
     ports.store(numbered_run(1, OTHER_AGENT), numbered_run(2), numbered_run(3))
     ports.state.runs[a_run_id(2)].calls = {call.id: call for call in [a_tool_call(server_id=SERVER)]}
 
-    await ports.stop(server="files")
+    await ports.stop(OF_SERVER)
 
     assert ports.cancelled == [a_run_id(2), a_run_id(1)]
     assert ports.agents.page.await_args.args == (ORG, PageRequest(limit=MAX_PAGE_SIZE, cursor="more"))
@@ -152,17 +156,17 @@ async def test_runs_whose_agent_lists_the_server_or_that_call_it_now_are_cancell
 
 @pytest.mark.requirement("C5", "C7")
 @pytest.mark.parametrize(
-    ("target", "resource", "server_id"),
-    [({}, ORG, None), ({"agent": AGENT}, AGENT, None), ({"server": "files"}, SERVER, SERVER)],
+    ("command", "resource", "server_id"),
+    [(EVERYTHING, ORG, None), (OF_AGENT, AGENT, None), (OF_SERVER, SERVER, SERVER)],
     ids=["organization", "agent", "server"],
 )
 async def test_the_whole_is_audited_once_with_its_counts(
-    ports: Ports, target: Mapping[str, str], resource: str, server_id: str | None
+    ports: Ports, command: CancelRunsCommand, resource: str, server_id: str | None
 ) -> None:
     ports.agents.page.return_value = Page(items=(an_agent(mcp_servers=("files",)),))
     ports.store(numbered_run(1), numbered_run(2))
 
-    await ports.stop(**target)
+    await ports.stop(command)
 
     ports.audit_log.record.assert_awaited_once()
     [entry] = ports.audit_log.record.await_args.args
@@ -175,20 +179,20 @@ async def test_a_runner_stops_nothing(ports: Ports) -> None:
     ports.store(numbered_run(1))
 
     with refused("role_insufficient"):
-        await ports.stop(role=Role.RUNNER)
+        await ports.stop(CancelRunsCommand(principal=a_principal(Role.RUNNER)))
 
     ports.assert_nothing_is_stopped()
 
 
 @pytest.mark.parametrize(
-    ("target", "code"), [({"agent": AGENT}, "agent_not_found"), ({"server": "files"}, "mcp_server_not_found")]
+    ("command", "code"), [(OF_AGENT, "agent_not_found"), (OF_SERVER, "mcp_server_not_found")], ids=["agent", "server"]
 )
-async def test_an_unknown_target_stops_nothing(ports: Ports, target: Mapping[str, str], code: str) -> None:
+async def test_an_unknown_target_stops_nothing(ports: Ports, command: CancelRunsCommand, code: str) -> None:
     ports.store(numbered_run(1))
     ports.agents.get.return_value = ports.agents.find.return_value = ports.servers.get.return_value = None
 
     with refused(code):
-        await ports.stop(**target)
+        await ports.stop(command)
 
     ports.assert_nothing_is_stopped()
 
@@ -216,6 +220,6 @@ async def test_a_server_whose_agents_cannot_be_read_stops_nothing(ports: Ports) 
     ports.agents.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ports.stop(server="files")
+        await ports.stop(OF_SERVER)
 
     ports.assert_nothing_is_stopped()
