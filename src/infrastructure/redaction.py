@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from itertools import pairwise
 from urllib.parse import quote
+
+from domain.secrets.names import is_secret_name
 
 REDACTED = "[redacted]"
 
@@ -19,12 +19,6 @@ anew, so those in use stay."""
 _KEY_LENGTH = 12
 _SCHEMES = frozenset({"basic", "bearer", "digest", "token"})
 _MAX_DEPTH = 32
-_WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_SECRET_WORDS = frozenset(
-    {"authorization", "apikey", "cookie", "credential", "credentials", "passphrase", "passwd", "password", "secret"}
-    | {"secrets", "token"}
-)
-_SECRET_PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("set", "cookie")})
 # Tokens that nobody registered: ours, the widespread `sk-…`, and whatever follows an authorization scheme.
 _TOKENS = re.compile(
     r"\b(?:dgm_|sk-)[A-Za-z0-9_-]{16,}|\bwhsec_[A-Za-z0-9+/=]{16,}"
@@ -108,10 +102,3 @@ def _looks_secret(value: str) -> bool:
 def _spellings(secret: str) -> tuple[str, ...]:
     in_json = (json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
     return secret, quote(secret, safe=""), *in_json
-
-
-@lru_cache(maxsize=1024)
-def is_secret_name(name: str) -> bool:
-    """Whether a key's name says that its value is a secret: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASSWORD`."""
-    words = [word.lower() for word in _WORDS.findall(name)]
-    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words))

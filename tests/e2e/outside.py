@@ -33,7 +33,7 @@ def outside() -> Iterator[Outside]:
                 there.exports.append(body)
                 self.answer(200, b"")
                 return
-            shown = str(dict(self.headers))
+            shown = f"{self.path} {dict(self.headers)}"
             there.heard.append(shown)
             error = {"error": {"message": f"Wrong credentials: {shown}", "code": "invalid_api_key", "type": "invalid"}}
             self.answer(401, json.dumps(error).encode())

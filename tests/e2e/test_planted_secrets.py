@@ -18,6 +18,7 @@ PROVIDER = "planted-provider-key-0f3b9e"
 SECRET_KEY = "planted-secret-key-5a6b7c8d9e"
 TRACING = "planted-tracing-key-91ab23"
 UNSAVED = "planted-unsaved-3e5d7c"
+IN_URL = "planted-in-url-8d20b4"
 
 
 def forms(secret: str) -> list[bytes]:
@@ -38,12 +39,16 @@ def things_that_go_wrong(service: Service, there: Outside) -> None:
     remote = {"slug": "remote", "kind": "http", "url": f"{there.url}/mcp", "headers": headers}
     service.call("POST", "/mcp-servers", remote)
     service.call("POST", "/mcp-servers", {**remote, "slug": "remote-sse", "kind": "sse"})
-    slugs = ["indiscreet", "exits", "missing", "remote", "remote-sse"]
+    service.call("POST", "/secrets", {"name": "IN_URL", "value": IN_URL})
+    named = {"slug": "named", "kind": "http", "url": f"{there.url}/mcp?token=${{secret:IN_URL}}"}
+    service.call("POST", "/mcp-servers", named)
+    slugs = ["indiscreet", "exits", "missing", "remote", "remote-sse", "named"]
 
     calls: list[tuple[str, Json]] = [
         ("mcp__indiscreet__look", {}),
         ("mcp__indiscreet__crash", {}),
         ("mcp__remote__anything", {}),
+        ("mcp__named__anything", {}),
     ]
     service.agent("caller", service.script("calls", a_turn("", *calls), a_turn("Done.")), mcp_servers=slugs)
     assert service.run("caller")["run"]["status"] == "completed"
@@ -57,6 +62,16 @@ def things_that_go_wrong(service: Service, there: Outside) -> None:
     service.call("POST", "/mcp-servers", {**remote, "slug": "remote", "headers": {"K": UNSAVED}}, expect=409)
     service.call("POST", "/mcp-servers", {"slug": "BAD", "kind": "custom", "env": {"K": UNSAVED}}, expect=422)
     service.call("POST", "/mcp-servers", {"slug": "bad", "kind": "custom", "env": [UNSAVED]}, expect=422)
+    for args in (["--token", UNSAVED], [f"--api-key={UNSAVED}"], ["--header", f"Authorization: Bearer {UNSAVED}"]):
+        body = {"slug": "clear", "kind": "custom", "command": "server", "args": args}
+        service.call("POST", "/mcp-servers", body, expect=422)
+        service.call("PATCH", "/mcp-servers/missing", {"args": args}, expect=422)
+        service.call("POST", "/mcp-servers/import", {"mcpServers": {"clear": {"command": "server", "args": args}}})
+    for query in (f"?token={UNSAVED}", f"?api_key={UNSAVED}", f"?x=1&password={UNSAVED}", f"#access_token={UNSAVED}"):
+        service.call("POST", "/mcp-servers", {**named, "slug": "clear", "url": f"{there.url}/mcp{query}"}, expect=422)
+        service.call("PATCH", "/mcp-servers/named", {"url": f"{there.url}/mcp{query}"}, expect=422)
+    credentials = there.url.replace("://", f"://me:{UNSAVED}@")
+    service.call("POST", "/mcp-servers", {**named, "slug": "clear", "url": credentials}, expect=422)
     with httpx.Client(base_url=service.url, trust_env=False) as stranger:
         stranger.get("/v1/agents", params={"api_key": service.key}, headers={"Authorization": f"Bearer {UNSAVED}"})
         stranger.get("/v1/agents", headers={"Authorization": f"Bearer {service.key}x"})
@@ -98,6 +113,7 @@ def test_planted_secrets_are_found_nowhere_but_where_they_are_meant(tmp_path: Pa
             secrets = {
                 "env": ENV,
                 "header": HEADER,
+                "url": IN_URL,
                 "provider key": PROVIDER,
                 "secret key": SECRET_KEY,
                 "tracing key": TRACING,
@@ -109,6 +125,7 @@ def test_planted_secrets_are_found_nowhere_but_where_they_are_meant(tmp_path: Pa
             # They were really used: the provider and the remote server were shown theirs.
             assert any(PROVIDER in shown for shown in there.heard)
             assert any(HEADER in shown for shown in there.heard)
+            assert any(IN_URL in shown for shown in there.heard)
 
             hold = service.script("hold", a_turn("", ("mcp__indiscreet__held_look", {})))
             service.agent("holder", hold, mcp_servers=["indiscreet"])

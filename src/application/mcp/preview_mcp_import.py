@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.mcp.client_entries import read_entry, slug_for
 from application.mcp.import_mcp_servers import ImportMcpServersCommand
+from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
 from application.system.ports import OutboundPolicy
@@ -48,6 +49,7 @@ class PreviewMcpImport:
         try:
             read = read_entry(slug, entry)
             require_reachable(self._outbound, read.config)
+            require_no_literal_secrets(read.config)
             await self._require_free(principal, slug)
         except ServiceError as error:
             if error.kind not in (ErrorKind.INVALID, ErrorKind.CONFLICT):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
+from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
 from application.system.ports import Clock, IdSource, OutboundPolicy
@@ -23,7 +24,7 @@ class RegisterMcpServerCommand:
 
 class RegisterMcpServer:
     """Admins register servers; the slug is unique in the organization. Nothing is started or connected by it. An address
-    that no request may be sent to is refused.
+    that no request may be sent to is refused, and so are arguments and a URL with a secret in clear.
 
     Audited `mcp_server.created`, without any value of env and headers.
     """
@@ -39,6 +40,7 @@ class RegisterMcpServer:
         principal = command.principal
         principal.require(Role.ADMIN)
         require_reachable(self._outbound, command.config)
+        require_no_literal_secrets(command.config)
         now = self._clock.now()
         server = McpServer(
             id=McpServerId(self._ids.new("mcp")),

@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 from domain.mcp.auth import secrets_of
 from domain.mcp.server import McpServerConfig
+from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue
 
 
@@ -31,6 +32,8 @@ def secrets_sent_elsewhere(stored: McpServerConfig, edited: McpServerConfig) -> 
 
 def _secrets(config: McpServerConfig) -> dict[str, SecretValue]:
     of_auth = {} if config.auth is None else secrets_of(config.auth)
-    return {f"headers.{name}": value for name, value in config.headers.items()} | {
-        f"auth.{name}": value for name, value in of_auth.items()
+    return {
+        **{f"headers.{name}": value for name, value in config.headers.items()},
+        **{f"auth.{name}": value for name, value in of_auth.items()},
+        **{f"url.{name}": SecretRef(name) for name in references_in(config.url or "")},
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict
 
 from application.audit.entries import audit_entry
+from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
 from application.mcp.server_lookup import existing_server
@@ -73,7 +74,7 @@ class UpdateMcpServerCommand:
 
 class UpdateMcpServer:
     """Admins change servers. The result as a whole must be valid; open connections of the former version are closed
-    once their calls are done. What an installed server is installed from cannot be changed.
+    once their calls are done. New arguments and a new URL hold no secret in clear. What an installed server is installed from cannot be changed.
 
     A change of nothing makes no version and no audit entry; every other one is audited `mcp_server.updated` with the
     names of the fields changed, without any value.
@@ -111,6 +112,7 @@ class UpdateMcpServer:
             return server
         if config.url != server.config.url:
             require_reachable(self._outbound, config)
+        require_no_literal_secrets(config, server.config)
         if server.installation is not None and config.source != server.config.source:
             raise conflict(
                 "mcp_server_installed",

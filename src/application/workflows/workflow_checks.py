@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
+from application.mcp.literal_secrets import literal_secrets_in_args, literal_secrets_in_url
 from application.mcp.ports import McpServerStore
 from application.policy.ports import SchemaValidator
 from application.secrets.ports import SecretStore
@@ -30,7 +31,8 @@ class CheckedWorkflow:
 
 class WorkflowChecks:
     """Reports everything that is wrong at once: the graph, JMESPath expressions, JSON Schemas, agents, MCP servers
-    and secrets that the organization does not have, and addresses of servers that no request may be sent to."""
+    and secrets that the organization does not have, addresses of servers that no request may be sent to, and secrets in clear
+    in their arguments and URLs."""
 
     def __init__(
         self,
@@ -95,10 +97,11 @@ class WorkflowChecks:
                 case AgentConfig(agent=name) if name and not await self._has_agent(organization_id, name):
                     code, message, path = FaultCode.UNKNOWN_AGENT, f"There is no agent {name!r}.", "config.agent"
                 case McpServerConfig(inline=ServerSettings() as inline):
-                    refusal = None if inline.url is None else self._outbound.refusal(inline.url)
-                    if refusal is None:
+                    wrong = self._wrong_server(inline)
+                    if wrong is None:
                         continue
-                    code, message, path = FaultCode.CONFIG_INVALID, f"server.url {refusal}.", "config.server.url"
+                    code, path = FaultCode.CONFIG_INVALID, f"config.server.{wrong.path}"
+                    message = f"server.{wrong.path} {wrong.message}."
                 case McpServerConfig(server=slug) if slug and not await self._has_server(organization_id, slug):
                     code, message = FaultCode.UNKNOWN_SERVER, f"There is no MCP server {slug!r}."
                     path = "config.server"
@@ -112,6 +115,13 @@ class WorkflowChecks:
                     Fault(code=FaultCode.UNKNOWN_SECRET, message=message, node_ids=(placed.node_id,), path=placed.path)
                 )
         return faults
+
+    def _wrong_server(self, settings: ServerSettings) -> Violation | None:
+        """What keeps a server that a node defines from being saved, as it would a registered one."""
+        if settings.url is not None and (refusal := self._outbound.refusal(settings.url)) is not None:
+            return Violation(path="url", message=refusal)
+        of_url = [] if settings.url is None else literal_secrets_in_url(settings.url)
+        return next(iter([*of_url, *literal_secrets_in_args(settings.args)]), None)
 
     async def _has_agent(self, organization_id: OrganizationId, name: str) -> bool:
         try:

@@ -14,6 +14,7 @@ from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.slug import is_legal_slug
 from domain.rate_limit import RateLimit
+from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue, violations_of
 
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -89,7 +90,7 @@ class McpServerConfig:
 
     `package` (with its `version`) is what npm and python servers are installed from; `path` what a custom server is
     copied from, if it is not run in place. `command` starts a custom server, or names one of a package's commands.
-    `args` never hold secrets. `timeout_s` bounds each call, `idle_timeout_s` how long an unused connection is kept,
+    `args` never hold secrets, and `url` only names them (`${secret:NAME}`, in its path or query). `timeout_s` bounds each call, `idle_timeout_s` how long an unused connection is kept,
     `max_response_bytes` one reply on the wire, `max_concurrency` its calls at one time, `rate_limit` how often it is
     called; None sets no limit.
     """
@@ -158,7 +159,8 @@ class McpServerConfig:
         """The names of the secrets it refers to, sorted."""
         of_auth = () if self.auth is None else secrets_of(self.auth).values()
         values = (*self.env.values(), *self.headers.values(), *of_auth)
-        return tuple(sorted({value.name for value in values if isinstance(value, SecretRef)}))
+        named = {value.name for value in values if isinstance(value, SecretRef)}
+        return tuple(sorted(named | set(references_in(self.url or ""))))
 
     def _wrong_secrets(self) -> list[Violation]:
         return [
@@ -166,7 +168,7 @@ class McpServerConfig:
             for group, values in (("env", self.env), ("headers", self.headers))
             for name, value in values.items()
             for violation in violations_of(f"{group}.{name}", value)
-        ]
+        ] + [violation for name in references_in(self.url or "") for violation in violations_of("url", SecretRef(name))]
 
     def _wrong_auth(self) -> list[Violation]:
         if self.auth is None:

@@ -6,6 +6,7 @@ from domain.errors import ServiceError
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.auth import ApiKeyAuth, BearerAuth, ServerAuth
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
+from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
 from domain.workflows.config_reader import ConfigReader
 
@@ -34,6 +35,7 @@ def read_inline_server(reader: ConfigReader) -> McpServerConfig | None:
         args = []
     command = reader.text("command") if reader.has("command") else None
     url = reader.text("url") if reader.has("url") else None
+    reader.secrets += [(f"{reader.prefix}url", name) for name in references_in(url or "")]
     trusted = reader.flag("trusted", default=False)
     timeout_s = reader.number("timeout_s", default=30.0, least=0.001, most=3_600.0) or 30.0
     idle_timeout_s = reader.number("idle_timeout_s", default=300.0, least=1.0, most=86_400.0) or 300.0

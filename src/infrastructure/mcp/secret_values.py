@@ -4,10 +4,12 @@ hidden from logs and traces. Above: the transports.
 
 from collections.abc import Mapping
 from typing import Protocol
+from urllib.parse import quote
 
 from application.mcp.ports import McpFailureKind
 from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
+from domain.secrets.names import references_in, without_references
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.mcp.faults import TransportFailedError, TransportFault
 from infrastructure.mcp.known_secrets import KnownSecrets
@@ -50,6 +52,11 @@ class SecretValues:
         require_header_value(place, value)
         self.hide(server, value)
         return value
+
+    async def url(self, server: McpServer, given: str) -> str:
+        """The URL with the secrets in it that it names."""
+        values = [await self.value(server, "url", SecretRef(name)) for name in references_in(given)]
+        return without_references(given, [quote(value, safe="") for value in values])
 
     async def value(self, server: McpServer, place: str, given: SecretValue) -> str:
         """The value that stands, or is named, at `place` of a configuration. Raises TransportFailedError."""

@@ -129,7 +129,8 @@ class ServerTransports:
                 credentials = self._credentials(server)
             case None:
                 pass
-        endpoint = Endpoint(self._remote, config.url, headers, config.max_response_bytes, credentials)
+        url = await self._secrets.url(server, config.url)
+        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
         is_legacy = config.kind is McpServerKind.SSE
         return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
 

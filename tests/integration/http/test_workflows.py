@@ -88,6 +88,33 @@ async def test_a_name_is_given_once(stocked: Service) -> None:
     problem_of(await stocked.call("POST", "/v1/workflows", json=STORY), 409, "workflow_name_taken")
 
 
+@pytest.mark.requirement("B12", "F1")
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        ({"kind": "custom", "command": "server", "args": ["--token", "pl4nted"]}, "nodes.1.config.server.args.1"),
+        ({"kind": "http", "url": "https://a.example/mcp?api_key=pl4nted"}, "nodes.1.config.server.url"),
+        ({"kind": "http", "url": "https://a.example/mcp?api_key=${secret:NOWHERE}"}, "nodes.1.config.server.url"),
+        ({"kind": "http", "url": "https://a.example/mcp?api_key=${secret:WEATHER_KEY}"}, None),
+    ],
+)
+async def test_a_server_that_a_node_defines_holds_no_secret_in_clear_and_may_name_one(
+    stocked: Service, settings: dict[str, object], path: str | None
+) -> None:
+    desk = {"id": "desk", "kind": "mcp_server", "mode": "tool", "config": {"server": {"slug": "desk", **settings}}}
+    edge = {"source": "desk", "target": "research", "target_handle": "tools"}
+    edges = [{"source": "start", "target": "research"}, edge]
+    story = {"name": "desk", "nodes": [NODES[0], desk, NODES[1]], "edges": edges}
+    answer = await stocked.call("POST", "/v1/workflows", json=story)
+    assert "pl4nted" not in answer.text
+    if path is None:
+        assert answer.status_code == 201, answer.text
+        deleted = await stocked.call("DELETE", "/v1/secrets/WEATHER_KEY")
+        problem_of(deleted, 409, "secret_in_use")
+    else:
+        assert paths_of(problem_of(answer, 422, "workflow_invalid")) == [path]
+
+
 BROKEN: dict[str, object] = {
     "name": "broken",
     "nodes": [

@@ -129,6 +129,25 @@ async def test_a_secret_of_another_organization_does_not_exist() -> None:
 
 
 @pytest.mark.requirement("B12", "C7")
+async def test_a_remote_server_gets_the_secrets_that_its_url_names_and_does_not_get_them_shown() -> None:
+    seen: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        seen.append(str(request.query_params["key"]))
+        return Response(status_code=503)
+
+    redactor = Redactor()
+    async with serving(Starlette(routes=[Route("/mcp", answer, methods=["GET", "POST"])])) as url:
+        server = remote(f"{url}/mcp?key=${{secret:TOKEN}}&page=1")
+        async with sdk_connections(secrets=await secrets_with(value="a/b&c d"), redactor=redactor) as connections:
+            with pytest.raises(McpFailure):
+                await connections.call_tool(server, IN_RUN, a_call("tell"))
+            assert "a/b&c d" not in str(connections.status(server).last_error)
+    assert set(seen) == {"a/b&c d"}
+    assert redactor.redact("?key=a%2Fb%26c%20d") == f"?key={REDACTED}"
+
+
+@pytest.mark.requirement("B12", "C7")
 async def test_a_remote_server_gets_its_headers_with_the_values_of_the_moment() -> None:
     seen: list[str] = []
 

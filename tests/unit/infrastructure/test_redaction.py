@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from infrastructure.redaction import REDACTED, Redactor, is_secret_name
+from domain.secrets.names import is_secret_name
+from infrastructure.redaction import REDACTED, Redactor
 
 SECRET = 'p4ss "w/rd" über'
 

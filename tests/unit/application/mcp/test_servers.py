@@ -312,6 +312,47 @@ async def test_each_use_case_needs_its_role(servers: Servers, role: Role) -> Non
             assert refused.value.kind is ErrorKind.FORBIDDEN
 
 
+@pytest.mark.requirement("B12")
+async def test_arguments_and_a_url_with_a_secret_in_clear_are_not_stored() -> None:
+    servers = Servers()
+    remote = McpServerConfig(slug="remote", kind=McpServerKind.HTTP, url="https://mcp.example.org/mcp")
+    started = replace(CONFIG, args=("--verbose", "--token", "pl4nted"))
+    in_url = "https://mcp.example.org/mcp?api_key=pl4nted"
+    by_name = "https://mcp.example.org/mcp?api_key=${secret:TICKETS}"
+    refused = []
+    for config in (started, replace(remote, url=in_url)):
+        with pytest.raises(ServiceError) as registered:
+            await servers.register.execute(RegisterMcpServerCommand(principal=a_principal(), config=config))
+        refused.append(registered.value)
+    stored = await servers.register.execute(
+        RegisterMcpServerCommand(principal=a_principal(), config=replace(remote, url=by_name))
+    )
+    with pytest.raises(ServiceError) as updated:
+        await servers.update.execute(
+            UpdateMcpServerCommand(principal=a_principal(), server="remote", changes={"url": in_url})
+        )
+    refused.append(updated.value)
+
+    assert [[fault.path for fault in error.violations] for error in refused] == [["args.2"], ["url"], ["url"]]
+    assert {error.code for error in refused} == {"mcp_server_invalid"}
+    assert not [error for error in refused if "pl4nted" in repr(error.violations) + error.detail]
+    assert stored.config.secret_names == ("TICKETS",)
+    assert list(servers.state.servers.values()) == [stored]
+
+
+@pytest.mark.requirement("B12")
+async def test_a_server_that_was_stored_with_a_secret_in_its_url_can_be_changed_otherwise() -> None:
+    servers = Servers()
+    stored = await servers.register.execute(RegisterMcpServerCommand(principal=a_principal(), config=CONFIG))
+    older = replace(stored, config=replace(CONFIG, args=("--token", "pl4nted")))
+    [key] = servers.state.servers
+    servers.state.servers[key] = older
+    changed = await servers.update.execute(
+        UpdateMcpServerCommand(principal=a_principal(), server="files", changes={"enabled": False})
+    )
+    assert changed.config.args == ("--token", "pl4nted")
+
+
 @pytest.mark.requirement("B16")
 async def test_an_address_that_may_not_be_requested_is_not_stored() -> None:
     servers = Servers()

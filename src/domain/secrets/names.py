@@ -1,0 +1,37 @@
+"""Names that say that a value is a secret, and references to named secrets inside of a text."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+_REFERENCE = re.compile(r"\$\{secret:([^{}]*)\}")
+_WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_SECRET_WORDS = frozenset(
+    {"authorization", "apikey", "cookie", "credential", "credentials", "passphrase", "passwd", "password", "secret"}
+    | {"secrets", "token"}
+)
+_SECRET_PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("set", "cookie")})
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, in lower case: `api`, `key` of `X_API_KEY` and `apiKey`."""
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+@lru_cache(maxsize=1024)
+def is_secret_name(name: str) -> bool:
+    """Whether a key's name says that its value is a secret: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASSWORD`."""
+    words = words_of(name)
+    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words))
+
+
+def references_in(text: str) -> tuple[str, ...]:
+    """The names in `${secret:NAME}`, in order."""
+    return tuple(_REFERENCE.findall(text))
+
+
+def without_references(text: str, values: Sequence[str]) -> str:
+    """The text with these values in the places of its references, one for each."""
+    left = iter(values)
+    return _REFERENCE.sub(lambda _: next(left), text)
