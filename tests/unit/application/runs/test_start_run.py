@@ -15,7 +15,7 @@ from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.trace_ended_run import TraceEndedRun
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
-from domain.errors import conflict, invalid
+from domain.errors import conflict
 from domain.identity.role import Role
 from domain.ids import ScheduleId, WorkflowRunId
 from domain.runs.limits import LimitSettings
@@ -198,11 +198,18 @@ async def test_a_run_without_input_is_refused(ports: Ports, text: str | None) ->
     ports.assert_nothing_starts()
 
 
-@pytest.mark.requirement("C6")
-async def test_an_agent_that_the_organization_does_not_have_is_not_found(ports: Ports) -> None:
-    ports.use(None)
+@pytest.mark.requirement("C1", "C6")
+@pytest.mark.parametrize(
+    ("agent", "code"),
+    [(None, "agent_not_found"), (an_agent(enabled=False), "agent_disabled")],
+    ids=["none", "disabled"],
+)
+async def test_without_an_enabled_agent_of_the_organization_nothing_starts(
+    ports: Ports, agent: Agent | None, code: str
+) -> None:
+    ports.use(agent)
 
-    with refused("agent_not_found"):
+    with refused(code):
         await ports.start()
 
     ports.agents.get.assert_awaited_once_with(ORG, AGENT)
@@ -212,25 +219,6 @@ async def test_an_agent_that_the_organization_does_not_have_is_not_found(ports: 
 async def test_a_thread_that_the_organization_does_not_have_is_not_found(ports: Ports) -> None:
     with refused("thread_not_found"):
         await ports.start(replace(HELLO, thread_id=a_thread_id(9)))
-
-    ports.assert_nothing_starts()
-
-
-@pytest.mark.requirement("C1")
-async def test_a_disabled_agent_starts_nothing(ports: Ports) -> None:
-    ports.use(an_agent(enabled=False))
-
-    with refused("agent_disabled"):
-        await ports.start()
-
-    ports.assert_nothing_starts()
-
-
-async def test_a_webhook_that_cannot_be_used_is_refused(ports: Ports) -> None:
-    ports.webhooks.require_usable.side_effect = invalid("webhook_invalid", "The webhook cannot be used.")
-
-    with refused("webhook_invalid"):
-        await ports.start(replace(HELLO, webhook=WEBHOOK))
 
     ports.assert_nothing_starts()
 
