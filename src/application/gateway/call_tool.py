@@ -7,7 +7,7 @@ from typing import assert_never
 
 from application.gateway.answer import GatewayAnswer
 from application.gateway.call_command import CallGatewayToolCommand
-from application.gateway.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
+from application.gateway.clear_call import Clearance, Cleared, ClearGatewayCall, Ended, Refused, Waiting, pending_result
 from application.gateway.held_calls import Continuation, HeldCalls
 from application.gateway.param_headers import HeaderParam, header_mismatch
 from application.gateway.ports import GatewayLedger
@@ -92,15 +92,10 @@ class CallGatewayTool:
     ) -> GatewayAnswer | Ended:
         session = command.session
         toolbox = await self._toolbox.of(session)
-        name = toolbox.model_facing(command.name)
-        if name is None:
-            raise await self._unknown(command, toolbox)
-        checked = self._check.recheck(name, command.arguments, toolbox.toolset)
-        if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
-            raise await self._unknown(command, toolbox)
+        checked, tool = await self._checked(command, toolbox)
         if command.param_headers is not None:
-            _check_headers(toolbox.header_params(checked.tool), command.arguments, command.param_headers)
-        call = self._call(session, toolbox, checked, checked.tool)
+            _check_headers(toolbox.header_params(tool), command.arguments, command.param_headers)
+        call = self._call(session, toolbox, checked, tool)
         found = toolbox.guard.arguments(
             {**call.params, _ANSWERS: {**command.responses}} if command.responses else call.params
         )
@@ -119,6 +114,21 @@ class CallGatewayTool:
         cleared = await self._clearing.execute(
             session, toolbox, call, checked, approval_id=approval_id, hold_s=hold_s, client=command.client
         )
+        return await self._after_clearance(command, toolbox, checked, cleared)
+
+    async def _checked(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> tuple[CheckedCall, Tool]:
+        """The call as policy sees it, and its tool. Raises for a tool that the session does not have or may not see."""
+        name = toolbox.model_facing(command.name)
+        if name is None:
+            raise await self._unknown(command, toolbox)
+        checked = self._check.recheck(name, command.arguments, toolbox.toolset)
+        if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
+            raise await self._unknown(command, toolbox)
+        return checked, checked.tool
+
+    async def _after_clearance(
+        self, command: CallGatewayToolCommand, toolbox: Toolbox, checked: CheckedCall, cleared: Clearance
+    ) -> GatewayAnswer | Ended:
         match cleared:
             case Cleared(call=sent, decision=decision, is_recorded=is_recorded):
                 approved = replace(checked, params=sent.params, decision=decision)
@@ -127,7 +137,7 @@ class CallGatewayTool:
                 return await self._recorded(command, toolbox, sent, approved)
             case Refused(call=refused, result=result, decision=decision, is_stored=is_stored):
                 end = self._settling.settle if is_stored else self._settling.refuse
-                await end(session, toolbox, refused, result, decision=decision)
+                await end(command.session, toolbox, refused, result, decision=decision)
                 return GatewayAnswer(result=result)
             case Waiting(approval=approval):
                 return GatewayAnswer(result=pending_result(approval), waiting=cleared)

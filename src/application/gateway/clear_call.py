@@ -143,6 +143,22 @@ class ClearGatewayCall:
             if renewed is None:
                 return Ended(approval_id=found.approval.id)
             found = renewed
+        return await self._by_state(
+            session, toolbox, found, call, checked=checked, decision=decision, hold_s=hold_s, client=client
+        )
+
+    async def _by_state(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        found: AskedCall,
+        call: GatewayCall,
+        *,
+        checked: CheckedCall,
+        decision: Decision,
+        hold_s: float | None,
+        client: AskableClient | None,
+    ) -> Clearance:
         match found.approval.state:
             case ApprovalState.APPROVED:
                 return await self._begin(toolbox, found, call, checked)

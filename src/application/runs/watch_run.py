@@ -98,9 +98,7 @@ class WatchRun:
             while True:
                 events = await self._read(bell, partial(events_after, seq))
                 if events:
-                    if live:
-                        for event in events:
-                            self._meter.event_sent(at=event.at)
+                    self._count_sent(events if live else ())
                     yield events
                     seq = events[-1].seq
                 if len(events) == _PAGE:
@@ -115,6 +113,10 @@ class WatchRun:
                     return  # as it was found, with more written after it came to rest (results for some pending calls)
                 await bell.wait(REREAD_S)
                 live = True
+
+    def _count_sent(self, events: tuple[RunEvent, ...]) -> None:
+        for event in events:
+            self._meter.event_sent(at=event.at)
 
     async def _read(self, bell: Subscription, read: Callable[[], Awaitable[T]]) -> T:
         """What `read` gives, once the database is there to be asked."""

@@ -1,6 +1,7 @@
 """Reading the configuration of a node: from JSON to what its kind takes, with everything that is wrong at once."""
 
 import re
+from collections.abc import Mapping
 from typing import assert_never
 
 from domain.json_value import JsonObject, JsonValue
@@ -213,6 +214,11 @@ def _check_inputs(reader: ConfigReader, config: HttpRequestConfig) -> None:
         if name not in bound and name not in exposed and "default" not in schema:
             ways = "bind it" if config.tool is None else "bind it, expose it"
             reader.wrong(f"inputs.{name}", f"has no value: {ways}, or give its schema a default")
+    _check_input_names(reader, inputs, at)
+
+
+def _check_input_names(reader: ConfigReader, inputs: Mapping[str, JsonObject], at: str) -> None:
+    """Placeholders name inputs, and no bound value is made of inputs."""
     for path, name in reader.input_names:
         if path.startswith(f"{at}bound."):
             reader.wrong(path, "an input's value cannot be made of inputs")

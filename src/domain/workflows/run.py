@@ -215,6 +215,20 @@ def _beginning(before: WorkflowRun | None, after: WorkflowRun, at: datetime) -> 
         yield NewWorkflowEvent(type=WorkflowEventType.STARTED, at=at)
 
 
+_NODE_EVENTS = {
+    NodeStatus.READY: WorkflowEventType.NODE_READY,
+    NodeStatus.SKIPPED: WorkflowEventType.NODE_SKIPPED,
+}
+
+
+def _handle_data(node: NodeRun) -> JsonObject:
+    return {} if node.handle is None else {"handle": node.handle}
+
+
+def _error_data(node: NodeRun) -> JsonObject:
+    return {} if node.error is None else {"error": error_json(node.error)}
+
+
 def _node_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWorkflowEvent | None:
     if before is not None and (before.status, before.attempt) == (after.status, after.attempt):
         return None
@@ -231,19 +245,16 @@ def _node_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWork
             data |= {"attempt": after.attempt}
         case NodeStatus.WAITING:
             kind, data = WorkflowEventType.NODE_WAITING, data | {"run_id": after.run_id, "asked": after.asked}
-        case NodeStatus.READY:
-            kind = WorkflowEventType.NODE_READY
         case NodeStatus.SUCCEEDED:
             kind = WorkflowEventType.NODE_SUCCEEDED
-            if after.handle is not None:
-                data |= {"handle": after.handle}
+            data |= _handle_data(after)
         case NodeStatus.FAILED:
             kind, data = WorkflowEventType.NODE_FAILED, data | {"error": error_json(after.error)}
-        case NodeStatus.SKIPPED:
-            kind = WorkflowEventType.NODE_SKIPPED
         case NodeStatus.CANCELLED:
             kind = WorkflowEventType.NODE_CANCELLED
-            data |= {} if after.error is None else {"error": error_json(after.error)}
+            data |= _error_data(after)
+        case NodeStatus.READY | NodeStatus.SKIPPED:
+            kind = _NODE_EVENTS[after.status]
         case _:
             assert_never(after.status)
     return NewWorkflowEvent(type=kind, at=at, data=data)

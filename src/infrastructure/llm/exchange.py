@@ -131,15 +131,8 @@ class ModelExchange:
             if answer.status != 200:
                 raise error_of_answer(answer.status, answer.headers, await _read(answer, MAX_ERROR_BYTES, wait_s))
             if self._is_event_stream(answer.headers.get("content-type", "")):
-                intake = _StreamIntake(reader, self.patience, self.monotonic)
-                while not reader.is_done:
-                    if chunk := answer.taken():
-                        if text := intake.take(chunk):
-                            yield TextDelta(text=text)
-                    elif answer.is_complete:
-                        break
-                    else:
-                        await answer.more(wait_s)
+                async for text in self._streamed(answer, reader, wait_s):
+                    yield TextDelta(text=text)
                 await _drain(answer)
             elif text := reader.read_whole(await self._read_reply(answer, wait_s)):
                 yield TextDelta(text=text)
@@ -150,6 +143,18 @@ class ModelExchange:
         finally:
             answer.close()
         yield reader.reply()  # after the connection is given back, since a caller may never ask for more
+
+    async def _streamed(self, answer: Answer, reader: ReplyReader, wait_s: float) -> AsyncIterator[str]:
+        """The texts of the stream, until the reader has all or the stream ends."""
+        intake = _StreamIntake(reader, self.patience, self.monotonic)
+        while not reader.is_done:
+            if chunk := answer.taken():
+                if text := intake.take(chunk):
+                    yield text
+            elif answer.is_complete:
+                return
+            else:
+                await answer.more(wait_s)
 
     def _is_event_stream(self, content_type: str) -> bool:
         """Some servers answer a request for a stream in one piece, and some forget to call a stream one."""

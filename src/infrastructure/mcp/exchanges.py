@@ -107,15 +107,18 @@ class Exchanges:
             return result
         finally:
             if answer.done() and not answer.cancelled():
-                answer.exception()  # seen, as far as asyncio's complaint about unseen ones goes
-            del self._waiting[request_id]
-            if progress is not None:
-                self._progress.pop(request_id, None)
-                if progress.relay is not None:
-                    progress.relay.stop()
-            if messages is not None:
-                self._logs.pop(request_id, None)
-                messages.stop()
+                answer.exception()  # retrieved, so that asyncio does not log it as never retrieved
+            self._forget(request_id)
+
+    def _forget(self, request_id: str) -> None:
+        """Drop the request and stop its listeners."""
+        del self._waiting[request_id]
+        progress = self._progress.pop(request_id, None)
+        if progress is not None and progress.relay is not None:
+            progress.relay.stop()
+        messages = self._logs.pop(request_id, None)
+        if messages is not None:
+            messages.stop()
 
     def take(self, item: SessionMessage | Exception) -> bool:
         """Whether a message that arrived was for a request of ours, and has been dealt with."""

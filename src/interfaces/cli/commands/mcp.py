@@ -155,13 +155,8 @@ def add_server(
         body |= _start(command[0], command[1:])
     if url is not None:
         body["url"] = url
-    if header or header_secret:
-        body["headers"] = {
-            **_named_values("--header", header or []),
-            **named_secrets("--header-secret", header_secret or []),
-        }
-    if env or env_secret:
-        body["env"] = {**_named_values("--env", env or []), **named_secrets("--env-secret", env_secret or [])}
+    body |= _values_and_secrets("headers", "--header", header, header_secret)
+    body |= _values_and_secrets("env", "--env", env, env_secret)
     body |= auth_of(bearer_secret, oauth=oauth)
     modes = {
         "isolation": isolation,
@@ -184,6 +179,13 @@ def add_server(
             session.terminal.json(document)
 
     session.perform(add)
+
+
+def _values_and_secrets(field: str, option: str, values: list[str] | None, secrets: list[str] | None) -> JsonObject:
+    """The field from its options, values and names of secrets; nothing if neither was given."""
+    if not values and not secrets:
+        return {}
+    return {field: {**_named_values(option, values or []), **named_secrets(f"{option}-secret", secrets or [])}}
 
 
 def _installed_from(package: str | None, version: str | None, path: Path | None) -> JsonObject:
