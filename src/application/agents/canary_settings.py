@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from application.agents.agent_settings import AgentSettings
 from application.system.ports import IdSource
 from domain.errors import Violation, invalid
-from domain.policy.canary import CanaryToken, with_placeholders
+from domain.policy.canary import CanaryToken, token_fault, with_placeholders
 from domain.policy.canary_scan import CanaryScanner
 
 ID_PREFIX = "can"
@@ -29,7 +29,7 @@ def with_canaries(
     instructions, since those are shown. Raises INVALID `agent_invalid`; what it says never quotes a token."""
     tokens = settings.canary_tokens if given is None else _resolved(given, known, ids)
     instructions = with_placeholders(settings.instructions, tokens)
-    watched = {token.id: token.secret for token in tokens if not token.per_run and token.secret.strip()}
+    watched = {token.id: token.secret for token in tokens if not token.per_run and not token_fault(token.secret)}
     if watched and CanaryScanner(watched).found_in(instructions):
         message = "hold a canary token in another spelling; write {{canary:ID}} where it is to stand"
         raise invalid("agent_invalid", "The agent is not valid.", Violation(path="instructions", message=message))

@@ -66,7 +66,7 @@ def canary_violations(tokens: Sequence[CanaryToken], instructions: str) -> list[
         by_id.setdefault(token.id, index)
         if token.per_run:
             continue
-        fault = _fault(token.secret)
+        fault = token_fault(token.secret)
         folded = token.secret.casefold()
         if fault is None and folded in by_text:
             fault = f"is the same token as canary_tokens.{by_text[folded]}"
@@ -85,7 +85,8 @@ def canary_violations(tokens: Sequence[CanaryToken], instructions: str) -> list[
     return wrong
 
 
-def _fault(token: str) -> str | None:
+def token_fault(token: str) -> str | None:
+    """Why a text cannot be watched for, without quoting it; None if it can be."""
     if not token.strip():
         return "must not be blank"
     if not MIN_LENGTH <= len(token) <= MAX_LENGTH:

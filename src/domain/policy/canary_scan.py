@@ -55,10 +55,13 @@ class CleanJson:
 
 
 class CanaryScanner:
-    """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text."""
+    """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text. A spelling
+    without a character is not watched for: base64 of one byte decides none."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
-        families = [{form.text: form for form in _forms(token_id, token)} for token_id, token in tokens.items()]
+        families = [
+            {form.text: form for form in _forms(token_id, token) if form.text} for token_id, token in tokens.items()
+        ]
         forms = {text: form for family in families for text, form in family.items()}
         self._forms = tuple(forms.values())
         self._texts = sorted(forms)
@@ -68,7 +71,7 @@ class CanaryScanner:
         )
         self._looked_for = tuple(dict.fromkeys(looked_for))
         self._first_chars = frozenset(text[0] for text in self._texts)
-        self._longest = max(map(len, self._texts))
+        self._longest = max(map(len, self._texts), default=0)
         self._plus_is_space = any(" " in token for token in tokens.values())
 
     def found_in(self, text: str) -> bool:

@@ -71,6 +71,9 @@ async def test_a_list_that_was_read_can_be_written_back_without_losing_a_token(s
     ("tokens", "paths"),
     [
         (["short"], ["canary_tokens.0"]),
+        ([""], ["canary_tokens.0"]),
+        (["\0"], ["canary_tokens.0"]),
+        (["\0" * 20], ["canary_tokens.0"]),
         ([" " * 20], ["canary_tokens.0"]),
         (["x" * 257], ["canary_tokens.0"]),
         ([f"{TOKEN}\n"], ["canary_tokens.0"]),
@@ -89,6 +92,15 @@ async def test_tokens_that_cannot_be_watched_for_are_refused_without_being_repea
     refused = await service.call("POST", "/v1/agents", json={"name": "guard", "model": MODEL, "canary_tokens": tokens})
     assert paths_of(problem_of(refused, 422, "agent_invalid")) == paths
     assert TOKEN.casefold() not in refused.text.casefold().replace(f"it-is-{TOKEN}".casefold(), "")
+
+
+@pytest.mark.parametrize("token", ["", "\0", "x"])
+async def test_a_token_too_short_to_watch_for_is_refused_of_an_agent_that_is_there_too(
+    service: Service, token: str
+) -> None:
+    await an_agent(service, TOKEN)
+    refused = await service.call("PATCH", "/v1/agents/guard", json={"canary_tokens": [TOKEN, token]})
+    assert paths_of(problem_of(refused, 422, "agent_invalid")) == ["canary_tokens.1"]
 
 
 async def test_malformed_entries_are_refused_without_being_repeated(service: Service) -> None:

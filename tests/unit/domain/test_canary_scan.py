@@ -199,3 +199,11 @@ def test_what_is_held_back_is_no_longer_than_a_spelling_of_a_token() -> None:
     stream = CanaryStream(scanner)
     let_through = sum(len(stream.feed("nightin").text) for _ in range(1_000))
     assert 7 * 1_000 - let_through <= 22
+
+
+@pytest.mark.parametrize("token", ["", "\0", "x", "xy"])
+def test_a_token_too_short_for_some_spelling_breaks_no_scan(token: str) -> None:
+    scanner = CanaryScanner({"short": token, "vault": TOKEN})
+    assert scanner.clean("Say ß").text == "Say ß"
+    assert scanner.clean(TOKEN).found == "vault"
+    assert CanaryStream(CanaryScanner({"short": token})).feed("ß").text == "ß"
