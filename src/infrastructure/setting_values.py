@@ -1,6 +1,7 @@
 """What values of settings look like: each of these takes one from the environment, and says ValueError to a wrong one."""
 
 import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
@@ -62,6 +63,17 @@ def egress_allow(value: str) -> str:
     """Addresses that egress may reach, as they were written. Raises ValueError."""
     EgressPolicy(entries(value))
     return value
+
+
+def networks(value: str) -> str:
+    """Networks and addresses, as they were written. Raises ValueError."""
+    parse_networks(value)
+    return value
+
+
+def parse_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Networks, and addresses as networks of one. Raises ValueError."""
+    return tuple(map(ip_network, entries(value)))
 
 
 def otel_headers(value: SecretStr) -> SecretStr:

@@ -4,6 +4,7 @@ import difflib
 import os
 from collections.abc import Mapping
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -81,6 +82,33 @@ class Settings(BaseModel):
         default=None,
         description=f"a text of at least {values.MIN_SECRET_KEY} characters; several, newest first, with commas between them",
         examples=["the-new-long-passphrase,the-old-long-passphrase"],
+    )
+    max_connections: int = Field(
+        default=4_096,
+        ge=1,
+        le=1_000_000,
+        description="a number from 1 to 1000000: connections of clients that are open at one time",
+        examples=["20000"],
+    )
+    max_connections_per_address: int = Field(
+        default=1_024,
+        ge=1,
+        le=1_000_000,
+        description="a number from 1 to 1000000: those of one address (of IPv6: one /64 network)",
+        examples=["100"],
+    )
+    shared_addresses: Annotated[str, AfterValidator(values.networks)] = Field(
+        default="127.0.0.0/8,::1",
+        description="networks and addresses that many clients share, such as those of a reverse proxy, with commas between"
+        " them: MAX_CONNECTIONS_PER_ADDRESS does not apply to them",
+        examples=["127.0.0.0/8,::1,10.0.3.7"],
+    )
+    request_timeout_s: float = Field(
+        default=30.0,
+        ge=1,
+        le=3_600,
+        description="a number of seconds from 1 to 3600 for the head of a request, and for its body beside one second per 4 KiB",
+        examples=["10"],
     )
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
     mcp_enabled: bool = Field(default=True, description="true or false", examples=["true"])
@@ -240,6 +268,11 @@ class Settings(BaseModel):
     def rate_limit_of_keys(self) -> RateLimit | None:
         """How often each API key may be used; None for as often as it likes."""
         return None if self.key_rate_limit is None else values.parse_rate(self.key_rate_limit)
+
+    @property
+    def networks_of_shared_addresses(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Where one address is that of many clients."""
+        return values.parse_networks(self.shared_addresses)
 
     @property
     def egress_allowed(self) -> tuple[str, ...]:

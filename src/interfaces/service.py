@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -10,10 +11,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any, cast
 
 import uvicorn
 import uvloop
 from litestar import Litestar
+from litestar.types import ASGIApp
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
@@ -24,15 +27,12 @@ from interfaces.console.sessions import ConsoleSessions
 from interfaces.http.access_log import RequestLog
 from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
-from interfaces.whole_requests import WholeRequestProtocol
+from interfaces.inbound import IDLE_S, Inbound, InboundLimits
 
 logger = logging.getLogger(__name__)
 
 _COLLECT_AFTER = (10_000, 20, 50)
 
-KEEP_CONNECTIONS_S = 75
-"""How long an unused connection is kept: longer than clients and load balancers keep theirs (60 s is usual), so that it is they who
-close it. One closed here may carry a request by then, which its sender cannot know the fate of."""
 CLOSE_CONNECTIONS_S = 2
 """How long open connections (streams, waits) are given when the service stops."""
 
@@ -105,7 +105,9 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
     with listening(settings.host, settings.port, change="Set DRAGOMAN_HOST and DRAGOMAN_PORT.") as listener:
         first_start = not container.home().admin_key_path.exists()
         async with running(container, worker=worker):
-            server = HttpServer(build_app(container), on_stop=partial(_stop, container))
+            server = HttpServer(
+                build_app(container), limits=inbound_limits(settings), on_stop=partial(_stop, container)
+            )
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
@@ -115,6 +117,22 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
                 _settle_memory()
                 await server.serve(sockets=[listener])
     return 0
+
+
+def inbound_limits(settings: Settings) -> InboundLimits:
+    """The limits that the settings name, with fewer connections where the process may not open as many files."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    connections = min(settings.max_connections, files * 3 // 4) if files > 0 else settings.max_connections
+    if connections < settings.max_connections:
+        logger.warning(
+            "fewer connections than set: the process may open too few files", extra={"connections": connections}
+        )
+    return InboundLimits(
+        connections=connections,
+        per_address=settings.max_connections_per_address,
+        shared=settings.networks_of_shared_addresses,
+        timeout_s=settings.request_timeout_s,
+    )
 
 
 def _stop(container: Container) -> None:
@@ -151,13 +169,16 @@ def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
 class HttpServer(uvicorn.Server):
     """uvicorn inside our own lifecycle: our signals, our shutdown order. `on_stop` ends streams that would be waited for."""
 
-    def __init__(self, app: Litestar, *, on_stop: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, app: Litestar, *, limits: InboundLimits | None = None, on_stop: Callable[[], None] = lambda: None
+    ) -> None:
         self._on_stop = on_stop
+        inbound = Inbound(cast(ASGIApp, app), limits or InboundLimits())
         super().__init__(
             uvicorn.Config(
-                app,
+                cast(Any, inbound),
                 loop="none",
-                http=WholeRequestProtocol,
+                http=cast("type[asyncio.Protocol]", inbound.protocol),  # a factory is called like the class
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -165,7 +186,7 @@ class HttpServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,  # nothing here asks for a client's address
                 timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
-                timeout_keep_alive=KEEP_CONNECTIONS_S,
+                timeout_keep_alive=IDLE_S,
             )
         )
 

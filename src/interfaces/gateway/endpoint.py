@@ -4,7 +4,6 @@ A plain ASGI application, so that a call costs no routing and no parsing that it
 """
 
 import asyncio
-from dataclasses import dataclass
 from itertools import starmap
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -30,7 +29,6 @@ from interfaces.gateway.generations import (
     VERSION_HEADER,
     Envelope,
     modern_envelope,
-    said_of_itself,
     speaks_modern,
     unsupported_version,
 )
@@ -52,7 +50,6 @@ from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.origins import refused_origin
 from interfaces.gateway.streams import LISTEN, GatewayStreams, Listener, takes_events
 from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_error, send_whole
-from interfaces.known_headers import KnownHeaders
 from interfaces.request_notes import notes_of
 
 MAX_BATCH = 50
@@ -61,23 +58,12 @@ _ONCE = frozenset({"authorization", "content-type", "host", "mcp-session-id", "o
 """Of these, whoever stands between may have read the other one."""
 
 
-@dataclass(slots=True)
-class _GoodHeaders:
-    """Headers of a request that came from where it may, with one of each that matters; and the names of those that came twice.
-    `says_json`: they have been found to be of a body that is read here. `envelope` is what a request of the newer generation with
-    them said of itself, by all that they were held against."""
-
-    values: dict[str, str]
-    duplicated: frozenset[str]
-    says_json: bool = False
-    envelope: tuple[tuple[object, ...], Envelope] | None = None
-
-
 class _Asked(NamedTuple):
-    """A request as it came."""
+    """A request as it came; `duplicated` are the names of headers that came twice."""
 
     scope: HTTPScope
     headers: dict[str, str]
+    duplicated: frozenset[str]
     receive: Receive
     send: Send
 
@@ -107,12 +93,11 @@ class GatewayEndpoint:
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """One request."""
         try:
-            good = self._headers(scope)
+            headers, duplicated = self._headers(scope)
         except RpcError as refused:
             await send_error(send, None, refused)
             return
         try:
-            headers = good.values
             session = await self._opened(scope, headers)
         except ServiceError as error:
             await self._send_refusal(scope, send, error)
@@ -120,13 +105,13 @@ class GatewayEndpoint:
         notes = notes_of(scope)
         notes.gateway_session_id = session.id
         scope["auth"] = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
-        asked = _Asked(scope, headers, receive, send)
+        asked = _Asked(scope, headers, duplicated, receive, send)
         value: JsonValue = None
         try:
             if scope["method"] != "POST":
                 await self._without_body(asked, session)
                 return
-            _check_media(good)
+            _check_media(headers)
             value = decoded(await read_body(receive, headers))
             if isinstance(value, list):
                 await self._batch(asked, session, value)
@@ -140,7 +125,7 @@ class GatewayEndpoint:
             if message.id is None:
                 await self._notified(session, headers, message, send)
                 return
-            envelope, answered_with = await self._envelope(session, good, message)
+            envelope, answered_with = await self._envelope(session, asked, message)
             if envelope.is_modern and message.method == LISTEN:
                 takes_events(headers)
                 await self._streams.listen(self._listener(asked, session), message)
@@ -159,22 +144,16 @@ class GatewayEndpoint:
         except ServiceError as error:
             await send_error(send, id_of(value), _untaken(error))
 
-    def _headers(self, scope: HTTPScope) -> _GoodHeaders:
-        """What a request's headers say, looked at once for the same headers of one connection. Raises RpcError for those that
-        nothing is answered to."""
-        known = scope["headers"]
-        if isinstance(known, KnownHeaders) and isinstance(known.read, _GoodHeaders):
-            return known.read
+    def _headers(self, scope: HTTPScope) -> tuple[dict[str, str], frozenset[str]]:
+        """The headers of a request, and the names of those that came twice. Raises RpcError where one that matters did, or the
+        request comes from an origin that may send none."""
         headers, duplicated = read_headers(scope)
         if twice := duplicated & _ONCE:
             raise RpcError(INVALID_REQUEST, f"The header {min(twice)} came twice.", status=400)
         refused = refused_origin(headers, self._address.url)
         if refused is not None:
             raise RpcError(INVALID_REQUEST, refused, status=403)
-        good = _GoodHeaders(headers, duplicated)
-        if isinstance(known, KnownHeaders):
-            known.read = good
-        return good
+        return headers, duplicated
 
     def _listener(self, asked: _Asked, session: GatewaySession, client: GatewayClient | None = None) -> Listener:
         async def is_open() -> bool:
@@ -278,18 +257,12 @@ class GatewayEndpoint:
             await self._answers.cancel(sent)
         await send_whole(send, 202, b"", [])
 
-    async def _envelope(
-        self, session: GatewaySession, good: _GoodHeaders, message: RpcMessage
-    ) -> tuple[Envelope, Headers]:
-        headers = good.values
-        if speaks_modern(headers, message):
-            said = said_of_itself(message)
-            if good.envelope is None or good.envelope[0] != said:
-                good.envelope = said, modern_envelope(headers, message, good.duplicated)
-            return good.envelope[1], []
+    async def _envelope(self, session: GatewaySession, asked: _Asked, message: RpcMessage) -> tuple[Envelope, Headers]:
+        if speaks_modern(asked.headers, message):
+            return modern_envelope(asked.headers, message, asked.duplicated), []
         if message.method == "initialize":
             return self._clients.shaken(session, message)
-        return await self._clients.envelope(session, headers), []
+        return await self._clients.envelope(session, asked.headers), []
 
 
 def _refusal(error: ServiceError) -> RpcError:
@@ -306,13 +279,9 @@ def _untaken(error: ServiceError) -> RpcError:
     return RpcError(INTERNAL_ERROR, error.detail, data={"code": error.code}, status=status)
 
 
-def _check_media(good: _GoodHeaders) -> None:
-    if good.says_json:
-        return
-    headers = good.values
+def _check_media(headers: dict[str, str]) -> None:
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RpcError(INVALID_REQUEST, "The body must be application/json.", status=415)
     accept = headers.get("accept", "*/*")
     if not any(kind in accept for kind in ("application/json", "*/*", "application/*")):
         raise RpcError(INVALID_REQUEST, "Answers are application/json or text/event-stream: accept both.", status=406)
-    good.says_json = True

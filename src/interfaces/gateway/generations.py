@@ -32,7 +32,6 @@ PARAM_PREFIX = "mcp-param-"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 _SHOWN = 64
-_ABSENT = frozenset[str]()
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
 
@@ -59,19 +58,6 @@ def speaks_modern(headers: Mapping[str, str], message: RpcMessage) -> bool:
     """Whether a request is of the newer generation: it names a version in its envelope, or one of that generation in its
     header."""
     return VERSION_META in message.meta or headers.get(VERSION_HEADER) in MODERN_VERSIONS
-
-
-def said_of_itself(message: RpcMessage) -> tuple[object, ...]:
-    """All of a request of the newer generation that its envelope is made from, and its headers are held against."""
-    meta, params = message.meta, message.params
-    named_by = _NAMED_BY.get(message.method)
-    return (
-        message.method,
-        None if named_by is None else params.get(named_by),
-        params.get("taskId"),
-        meta.get(VERSION_META, _ABSENT),
-        meta.get(CAPABILITIES_META, _ABSENT),
-    )
 
 
 def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated: frozenset[str]) -> Envelope:

@@ -1,5 +1,6 @@
 """Settings from the environment: defaults, errors a person can act on, hints for typing mistakes."""
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,30 @@ def test_the_rate_of_mcp_calls_is_that_of_every_organization(monkeypatch: pytest
 def test_a_rate_of_keys_that_is_none_is_refused_at_start(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("DRAGOMAN_KEY_RATE_LIMIT", value)
     with pytest.raises(SettingsError, match="DRAGOMAN_KEY_RATE_LIMIT must be REQUESTS/SECONDS"):
+        load_settings()
+
+
+def test_addresses_that_many_clients_share_are_networks_and_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().networks_of_shared_addresses == (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+    monkeypatch.setenv("DRAGOMAN_SHARED_ADDRESSES", "10.0.3.7, fd00::/8")
+    assert load_settings().networks_of_shared_addresses == (ip_network("10.0.3.7/32"), ip_network("fd00::/8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SHARED_ADDRESSES", "proxy.internal"),
+        ("SHARED_ADDRESSES", "10.0.0.1/8"),
+        ("MAX_CONNECTIONS", "0"),
+        ("MAX_CONNECTIONS_PER_ADDRESS", "many"),
+        ("REQUEST_TIMEOUT_S", "0.5"),
+    ],
+)
+def test_bounds_of_connections_that_are_none_are_refused_at_start(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"DRAGOMAN_{name}", value)
+    with pytest.raises(SettingsError, match=f"DRAGOMAN_{name} must be "):
         load_settings()
 
 

@@ -1,14 +1,15 @@
-"""A server of one protocol over an application that says what it was sent, and clients of it."""
+"""The HTTP server over an application that says what it was sent, and clients of it."""
 
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
+from litestar.types import ASGIApp
 
-from interfaces.joined_writes import JoiningHttpProtocol
+from interfaces.inbound import Inbound, InboundLimits
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -18,16 +19,26 @@ class App:
     """Says what it was sent; does as the body tells it."""
 
     def __init__(self) -> None:
-        self.headers: list[object] = []
+        self.requests = 0
         self.left = asyncio.Event()
         self.is_waiting = asyncio.Event()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
-        self.headers.append(scope["headers"])
+        self.requests += 1
+        if scope["path"] == "/refused":
+            await self._start(send, 2, status=401)
+            await send({"type": "http.response.body", "body": b"no"})
+        else:
+            await self._read_and_answer(scope, receive, send)
+
+    async def _read_and_answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         body = b""
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                self.left.set()
+                return
             body += message["body"]
             if not message["more_body"]:
                 break
@@ -61,9 +72,9 @@ class App:
                 await self._start(send, len(said))
                 await send({"type": "http.response.body", "body": said, "more_body": False})
 
-    async def _start(self, send: Send, length: int) -> None:
+    async def _start(self, send: Send, length: int, *, status: int = 200) -> None:
         head = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % length)]
-        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.start", "status": status, "headers": head})
 
 
 class Client:
@@ -89,10 +100,18 @@ class Client:
 
 
 @asynccontextmanager
-async def served(app: App, protocol: type[JoiningHttpProtocol], **settings: Any) -> AsyncIterator[Callable[[], Any]]:
+async def served(app: App, limits: InboundLimits | None = None, **settings: Any) -> AsyncIterator[Callable[[], Any]]:
     """A server; what is yielded connects to it."""
+    inbound = Inbound(cast(ASGIApp, app), limits or InboundLimits())
     config = uvicorn.Config(
-        app, http=protocol, ws="none", lifespan="off", log_config=None, access_log=False, loop="none", **settings
+        cast(Any, inbound),
+        http=cast("type[asyncio.Protocol]", inbound.protocol),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        loop="none",
+        **settings,
     )
     server = uvicorn.Server(config)
     clients: list[Client] = []

@@ -1,0 +1,297 @@
+"""Bounds on what clients send before their requests are known: size of heads, time for heads and bodies, connections.
+
+Between the socket and uvicorn, which with httptools bounds none of these (ADR 0034). A second parser of the same library counts
+what arrives and passes it on unchanged; uvicorn's protocol is wrapped by its public interface only.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Any, cast
+
+import httptools
+import msgspec
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from interfaces.request_reading import MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, RequestReading
+
+logger = logging.getLogger(__name__)
+
+IDLE_S = 75
+"""How long an unused connection stays open: longer than clients and load balancers keep theirs (60 s is usual), so that they close
+it. A connection closed here may carry a request by then, and its sender cannot know whether it was carried out."""
+_MIN_BYTES_PER_S = 4 * 1024  # a body that is slower than this runs out of time
+_DRAINED_BYTES = 64 * 1024  # the rest of a body that is read and discarded, so that the connection can be used again
+_LINGER_BYTES, _LINGER_S = (
+    16 * 1024 * 1024,
+    1.0,
+)  # what is discarded of a refused body: closed at once, the answer could be lost
+_AT_ONCE, _PAUSE_S = 100, 0.005
+_SCOPE_KEY = "dragoman_connection"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundLimits:
+    """`shared` are networks of addresses that many clients have, as that of a reverse proxy: `per_address` is not for them.
+    `timeout_s` is for a head, and for a body beside what it takes at 4 KiB a second."""
+
+    connections: int = 4_096
+    per_address: int = 1_024
+    shared: tuple[IPv4Network | IPv6Network, ...] = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+    timeout_s: float = 30.0
+    look_every_s: float = 1.0
+
+
+class Inbound:
+    """The connections of one server. `protocol` is uvicorn's `http`; the instance is the ASGI application around `app`."""
+
+    def __init__(self, app: ASGIApp, limits: InboundLimits) -> None:
+        self.limits = limits
+        self._app = app
+        self._open: set[_Connection] = set()
+        self._by_address: Counter[str] = Counter()
+        self._refused = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def protocol(self, *, app_state: dict[str, Any], **given: Any) -> asyncio.Protocol:
+        """The protocol of a new connection; arguments are those that uvicorn passes to its own."""
+        return _Connection(self, lambda state: HttpToolsProtocol(app_state={**app_state, **state}, **given))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; a connection is closed after an answer that leaves much of its request unread."""
+        connection = cast("_Connection | None", scope.get("state", {}).get(_SCOPE_KEY))
+        if connection is None:
+            await self._app(scope, receive, send)
+            return
+        number = connection.begun = connection.begun + 1
+        if connection.reading.completed < number:
+            send = connection.closing_send(number, scope, send)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            connection.answered += 1
+
+    def admit(self, connection: "_Connection", peer: str) -> bool:
+        """Whether there is a place for one more connection, which it then has until `release`."""
+        address, is_shared = self.counted(peer)
+        if len(self._open) >= self.limits.connections or (
+            not is_shared and self._by_address[address] >= self.limits.per_address
+        ):
+            self._refused += 1
+            return False
+        connection.address = address
+        self._by_address[address] += 1
+        self._open.add(connection)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self.limits.look_every_s, self._sweep)
+        return True
+
+    def release(self, connection: "_Connection") -> None:
+        """The connection has ended."""
+        self._open.discard(connection)
+        self._by_address[connection.address] -= 1
+        if not self._by_address[connection.address]:
+            del self._by_address[connection.address]
+
+    def _sweep(self) -> None:
+        """One look at all connections, instead of timers for each request."""
+        if self._refused:
+            logger.warning("connections refused: too many are open", extra={"count": self._refused})
+            self._refused = 0
+        self._look_at(list(self._open))
+
+    def _look_at(self, left: "list[_Connection]") -> None:
+        """Some at a time: closing thousands holds the event loop."""
+        loop = asyncio.get_running_loop()
+        for connection in left[-_AT_ONCE:]:
+            connection.look(loop.time())
+        del left[-_AT_ONCE:]
+        if left:
+            self._timer = loop.call_later(_PAUSE_S, self._look_at, left)
+        else:
+            self._timer = loop.call_later(self.limits.look_every_s, self._sweep) if self._open else None
+
+    def counted(self, peer: str) -> tuple[str, bool]:
+        """What is counted for a peer, and whether many clients share it. Of IPv6 it is the network that one client has."""
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return peer, False
+        if isinstance(address, IPv6Address):
+            address = address.ipv4_mapped or address
+        is_shared = any(address in network for network in self.limits.shared)
+        if isinstance(address, IPv6Address):
+            return str(IPv6Network((address, 64), strict=False)), is_shared
+        return str(address), is_shared
+
+
+class _Connection(asyncio.Protocol):
+    """A client's connection, with uvicorn's protocol behind it. `begun` and `answered` count requests that the application has."""
+
+    def __init__(self, inbound: Inbound, make: Callable[[dict[str, Any]], HttpToolsProtocol]) -> None:
+        self.reading = RequestReading()
+        self.address = ""
+        self.begun = self.answered = 0
+        self._started = self._discarded = 0
+        self._inbound = inbound
+        self._make = make
+        self._inner: HttpToolsProtocol | None = None
+        self._parser: httptools.HttpRequestParser | None = None
+        self._is_closing = False
+        self._mark: object = None
+        self._since = asyncio.get_running_loop().time()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        if not self._inbound.admit(self, str(peer[0]) if peer else ""):
+            self._is_closing = True
+            self._transport.write(
+                _answer(503, "too_many_connections", "Too many connections are open. Try again later.")
+            )
+            self._transport.close()
+            return
+        self._parser = httptools.HttpRequestParser(self.reading)
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
+        self._inner = self._make({_SCOPE_KEY: self})
+        self._inner.connection_made(
+            cast(asyncio.Transport, _ClosedBy(self._transport, self._close, lambda: self._is_closing))
+        )
+
+    def data_received(self, data: bytes) -> None:
+        """Count, and pass on."""
+        if self._is_closing or self._inner is None or self._parser is None:
+            self._discard(len(data))
+            return
+        passed_on = self.reading.headed
+        try:
+            self.reading.feed(self._parser, data)
+        except httptools.HttpParserUpgrade:
+            pass  # uvicorn goes on in HTTP/1.1
+        except httptools.HttpParserError:
+            self._inner.data_received(data)  # answers 400
+            self._close()
+            self._lose(None)
+            return
+        if self.reading.is_too_large:
+            detail = f"The head of a request has at most {MAX_HEAD_BYTES} bytes and {MAX_HEADER_LINES} headers."
+            self._refuse(431, "head_too_large", detail, is_answerable=passed_on == self.answered, discard=True)
+            return
+        self._inner.data_received(data)
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > _LINGER_BYTES:
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly."""
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._is_closing = True
+        if self._parser is not None:
+            self._inbound.release(self)
+        self._lose(exc)
+        self._parser = None
+
+    def look(self, now: float) -> None:
+        """Close the connection if its client is late."""
+        reading, mark = self.reading, (self.reading.begun, self.reading.phase, self.answered)
+        is_waiting_for_us = reading.phase is Phase.BODY and not self._transport.is_reading()
+        if mark != self._mark or is_waiting_for_us or self._is_closing:
+            self._mark, self._since = mark, now
+            reading.body = 0
+            return
+        waited_s, limit_s = now - self._since, self._inbound.limits.timeout_s
+        if reading.phase is Phase.BODY and waited_s > limit_s + reading.body / _MIN_BYTES_PER_S:
+            is_unanswered = self._started < reading.headed == self.answered + 1
+            self._refuse(408, "body_timeout", "The request body did not arrive in time.", is_answerable=is_unanswered)
+        elif reading.phase is Phase.HEAD and waited_s > limit_s:
+            is_alone = self.answered == reading.headed
+            self._refuse(408, "head_timeout", "The request head did not arrive in time.", is_answerable=is_alone)
+        elif reading.phase is Phase.BETWEEN and self.answered == reading.headed and waited_s > self._idle_limit_s:
+            self._close()
+
+    @property
+    def _idle_limit_s(self) -> float:
+        """How long nothing may come: less before the first request, and after bytes that belong to none."""
+        is_used = self.reading.begun and not self.reading.loose
+        return IDLE_S if is_used else self._inbound.limits.timeout_s
+
+    def closing_send(self, number: int, scope: Scope, send: Send) -> Send:
+        """`send` for a request that has not arrived completely when its answer may begin."""
+
+        async def closing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._started = number
+                if self.reading.completed < number and _leaves_much(scope["headers"]):
+                    headers = [*message["headers"], (b"connection", b"close")]
+                    message = cast(Message, {**message, "headers": headers})
+            await send(message)
+
+        return closing
+
+    def _refuse(self, status: int, code: str, detail: str, *, is_answerable: bool, discard: bool = False) -> None:
+        """Close the connection, with an answer where that is not taken for the answer to another request."""
+        if is_answerable:
+            self._transport.write(_answer(status, code, detail))
+        self._close(discard=discard)
+        self._lose(None)
+
+    def _lose(self, exc: Exception | None) -> None:
+        inner, self._inner = self._inner, None
+        if inner is not None:
+            inner.connection_lost(exc)
+
+    def _close(self, *, discard: bool = False) -> None:
+        if self._is_closing:
+            return
+        self._is_closing = True
+        if (discard or self.reading.phase is Phase.BODY) and not self._transport.is_closing():
+            self._transport.write_eof()
+            self._transport.resume_reading()
+            asyncio.get_running_loop().call_later(_LINGER_S, self._transport.close)
+        else:
+            self._transport.close()
+
+
+class _ClosedBy:
+    """A transport that its connection closes."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None], is_closing: Callable[[], bool]) -> None:
+        self.close, self.is_closing = close, is_closing
+        self.write = transport.write
+        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+        self.get_extra_info = transport.get_extra_info
+
+
+def _leaves_much(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the rest of a body is not worth reading, or may never come."""
+    length = b""
+    for name, value in headers:
+        if name in (b"expect", b"transfer-encoding"):
+            return True
+        if name == b"content-length":
+            length = value
+    return int(length or b"0") > _DRAINED_BYTES
+
+
+def _answer(status: int, code: str, detail: str) -> bytes:
+    title = {408: "Request Timeout", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}[status]
+    problem = {"type": f"urn:dragoman:problem:{code}", "title": title, "status": status, "detail": detail, "code": code}
+    body = msgspec.json.encode(problem)
+    head = f"HTTP/1.1 {status} {title}\r\ncontent-type: application/problem+json\r\ncontent-length: {len(body)}\r\n"
+    return head.encode() + b"connection: close\r\n\r\n" + body

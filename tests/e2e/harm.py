@@ -1,0 +1,47 @@
+"""Whether an attack harms others: another client's requests meanwhile, and the memory of the service."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from tests.e2e.processes import resident_bytes
+from tests.e2e.service import Service
+
+Result = TypeVar("Result")
+
+BOUND_S = 0.25
+"""How long the service may be busy with something else while another client waits for an answer (bystander.py)."""
+MEMORY = 64 * 1024 * 1024
+"""How much more memory the service may hold, at its peak."""
+
+
+def unharmed(service: Service, attack: Callable[[], Result], *, memory: int = MEMORY) -> Result:
+    """What the attack returns, which harms nobody."""
+    before = resident_bytes(service.process.pid, peak=True)
+    result, busy_s = _beside(service, attack)
+    assert busy_s <= BOUND_S, f"the service was busy for {busy_s:.2f} s during another client's request"
+    assert resident_bytes(service.process.pid, peak=True) - before <= memory
+    return result
+
+
+def _beside(service: Service, attack: Callable[[], Result]) -> tuple[Result, float]:
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("bystander.py")),
+        service.url,
+        service.key,
+        str(service.process.pid),
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as bystander:
+        try:
+            assert bystander.stdout is not None
+            assert bystander.stdout.readline() == "connected\n"
+            result = attack()
+            said, _ = bystander.communicate(timeout=120)
+        finally:
+            bystander.kill()
+    requests, busy_s = said.split()
+    assert int(requests) > 1
+    return result, float(busy_s)
