@@ -34,7 +34,6 @@ _FOR_INSTALLERS = (
 _FOR_INSTALLERS_PREFIXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_")
 """What npm, pip and uv need to find the registry and trust it, as the operator set them up. Servers do not get these."""
 
-
 _MIN_TOKEN = 12
 
 
@@ -94,20 +93,19 @@ class Settings(BaseModel):
         default=1_024,
         ge=1,
         le=1_000_000,
-        description="a number from 1 to 1000000: those of one address (of IPv6: one /64 network)",
+        description="a number from 1 to 1000000: those of one address, or IPv6 network (/64)",
         examples=["100"],
     )
     shared_addresses: Annotated[str, AfterValidator(values.networks)] = Field(
         default="127.0.0.0/8,::1",
-        description="networks and addresses that many clients share, such as those of a reverse proxy, with commas between"
-        " them: MAX_CONNECTIONS_PER_ADDRESS does not apply to them",
+        description="networks and addresses that many clients share, as a proxy's, with commas between them",
         examples=["127.0.0.0/8,::1,10.0.3.7"],
     )
     request_timeout_s: float = Field(
         default=30.0,
         ge=1,
         le=3_600,
-        description="a number of seconds from 1 to 3600 for the head of a request, and for its body beside one second per 4 KiB",
+        description="a number of seconds from 1 to 3600, for a request's head and, beside a second per 4 KiB, its body",
         examples=["10"],
     )
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
@@ -271,7 +269,7 @@ class Settings(BaseModel):
 
     @property
     def networks_of_shared_addresses(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Where one address is that of many clients."""
+        """Addresses that many clients share."""
         return values.parse_networks(self.shared_addresses)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from domain.json_value import JsonObject
+from interfaces.json_bounds import MAX_VALUES, has_too_many_values
 
 MAX_YAML = 256 * 1024
 """Characters: reading YAML takes a hundred times as long as JSON."""
@@ -24,6 +25,8 @@ def read_definition(text: str, *, is_json: bool, texts: Collection[str] = (), al
     """The JSON value that the text is. Under the keys `texts` YAML's bare `true`, `no`, `on` and the like are what they
     say, and not truth values. Without `aliases` none may be used: few words of them make a lot of data.
     Raises DefinitionTextError, for bad syntax with the place."""
+    if is_json and has_too_many_values(text.encode(errors="replace")):
+        raise DefinitionTextError(f"has more than {MAX_VALUES} values.")
     try:
         # JSON is YAML, but a parser of its own gives better messages.
         document = json.loads(text) if is_json else yaml.load(text, _loader(texts, aliases=aliases))  # noqa: S506

@@ -4,6 +4,7 @@ import json
 from math import isfinite
 
 from domain.json_value import JsonValue
+from interfaces.json_bounds import MAX_VALUES, has_too_many_values
 
 
 class JsonTextError(Exception):
@@ -13,6 +14,8 @@ class JsonTextError(Exception):
 def json_of(text: str) -> JsonValue:
     """The value that the text is. Raises JsonTextError, also for numbers without end (`NaN`, `1e999`) and halves of
     characters (`"\\ud800"`), which nothing else takes."""
+    if has_too_many_values(text.encode(errors="replace")):
+        raise JsonTextError(f"has more than {MAX_VALUES} values")
     try:
         value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         json.dumps(value, ensure_ascii=False).encode()

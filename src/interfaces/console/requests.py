@@ -4,12 +4,22 @@ from litestar import Request
 from litestar.datastructures import State
 from litestar.plugins.htmx import HTMXDetails
 
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from interfaces.console.sessions import SignedIn
+
+_MAX_FIELDS = 5_000
 
 
 class ConsoleRequest(Request[None, SignedIn, State]):
     """A request of somebody at a browser, who is signed in but where there is no need to be."""
+
+    async def body(self) -> bytes:
+        """The fields of a form, as they came. Raises TOO_LARGE `too_many_values`."""
+        body = await super().body()
+        if body.count(b"&") > _MAX_FIELDS:
+            raise ServiceError("too_many_values", ErrorKind.TOO_LARGE, f"A form has at most {_MAX_FIELDS} fields.")
+        return body
 
     @property
     def htmx(self) -> HTMXDetails:

@@ -7,13 +7,13 @@ from typing import cast
 import msgspec
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.json_bounds import MAX_DEPTH, MAX_VALUES, has_too_many_values, is_too_deep
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
-MAX_DEPTH = 128
 MAX_ID_LENGTH = 1024
 RATE_LIMITED = -32029
 """Of the gateway: a limit was reached; `data` says when to try again (`retryAfterSeconds`)."""
@@ -58,27 +58,19 @@ class RpcResponse:
 
 
 def decoded(body: bytes) -> JsonValue:
-    """The JSON of a body. Raises RpcError PARSE_ERROR, also for one that is nested deeper than whatever reads it later takes."""
+    """The JSON of a body. Raises RpcError PARSE_ERROR, also for one that is nested deeper than whatever reads it later takes;
+    INVALID_REQUEST for one of too many values."""
+    if has_too_many_values(body):
+        raise RpcError(INVALID_REQUEST, f"The body has more than {MAX_VALUES} values.", status=413)
     try:
         value = cast(JsonValue, msgspec.json.decode(body))
     except RecursionError as exc:
         raise _too_deep() from exc
     except (msgspec.DecodeError, ValueError) as exc:
         raise RpcError(PARSE_ERROR, "The body is not valid JSON.", status=400) from exc
-    # Counting is done in C; few bodies have as many brackets as it takes.
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deep(value):
+    if is_too_deep(body, value):
         raise _too_deep()
     return value
-
-
-def _is_deep(value: JsonValue) -> bool:
-    level: list[JsonValue] = [value]
-    for _ in range(MAX_DEPTH):
-        inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = [one for items in inner for one in items]
-        if not level:
-            return False
-    return any(isinstance(item, dict | list) for item in level)
 
 
 def _too_deep() -> RpcError:

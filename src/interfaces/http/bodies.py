@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Annotated, ClassVar, TypeVar
 
 from litestar.plugins.pydantic import PydanticInitPlugin
@@ -17,6 +18,11 @@ MAX_JSON_BYTES = 10 * 1024 * 1024
 """What a request may bring, where a route does not say otherwise."""
 MAX_NAME = 200
 """Characters of a name or an id, of a model's too."""
+
+MAX_FAULTS = 20
+"""Faults that one answer lists."""
+_NEAR_NAMES = 5  # unknown fields for which the nearest known one is looked for
+_DESCRIBED = 500
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 """A name or an id."""
@@ -62,29 +68,53 @@ class BodyDecoding(PydanticInitPlugin):
 
 
 def decoded_body(model: type[BodyT], value: object) -> BodyT:
-    """The body. Raises INVALID `body_invalid` with everything that is wrong; values are never repeated in it."""
+    """The body. Raises INVALID `body_invalid` with what is wrong, up to MAX_FAULTS; values are never repeated in it."""
     try:
         return model.model_validate(value)
     except ValidationError as exc:
-        faults = exc.errors(include_url=False, include_input=False)
-        raise invalid(
-            "body_invalid",
-            "The request body is not valid.",
-            *(_violation(model, value, fault) for fault in faults),
-        ) from exc
+        faults = _first_faults(model, value, exc)
+        shown = [_violation(model, value, fault, place) for place, fault in enumerate(faults[:MAX_FAULTS])]
+        total = exc.error_count()
+        more = f" It has {total} faults; these are the first {len(shown)}." if total > len(shown) else ""
+        raise invalid("body_invalid", f"The request body is not valid.{more}", *shown) from exc
+
+
+def _first_faults(model: type[BodyT], value: object, found: ValidationError) -> list[ErrorDetails]:
+    """At least the first MAX_FAULTS of them. Thousands are expensive to describe: then they are those of the beginnings of all lists
+    and objects, in which a field may be missing that is further on."""
+    if found.error_count() <= _DESCRIBED:
+        return found.errors(include_url=False, include_input=False)
+    try:
+        model.model_validate(_beginning(value))
+    except ValidationError as few:
+        faults = few.errors(include_url=False, include_input=False)
+        return [fault for fault in faults if fault["type"] != "missing"]
+    return []
+
+
+def _beginning(value: object) -> object:
+    match value:
+        case list():
+            return [_beginning(item) for item in value[:MAX_FAULTS]]
+        case dict():
+            return {name: _beginning(item) for name, item in islice(value.items(), 2 * MAX_FAULTS)}
+        case _:
+            return value
 
 
 def _is_body(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Body)
 
 
-def _violation(model: type[Body], value: object, fault: ErrorDetails) -> Violation:
+def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int) -> Violation:
     path = _path(value, fault["loc"], missing=fault["type"] == "missing")
+    is_searched = place < _NEAR_NAMES and len(path) <= MAX_NAME
+    path = path if len(path) <= MAX_NAME else f"{path[:MAX_NAME]}…"
     match fault["type"]:
         case "missing":
             message = "is required"
         case "extra_forbidden":
-            near = get_close_matches(path, list(model.model_fields), n=1)
+            near = get_close_matches(path, list(model.model_fields), n=1) if is_searched else []
             message = "is not a known field" + (f"; did you mean {near[0]!r}?" if near else "")
         case "model_type":
             message = "must be a JSON object"

@@ -19,6 +19,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.types import ExceptionHandlersMap
 
 from domain.errors import ErrorKind, ServiceError, Violation
+from interfaces.http.bodies import MAX_FAULTS
 from interfaces.http.query_names import query_names
 from interfaces.http.requests import MalformedJson
 from interfaces.request_notes import notes_of, request_fields
@@ -100,7 +101,9 @@ def problem(
         "code": code,
     }
     if violations:
-        body["errors"] = [{"path": fault.path, "message": fault.message} for fault in violations]
+        body["errors"] = [{"path": fault.path, "message": fault.message} for fault in violations[:MAX_FAULTS]]
+    if len(violations) > MAX_FAULTS:
+        body["detail"] = f"{detail} It has {len(violations)} faults; these are the first {MAX_FAULTS}."
     return Response(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 

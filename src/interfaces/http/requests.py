@@ -4,8 +4,10 @@ from litestar import Request
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, SerializationException
 
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.json_value import JsonValue
+from interfaces.json_bounds import MAX_VALUES, has_too_many_values, is_too_deep
 
 
 class MalformedJson(ClientException):
@@ -21,12 +23,27 @@ class ApiRequest(Request[None, Principal, State]):
         return self.auth
 
     async def json(self) -> JsonValue:
-        """The decoded body. Raises MalformedJson, also for nesting too deep to decode."""
+        """The decoded body. Raises MalformedJson, also for nesting too deep to decode; TOO_LARGE `too_many_values`."""
+        body = await self.body()
+        if has_too_many_values(body):
+            raise too_many_values()
         try:
             decoded: JsonValue = await super().json()
-            return decoded
         except SerializationException as exc:
             reason = exc.detail.removeprefix("JSON is malformed: ")
             raise MalformedJson(detail=f"The request body is not valid JSON ({reason}).") from exc
         except RecursionError as exc:
-            raise MalformedJson(detail="The request body is nested too deeply.") from exc
+            raise _too_deep() from exc
+        if is_too_deep(body, decoded):
+            raise _too_deep()
+        return decoded
+
+
+def too_many_values() -> ServiceError:
+    """The refusal of JSON, or of a form, with more values than are read."""
+    detail = f"The request body has more than {MAX_VALUES} values."
+    return ServiceError("too_many_values", ErrorKind.TOO_LARGE, detail)
+
+
+def _too_deep() -> MalformedJson:
+    return MalformedJson(detail="The request body is nested too deeply.")

@@ -355,3 +355,13 @@ async def test_more_agents_than_a_page_has_can_all_be_talked_with(service: Servi
         page = await browse(service, "GET", path, headers=browser)
         assert page.text.count("<option") >= 101
         assert ">agent-0" in page.text
+
+
+@pytest.mark.requirement("C6")
+async def test_a_form_of_very_many_fields_or_values_is_refused(service: Service) -> None:
+    person = await signed_in(service)
+    form = person | {"content-type": "application/x-www-form-urlencoded"}
+    fields = await service.client.request("POST", "/console/secrets", content=b"a=b&" * 10_000, headers=form)
+    assert fields.status_code == 413
+    long = {"key": "x" * 20_000}
+    assert (await browse(service, "POST", "/console/sign-in", data=long)).status_code == 413

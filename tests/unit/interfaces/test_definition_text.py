@@ -54,3 +54,8 @@ def test_what_cannot_be_read_is_told_with_the_place(text: str, is_json: bool, to
 
 def test_aliases_are_for_those_who_may_have_them() -> None:
     assert read_definition("a: &x [1]\nb: *x", is_json=False) == {"a": [1], "b": [1]}
+
+
+def test_json_of_very_many_values_is_not_read() -> None:
+    with pytest.raises(DefinitionTextError, match="has more than 100000 values"):
+        read_definition("[" + "0," * 200_000 + "0]", is_json=True)

@@ -13,6 +13,8 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sessions import PATH, SIGN_IN_PATH, ConsoleSessions
 
 Form = URLEncodedBody[dict[str, str]]
+_MAX_FORM_BYTES = 16 * 1024
+"""No key is needed to send this one."""
 
 
 @get("/sign-in")
@@ -25,7 +27,7 @@ async def sign_in_page(
     return pages.show(request, "sign_in.html", {"target": _local(target), "problem": None})
 
 
-@post("/sign-in", status_code=200)
+@post("/sign-in", status_code=200, request_max_body_size=_MAX_FORM_BYTES)
 async def sign_in(
     request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], sessions: NamedDependency[ConsoleSessions]
 ) -> Response[str]:

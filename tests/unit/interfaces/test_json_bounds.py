@@ -1,0 +1,51 @@
+"""Counting JSON values without decoding them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.json_value import JsonValue
+from interfaces import json_bounds
+from interfaces.json_bounds import MAX_DEPTH, MAX_VALUES, has_too_many_values, is_too_deep
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('a,[{"\\:', max_size=8),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text('b,[{"\\', max_size=4), inner, max_size=6),
+    max_leaves=30,
+)
+
+
+def counted(value: JsonValue) -> int:
+    match value:
+        case list():
+            return 1 + sum(map(counted, value))
+        case dict():
+            return 1 + sum(map(counted, value.values()))
+        case _:
+            return 1
+
+
+@given(values, st.booleans())
+def test_few_values_pass_and_many_do_not_whatever_stands_in_texts(value: JsonValue, escaped: bool) -> None:
+    body = json.dumps(value, ensure_ascii=escaped).encode()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(json_bounds, "MAX_VALUES", 2 * counted(value))
+        assert not has_too_many_values(body)
+        patched.setattr(json_bounds, "MAX_VALUES", max(0, counted(value) // 2 - 1))
+        assert has_too_many_values(body) or counted(value) < 4
+
+
+@pytest.mark.parametrize("one", ["0", '""', "[]", "{}", "null", '{"a":0}'])
+def test_the_bound_is_that_of_values(one: str) -> None:
+    few = MAX_VALUES // 4
+    assert not has_too_many_values(f"[{','.join([one] * few)}]".encode())
+    assert has_too_many_values(f"[{','.join([one] * 6 * few)}]".encode())
+
+
+def test_the_bound_of_depth_is_exact() -> None:
+    for levels, is_deep in ((MAX_DEPTH, False), (MAX_DEPTH + 1, True)):
+        body = b"[" * levels + b"]" * levels
+        assert is_too_deep(body, json.loads(body)) is is_deep
+    assert not is_too_deep(b"[" * 5_000, ["["])
