@@ -16,9 +16,9 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "worker_concurrency": "How many runs a process executes at a time.",
         "key_rate_limit": f"How often each [API key]({_GUIDES}/organizations.md) may be used.",
         "max_connections": "How many connections of clients are open at a time; the next ones are answered 503. At most three quarters of the files that the process may open.",
-        "max_connections_per_address": f"How many of them one address has ([what bounds a request]({_GUIDES}/deploy.md#requests-and-connections)).",
+        "max_connections_per_address": f"How many of them one address, or IPv6 network (/64), has ([what bounds a request]({_GUIDES}/deploy.md#requests-and-connections)).",
         "shared_addresses": "Addresses of reverse proxies and of other machines that many clients share. They are bounded by `DRAGOMAN_MAX_CONNECTIONS` only.",
-        "request_timeout_s": "When a head or a body that does not arrive is answered 408.",
+        "request_timeout_s": "When a head that has not arrived is answered 408, and a body that took this long and a second for each 4 KiB.",
         "sqlite_synchronous": f"`normal` survives a killed process, `full` also [a power cut]({_GUIDES}/durability.md#which-crash-on-which-database).",
     },
     "MCP servers and the network": {
