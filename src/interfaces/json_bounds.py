@@ -17,8 +17,10 @@ def has_too_many_values(body: bytes) -> bool:
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
     if plain.count(b'"') > 4 * MAX_VALUES:  # two for a text, two for its name
         return True
-    outside = b"".join(plain.split(b'"')[::2])
-    return outside.count(b",") + outside.count(b"[") + outside.count(b"{") > MAX_VALUES
+    outside = b'"'.join(plain.split(b'"')[::2])
+    # Each value but the first is behind a comma, or the first of its list or object.
+    empty = outside.count(b"[]") + outside.count(b"{}")
+    return outside.count(b",") + outside.count(b"[") + outside.count(b"{") - empty >= MAX_VALUES
 
 
 def is_too_deep(body: bytes, value: JsonValue) -> bool:

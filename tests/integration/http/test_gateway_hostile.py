@@ -50,7 +50,7 @@ def nested(levels: int, opening: bytes = b'{"a":', closing: bytes = b"}") -> byt
 
 
 @pytest.mark.requirement("F5")
-@pytest.mark.parametrize("levels", [130, 300, 600, 900, 990, 1_100, 100_000])
+@pytest.mark.parametrize("levels", [130, 300, 600, 900, 990, 1_100, 40_000])
 @pytest.mark.parametrize(("opening", "closing"), [(b'{"a":', b"}"), (b"[", b"]"), (b'[{"a":', b"}]")])
 async def test_a_body_that_is_nested_too_deeply_is_said_to_be(
     caller: Caller, levels: int, opening: bytes, closing: bytes
