@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from domain.json_value import JsonValue
-from domain.policy.canary import mark
+from domain.policy.canary import MIN_LENGTH, mark
 from domain.policy.canary_views import folded, spellings, unfinished_escape, views
 
 _BASE64_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/-_")
@@ -55,13 +55,12 @@ class CleanJson:
 
 
 class CanaryScanner:
-    """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text. A spelling
-    without a character is not watched for: base64 of one byte decides none."""
+    """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text. A token
+    shorter than MIN_LENGTH is not watched for: its spellings are empty, or stand in the mark that replaces it."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
-        families = [
-            {form.text: form for form in _forms(token_id, token) if form.text} for token_id, token in tokens.items()
-        ]
+        watched = {token_id: token for token_id, token in tokens.items() if len(token) >= MIN_LENGTH}
+        families = [{form.text: form for form in _forms(token_id, token)} for token_id, token in watched.items()]
         forms = {text: form for family in families for text, form in family.items()}
         self._forms = tuple(forms.values())
         self._texts = sorted(forms)
