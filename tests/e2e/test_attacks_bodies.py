@@ -63,6 +63,7 @@ WRONG = {
     "a long unknown field": ("/v1/agents", {"x" * 9_000_000: 1}),
     "wrong elements": ("/v1/runs", {"agent": "hello", "input": [1] * 99_000}),
     "wrong parts": ("/v1/runs", {"agent": "hello", "input": [{"type": "text", "txt": 1}] * 33_000}),
+    "too many parts": ("/v1/runs", {"agent": "hello", "input": [{"type": "text", "text": "a"}] * 33_000}),
     "wrong names": ("/v1/runs", {"agent": "hello", "input": "x", "tool_allowlist": [1] * 99_000}),
 }
 
@@ -77,7 +78,6 @@ def test_a_body_with_many_faults_is_answered_with_few_and_their_number(
     assert 1 <= len(answer.json()["errors"]) <= 20
     assert len(answer.content) < 10_000
     total = re.search(r"It has (\d+) faults", answer.json()["detail"])
-    assert (total is not None) == (len(body) > 1 or path == "/v1/runs")
     assert total is None or int(total[1]) >= 66_000
 
 
@@ -85,7 +85,7 @@ HEAVY = {
     "a long text": "a" * 9_800_000,
     "a text that looks like JSON": "[,{" * 3_000_000,
     "a text of quotes": '"' * 4_800_000,
-    "many parts": [{"type": "text", "text": "a"}] * 33_000,
+    "many parts": [{"type": "text", "text": "a" * 9_000}] * 1_000,
 }
 
 

@@ -35,7 +35,8 @@ def _form(value: object) -> str:
     return "text" if isinstance(value, str) else "parts"
 
 
-UserInput = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
+_Parts = Annotated[list[Part], Field(max_length=1_000)]
+UserInput = Annotated[Annotated[str, Tag("text")] | Annotated[_Parts, Tag("parts")], Discriminator(_form)]
 """`"text"`, or a list of parts."""
 
 
