@@ -1,5 +1,6 @@
-"""Environment in which programs see a moved clock: libfaketime, with the correction that sleeps of Python need."""
+"""Environment in which programs see a moved clock: libfaketime, with what corrects its waits (`real_waits.c`)."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from tests.clock.cases import ClockCase
 
 HERE = Path(__file__).resolve().parent
-BUILT = HERE.parents[1] / "build" / "clock" / "monotonic_sleep.so"
+BUILT = HERE.parents[1] / "build" / "clock" / "real_waits.so"
 ZONES = Path("/usr/share/zoneinfo")
 _PLACES = ("/usr/lib/*/faketime", "/usr/lib64/faketime", "/usr/lib/faketime")
 
@@ -33,7 +34,7 @@ def faked_clock(case: ClockCase, now: datetime, inherited: Mapping[str, str]) ->
         # Times of files are real: with moved ones every start of a Python would compile all modules again.
         "NO_FAKE_STAT": "1",
         "FAKETIME": f"{offset:+d}",
-        "LD_PRELOAD": f"{_monotonic_sleep()} {_libfaketime()}",
+        "LD_PRELOAD": f"{_real_waits()} {_libfaketime()}",
     }
     _check(moved, now.timestamp() + offset)
     return moved
@@ -46,14 +47,16 @@ def _libfaketime() -> Path:
     return found[0]
 
 
-def _monotonic_sleep() -> Path:
-    source = HERE / "monotonic_sleep.c"
+def _real_waits() -> Path:
+    """Compiled, and put in its place at once: programs of another run may load it."""
     BUILT.parent.mkdir(parents=True, exist_ok=True)
+    fresh = BUILT.with_suffix(f".{os.getpid()}")
+    source = HERE / "real_waits.c"
     try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", BUILT, source], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", fresh, source], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClockUnavailable("there is no C compiler that works (Debian packages: gcc libc6-dev)") from error
-    return BUILT
+    return fresh.replace(BUILT)
 
 
 def _check(environment: Mapping[str, str], wanted: float) -> None:

@@ -276,8 +276,8 @@ class KeptRows(RuleBasedStateMachine):
         self.answered = None
         since = began - FRESH_S
         changes = self.history[key]
-        before = [change for change in changes if change[0] <= since]
-        allowed = [*before[-1:], *(change for change in changes if change[0] > since)]
+        before = [change for change in changes if change[0] < since]
+        allowed = [*before[-1:], *(change for change in changes if change[0] >= since)]
         assert value in [candidate for _, candidate in allowed]
 
 
