@@ -4,7 +4,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from domain.errors import Violation
@@ -76,13 +76,15 @@ def canary_violations(tokens: Sequence[CanaryToken], instructions: str) -> list[
     for index, token in enumerate(tokens):
         if any(folded and folded in token.id.casefold() for folded in by_text):
             wrong.append(Violation(path=f"canary_tokens.{index}.id", message="must not hold a token: ids are shown"))
-    unknown = dict.fromkeys(named for named in _PLACEHOLDER.findall(instructions) if named not in by_id)
-    if tokens:
-        wrong += [
-            Violation(path="instructions", message=f"name the canary token {named!r}, which the agent does not have")
-            for named in unknown
-        ]
-    return wrong
+    return wrong + (_unknown_placeholders(instructions, by_id) if tokens else [])
+
+
+def _unknown_placeholders(instructions: str, known: Container[str]) -> list[Violation]:
+    unknown = dict.fromkeys(named for named in _PLACEHOLDER.findall(instructions) if named not in known)
+    return [
+        Violation(path="instructions", message=f"name the canary token {named!r}, which the agent does not have")
+        for named in unknown
+    ]
 
 
 def token_fault(token: str) -> str | None:

@@ -221,19 +221,7 @@ class GatewayEndpoint:
             except ServiceError as error:
                 request_id = id_of(value)
                 return None if request_id is None else error_json(request_id, _refusal(error))
-            try:
-                message = read_message(value)
-                if isinstance(message, RpcResponse):
-                    await self._questions.answered(session, message)
-                    return None
-                if message.id is None:
-                    return None
-                exchange = Exchange(session=session, envelope=envelope, message=message)
-                return result_json(message.id, await self._answers.result(exchange))
-            except RpcError as error:
-                return error_json(id_of(value), error)
-            except ServiceError as error:
-                return error_json(id_of(value), _untaken(error))
+            return await self._answered(session, envelope, value)
 
         answers = [
             answer for answer in await asyncio.gather(*starmap(answered, enumerate(values))) if answer is not None
@@ -242,6 +230,24 @@ class GatewayEndpoint:
             await send_whole(send, 200, msgspec.json.encode(answers), [JSON_MEDIA])
         else:
             await send_whole(send, 202, b"", [])
+
+    async def _answered(
+        self, session: GatewaySession, envelope: Envelope, value: JsonValue
+    ) -> dict[str, object] | None:
+        """The answer to one message of a batch; None for a notification or an answer of the client."""
+        try:
+            message = read_message(value)
+            if isinstance(message, RpcResponse):
+                await self._questions.answered(session, message)
+                return None
+            if message.id is None:
+                return None
+            exchange = Exchange(session=session, envelope=envelope, message=message)
+            return result_json(message.id, await self._answers.result(exchange))
+        except RpcError as error:
+            return error_json(id_of(value), error)
+        except ServiceError as error:
+            return error_json(id_of(value), _untaken(error))
 
     async def _notified(
         self, session: GatewaySession, headers: dict[str, str], message: RpcMessage, send: Send

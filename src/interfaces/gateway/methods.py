@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from application.gateway.call_command import CallGatewayToolCommand
 from application.gateway.call_tool import CallGatewayTool
 from application.gateway.list_tools import ListGatewayTools, ListGatewayToolsCommand
-from application.mcp.ports import McpProgress
+from application.mcp.ports import McpProgress, ProgressCallback
 from application.tools.agent_calls import DEPTH_META
 from application.tools.execute_tool import IDEMPOTENCY_META
 from domain.errors import ErrorKind, ServiceError
@@ -150,24 +150,13 @@ class GatewayMethods:
             raise RpcError(INVALID_PARAMS, "params.arguments must be an object.")
         as_task = self._tasks.wanted(exchange, name)
         meta = exchange.message.meta
-        token, tell = meta.get("progressToken"), exchange.tell
-
-        async def on_progress(progress: McpProgress) -> None:
-            assert tell is not None
-            told: dict[str, object] = {"progressToken": token, "progress": progress.progress}
-            if progress.total is not None:
-                told["total"] = progress.total
-            if progress.message is not None:
-                told["message"] = progress.message
-            await tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
-
         answer = await self._call_tool.execute(
             CallGatewayToolCommand(
                 session=exchange.session,
                 name=name,
                 arguments=arguments or {},
                 meta=_passed(meta),
-                on_progress=None if tell is None or token is None else on_progress,
+                on_progress=_progress_relay(exchange),
                 logs=await self._logs.tap(exchange),
                 resumable=exchange.envelope.is_modern,
                 request_state=_request_state(exchange),
@@ -189,6 +178,23 @@ class GatewayMethods:
         if answer.waiting is not None and exchange.envelope.is_modern:
             return {"resultType": "input_required", "requestState": answer.waiting.request_state}
         return answer_json(answer, any_structure=exchange.envelope.is_modern)
+
+
+def _progress_relay(exchange: Exchange) -> ProgressCallback | None:
+    """Sends the progress of a call to a client that gave a token for it."""
+    token, tell = exchange.message.meta.get("progressToken"), exchange.tell
+    if tell is None or token is None:
+        return None
+
+    async def on_progress(progress: McpProgress) -> None:
+        params: dict[str, object] = {"progressToken": token, "progress": progress.progress}
+        if progress.total is not None:
+            params["total"] = progress.total
+        if progress.message is not None:
+            params["message"] = progress.message
+        await tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+    return on_progress
 
 
 def _passed(meta: Mapping[str, JsonValue]) -> dict[str, str]:
