@@ -7,7 +7,7 @@ import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, named_secrets
+from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_install import (
     disable_server,
@@ -155,8 +155,8 @@ def add_server(
         body |= _start(command[0], command[1:])
     if url is not None:
         body["url"] = url
-    body |= _values_and_secrets("headers", "--header", header, header_secret)
-    body |= _values_and_secrets("env", "--env", env, env_secret)
+    body |= values_and_secrets("headers", "--header", header, header_secret)
+    body |= values_and_secrets("env", "--env", env, env_secret)
     body |= auth_of(bearer_secret, oauth=oauth)
     modes = {
         "isolation": isolation,
@@ -179,13 +179,6 @@ def add_server(
             session.terminal.json(document)
 
     session.perform(add)
-
-
-def _values_and_secrets(field: str, option: str, values: list[str] | None, secrets: list[str] | None) -> JsonObject:
-    """The field from its options, values and names of secrets; nothing if neither was given."""
-    if not values and not secrets:
-        return {}
-    return {field: {**_named_values(option, values or []), **named_secrets(f"{option}-secret", secrets or [])}}
 
 
 def _installed_from(package: str | None, version: str | None, path: Path | None) -> JsonObject:
@@ -214,17 +207,6 @@ def _rate_limit(text: str) -> JsonObject:
         return {"calls": int(calls), "per_s": float(per_s)}
     except ValueError:
         raise BadUsage("--rate-limit takes CALLS/SECONDS, such as 60/60.") from None
-
-
-def _named_values(option: str, entries: list[str]) -> JsonObject:
-    values: JsonObject = {}
-    for entry in entries:
-        name, separator, value = entry.partition("=")
-        if not separator or not name:
-            # The entry may be a secret and is not repeated.
-            raise BadUsage(f"{option} takes NAME=VALUE.")
-        values[name] = value
-    return values
 
 
 @mcp_app.command("list", epilog="Example: dragoman mcp list --json")

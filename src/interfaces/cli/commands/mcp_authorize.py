@@ -30,7 +30,25 @@ def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fal
     session.perform(authorize)
 
 
-def named_secrets(option: str, entries: list[str]) -> JsonObject:
+def values_and_secrets(field: str, option: str, values: list[str] | None, secrets: list[str] | None) -> JsonObject:
+    """The field from its options, values and names of secrets; nothing if neither was given."""
+    if not values and not secrets:
+        return {}
+    return {field: {**_named_values(option, values or []), **_named_secrets(f"{option}-secret", secrets or [])}}
+
+
+def _named_values(option: str, entries: list[str]) -> JsonObject:
+    values: JsonObject = {}
+    for entry in entries:
+        name, separator, value = entry.partition("=")
+        if not separator or not name:
+            # The entry may be a secret and is not repeated.
+            raise BadUsage(f"{option} takes NAME=VALUE.")
+        values[name] = value
+    return values
+
+
+def _named_secrets(option: str, entries: list[str]) -> JsonObject:
     """`NAME=SECRET` entries as references to secrets by name."""
     values: JsonObject = {}
     for entry in entries:
