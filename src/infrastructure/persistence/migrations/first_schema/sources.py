@@ -1,15 +1,10 @@
-"""Sources of threads: what is known of them, their bytes, and their text with the index it is searched by."""
+"""Sources of threads: their bytes, their text in chunks, and the index over the words of the text."""
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
-revision = "0015"
-down_revision = "0014"
-branch_labels = None
-depends_on = None
-
-_ON_ITS_WAY = sa.text("NOT finished")
+from infrastructure.persistence.migrations.row_security import protect
 
 # An FTS5 table that reads its text from source_chunk ("external content"), kept in step by triggers as
 # https://www.sqlite.org/fts5.html#external_content_tables has it. Deleting a source or a thread fires them too.
@@ -34,9 +29,14 @@ _FTS5 = (
 )
 
 
-def upgrade() -> None:
-    """Three tables, and an index over words in each database's own way."""
-    on_sqlite = op.get_bind().dialect.name == "sqlite"
+def create() -> None:
+    """Create the tables of this slice."""
+    _source()
+    _source_part()
+    _source_chunk()
+
+
+def _source() -> None:
     op.create_table(
         "source",
         sa.Column("id", sa.Text(), nullable=False),
@@ -47,22 +47,25 @@ def upgrade() -> None:
         sa.Column("size", sa.BigInteger(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("chunks", sa.Integer(), nullable=False),
-        sa.Column("problem", sa.Text(), nullable=True),
-        sa.Column("run_id", sa.Text(), nullable=True),
+        sa.Column("problem", sa.Text()),
+        sa.Column("run_id", sa.Text()),
         sa.Column("finished", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["thread_id"], ["thread.id"], name="fk_source_thread_id_thread", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_source"),
     )
-    op.create_index("ix_source_thread_id_created_at_id", "source", ["thread_id", "created_at", "id"], unique=False)
+    op.create_index("ix_source_thread_id_created_at_id", "source", ["thread_id", "created_at", "id"])
     op.create_index(
         "ix_source_on_its_way",
         "source",
         ["organization_id", "created_at"],
-        unique=False,
-        sqlite_where=_ON_ITS_WAY,
-        postgresql_where=_ON_ITS_WAY,
+        sqlite_where=sa.text("NOT finished"),
+        postgresql_where=sa.text("NOT finished"),
     )
+    protect("source")
+
+
+def _source_part() -> None:
     op.create_table(
         "source_part",
         sa.Column("source_id", sa.Text(), nullable=False),
@@ -74,6 +77,11 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("source_id", "position", name="pk_source_part"),
     )
+    protect("source_part")
+
+
+def _source_chunk() -> None:
+    on_sqlite = op.get_bind().dialect.name == "sqlite"
     op.create_table(
         "source_chunk",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -83,8 +91,8 @@ def upgrade() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("start_line", sa.Integer(), nullable=False),
         sa.Column("end_line", sa.Integer(), nullable=False),
-        sa.Column("page", sa.Integer(), nullable=True),
-        sa.Column("heading", sa.Text(), nullable=True),
+        sa.Column("page", sa.Integer()),
+        sa.Column("heading", sa.Text()),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("words", sa.Text() if on_sqlite else TSVECTOR(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -92,19 +100,11 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name="pk_source_chunk"),
     )
-    op.create_index("ix_source_chunk_source_id_position", "source_chunk", ["source_id", "position"], unique=False)
-    op.create_index("ix_source_chunk_thread_id", "source_chunk", ["thread_id"], unique=False)
+    op.create_index("ix_source_chunk_source_id_position", "source_chunk", ["source_id", "position"])
+    op.create_index("ix_source_chunk_thread_id", "source_chunk", ["thread_id"])
     if on_sqlite:
         for statement in _FTS5:
             op.execute(statement)
     else:
-        op.create_index("ix_source_chunk_words", "source_chunk", ["words"], unique=False, postgresql_using="gin")
-
-
-def downgrade() -> None:
-    """Sources are lost."""
-    if op.get_bind().dialect.name == "sqlite":
-        op.execute("DROP TABLE source_words")
-    op.drop_table("source_chunk")
-    op.drop_table("source_part")
-    op.drop_table("source")
+        op.create_index("ix_source_chunk_words", "source_chunk", ["words"], postgresql_using="gin")
+    protect("source_chunk")

@@ -1,0 +1,34 @@
+"""The first schema: revisions 0001 to 0031 in one. See ADR 0039."""
+
+from infrastructure.persistence.migrations.first_schema import (
+    agents,
+    approvals,
+    audit,
+    gateway,
+    identity,
+    mcp,
+    rights,
+    row_changes,
+    runs,
+    schedules,
+    sources,
+    threads,
+    workflows,
+)
+
+revision = "0031"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+# A table comes after those that it refers to.
+_SLICES = (identity, agents, mcp, threads, sources, runs, schedules, audit, workflows, gateway, approvals)
+
+
+def upgrade() -> None:
+    """Create everything that a database of revision 0031 has. There is nothing below to go back to."""
+    rights.create_roles()
+    for tables in _SLICES:
+        tables.create()
+    rights.grant()
+    row_changes.create()
