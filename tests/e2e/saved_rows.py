@@ -12,40 +12,10 @@ from sqlalchemy import Boolean, Connection, LargeBinary, MetaData, Table, func, 
 
 from tests.e2e.saved_times import last_event, moved_answers, moved_tables
 from tests.e2e.service import Json
+from tests.saved_schema import FOLDER
 
-FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "saved_runs"
 SAME_AS: Mapping[str, tuple[str, str]] = {
-    "0002": ("0001", "adds columns to servers that are empty until one is installed"),
-    "0003": ("0001", "adds the table of secrets, which no run is stored in"),
-    "0005": ("0008", "no version of its own made calls that ask: 0008 was the first"),
-    "0006": ("0008", "was never the newest: it took its place in the chain after 0007 and 0008"),
-    "0007": ("0008", "adds settings of organizations, with their defaults"),
-    "0009": ("0012", "adds sums of usage, which later runs fill"),
-    "0010": ("0012", "adds to keys what later keys have"),
-    "0011": ("0012", "adds settings of organizations, with their defaults"),
-    "0013": ("0016", "adds seals over the audit trail, which 0016 has too"),
-    "0014": ("0016", "adds approvals; the first version in which an agent could ask for one had 0016"),
-    "0015": ("0016", "adds sources, which 0016 has too"),
-    "0017": ("0016", "changes who may see rows, none of them"),
-    "0019": ("0018", "adds to requests a webhook, which they need not name, and tables of their own for deliveries"),
-    "0020": ("0023", "adds tables of schedules, in which no run is stored"),
-    "0021": ("0023", "adds what the gateway stores; runs are stored as before"),
-    "0022": ("0023", "adds tables of workflows; runs are stored as before"),
-    "0024": ("0023", "adds tables of workflow runs; runs are stored as before"),
-    "0025": (
-        "0023",
-        "adds to the gateway's calls, and makes approvals of its sessions go with them; runs are stored as before",
-    ),
-    "0026": ("0023", "adds what processes report of servers, and claims to renew grants; runs are stored as before"),
-    "0027": ("0023", "adds what clients of the gateway ask for; runs are stored as before"),
-    "0028": ("0023", "adds to workflow runs what their nodes wait for, and keys; runs are stored as before"),
-    "0029": (
-        "0023",
-        "adds tools of workflow runs, and which of them a run or a session sees; runs are stored as before",
-    ),
-    "0030": ("0023", "adds what processes leave for each other about the gateway's calls; runs are stored as before"),
-    "0031": ("0023", "encrypts where webhooks are, of which no saved run has one; runs are stored as before"),
-    "0032": ("0023", "adds to runs what a model provider said, which no saved run has"),
+    "0032": ("0031", "adds to runs what a model provider said, which no saved run has"),
 }
 """Revisions without a file of their own: whose file has what they store, and why."""
 _NOT_STORED = ("alembic_version", "source_words")

@@ -14,8 +14,9 @@ from pathlib import Path
 from domain.identity.api_key import hash_token
 from infrastructure.persistence.schema.revision import plain_engine
 from tests.e2e.processes import until
-from tests.e2e.saved_rows import FOLDER, SavedRuns, stored_tables
+from tests.e2e.saved_rows import SavedRuns, stored_tables
 from tests.e2e.service import ISOLATED_PYTHON, ROOT, TERMINAL, Json, Service, a_turn, starting
+from tests.saved_schema import FOLDER
 
 SECRET_KEY = "a-passphrase-for-saved-runs"
 CANARY = "Nightingale-7183-Kestrel"
@@ -59,14 +60,12 @@ class Recorder:
     """Makes the runs, each named by its story."""
 
     service: Service
-    revision: str
     runs: dict[str, str] = field(default_factory=dict)
 
     def make(self) -> None:
-        """All that this revision knows of; the last run is still under way."""
-        for since, story in _STORIES:
-            if self.revision >= since:
-                story(self)
+        """All stories; the last run is still under way."""
+        for story in _STORIES:
+            story(self)
 
     def agent(self, name: str, **settings: object) -> None:
         """An agent with the model of its name."""
@@ -89,7 +88,7 @@ class Recorder:
             if run["status"] in TERMINAL:
                 found[f"/threads/{run['thread_id']}/messages?limit=100"] = None
                 found[f"/runs/{run_id}/events?limit=100"] = None
-        listed = [f"/{name}?limit=100" for since, name in _LISTS if self.revision >= since]
+        listed = [f"/{name}?limit=100" for name in _LISTS]
         for path in [*(path for path, answer in found.items() if answer is None), *listed]:
             found[path] = self.service.call("GET", path)
             assert found[path]["next_cursor"] is None, path
@@ -195,29 +194,22 @@ def _under_way(recorder: Recorder) -> None:
     recorder.runs["queued"] = queued["id"]
 
 
-_STORIES: list[tuple[str, Callable[[Recorder], None]]] = [
-    ("0001", _completed),
-    ("0001", _ended_otherwise),
-    ("0001", _waiting_for_the_client),
-    ("0003", _secret),
-    ("0008", _asking),
-    ("0016", _halted),
-    ("0012", _model_provider),
-    ("0016", _careful),
-    ("0016", _with_sources),
-    ("0016", _guarded),
-    ("0001", _under_way),
-]
-"""What is made from which revision on; what a later one adds to the stored form of runs goes here."""
-_LISTS = [
-    ("0001", "agents"),
-    ("0001", "api-keys"),
-    ("0001", "threads"),
-    ("0003", "secrets"),
-    ("0012", "model-providers"),
-    ("0016", "approvals"),
-]
-"""What is asked for beside the runs, from which revision on."""
+_STORIES: tuple[Callable[[Recorder], None], ...] = (
+    _completed,
+    _ended_otherwise,
+    _waiting_for_the_client,
+    _secret,
+    _asking,
+    _halted,
+    _model_provider,
+    _careful,
+    _with_sources,
+    _guarded,
+    _under_way,
+)
+"""What a later revision adds to the stored form of runs goes here."""
+_LISTS = ("agents", "api-keys", "threads", "secrets", "model-providers", "approvals")
+"""What is asked for beside the runs."""
 
 
 def places(home: Path) -> Mapping[str, str]:
@@ -243,7 +235,7 @@ def record(folder: Path, source: Path | None = None) -> Path:
         with engine.connect() as connection:
             revision = str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
         write_scripts(home)
-        recorder = Recorder(service=service, revision=revision)
+        recorder = Recorder(service=service)
         recorder.make()
         answers = recorder.answers()
         service.process.kill()

@@ -70,12 +70,12 @@ def test_a_broken_database_is_named_and_left_as_it_is(dragoman: DragomanHere) ->
 @pytest.mark.requirement("G2", "E6")
 def test_an_older_schema_is_not_upgraded_by_looking_at_it(dragoman: DragomanHere) -> None:
     with closing(sqlite3.connect(dragoman.home / "dragoman.db")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        connection.execute("UPDATE alembic_version SET version_num = '0031'")
         connection.commit()
     found = examined(dragoman, exit_code=0)
     assert (found["schema"], found["service"]) == ("warning", "warning")
     with closing(sqlite3.connect(dragoman.home / "dragoman.db")) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0031",)]
 
 
 @pytest.mark.requirement("G2", "B12")

@@ -1,5 +1,5 @@
-"""Runs that earlier versions have stored: one database of each kind walks through all revisions, gets at each what a service
-of it had stored, and is then used by this version."""
+"""Runs that earlier versions have stored. A database of each kind begins with the saved schema of the first revision, is upgraded
+one revision at a time, gets the rows that a service of each saved revision has stored, and is then used by this version."""
 
 import json
 from collections.abc import Iterator
@@ -17,10 +17,11 @@ from alembic.script import ScriptDirectory
 from infrastructure.persistence.schema.revision import HEAD, plain_engine
 from infrastructure.persistence.schema.upgrade import configuration, upgrade
 from tests.databases import PostgresDatabases, sqlite_url
-from tests.e2e.saved_rows import FOLDER, SAME_AS, SavedRuns
+from tests.e2e.saved_rows import SAME_AS, SavedRuns
 from tests.e2e.saved_runs import CANARY, LOOK, NOTE, SECRET_KEY, audit_entries, places, token_of, write_scripts
 from tests.e2e.service import TERMINAL, Json, Service, assert_consistent, results_by_tool, serving
 from tests.e2e.streams import stream
+from tests.saved_schema import FOLDER, create_saved_schema
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -44,6 +45,7 @@ def walked(url: str, home: Path) -> dict[str, SavedRuns]:
     """Build the database revision by revision, each with its rows; what was put in, by revision."""
     saved = {}
     stopped_at = datetime.now(UTC) - AN_HOUR
+    create_saved_schema(url)
     engine = plain_engine(url)
     for revision in revisions():
         with engine.begin() as connection:
@@ -128,12 +130,6 @@ def stored(request: pytest.FixtureRequest, estate: Estate) -> Stored:
     return estate.stored[cast(str, request.param)]
 
 
-def stored_since(revision: str, *, only_ends: bool = False) -> pytest.MarkDecorator:
-    """The files that have what is made from this revision on; of these the oldest and the newest where it costs much."""
-    files = [name for name in SAVED if name >= revision]
-    return pytest.mark.parametrize("stored", [files[0], files[-1]] if only_ends else files, indirect=True)
-
-
 def changed(before: Any, now: Any, at: str = "") -> list[str]:
     """Where `now` does not say what `before` said; it may say more."""
     if isinstance(before, dict) and isinstance(now, dict):
@@ -209,7 +205,6 @@ def test_a_run_that_waits_for_its_client_is_resumed(stored: Stored) -> None:
 
 
 @pytest.mark.requirement("C3", "E3")
-@stored_since("0016")
 def test_a_call_that_waits_for_an_approval_is_approved_and_made_once(stored: Stored) -> None:
     run_id = stored.run("careful")
     [approval] = [entry for entry in stored.read["/approvals?limit=100"]["data"] if entry["run_id"] == run_id]
@@ -220,7 +215,6 @@ def test_a_call_that_waits_for_an_approval_is_approved_and_made_once(stored: Sto
 
 
 @pytest.mark.requirement("B4", "E3")
-@stored_since("0008", only_ends=True)
 def test_a_call_whose_server_has_asked_is_answered(stored: Stored) -> None:
     run = stored.read[f"/runs/{stored.run('painter')}"]
     answer = {"action": "accept", "content": {"colour": "red"}}
@@ -243,7 +237,6 @@ def test_threads_are_continued(stored: Stored) -> None:
 
 
 @pytest.mark.requirement("D4", "E7")
-@stored_since("0016")
 def test_sources_are_found_by_their_words(stored: Stored) -> None:
     thread = stored.answer(f"/runs/{stored.run('reader')}")["thread_id"]
     again = stored.service.call("POST", f"/threads/{thread}/runs/wait", {"agent": "reader", "input": "Again."})
@@ -251,7 +244,6 @@ def test_sources_are_found_by_their_words(stored: Stored) -> None:
 
 
 @pytest.mark.requirement("C4", "E7")
-@stored_since("0016")
 def test_canary_tokens_are_watched_for_and_a_closed_thread_stays_closed(stored: Stored) -> None:
     thread = stored.answer(f"/runs/{stored.run('guarded')}")["thread_id"]
     body = {"agent": "talker", "input": "And now?"}

@@ -52,9 +52,8 @@ def key_ring(settings: Settings, box: LazySecretBox) -> KeyRing:
     return GivenKeyRing() if settings.secret_keys else HomeKeyRing(home=settings.home, box=box)
 
 
-def upgrade_schema(settings: Settings, home: Home, box: Callable[[], LazySecretBox]) -> bool:
-    """Bring the schema up to date, and say whether it was not; Alembic is imported only when revisions are to be applied, and
-    the box asked for only by one that encrypts."""
+def upgrade_schema(settings: Settings, home: Home) -> bool:
+    """Bring the schema up to date, and say whether it was not; Alembic is imported only when revisions are to be applied."""
     url = settings.postgres_url or f"sqlite:///{home.database_path}"
     if is_current(url):
         return False
@@ -62,7 +61,7 @@ def upgrade_schema(settings: Settings, home: Home, box: Callable[[], LazySecretB
         return True
     from infrastructure.persistence.schema.upgrade import upgrade
 
-    return upgrade(url, seal=lambda plain: box().encrypt(plain))
+    return upgrade(url)
 
 
 def inspection(settings: Settings, home: Home) -> DatabaseInspection:

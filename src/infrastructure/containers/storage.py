@@ -57,7 +57,7 @@ class Storage(containers.DeclarativeContainer):
         storage_assembly.database, Surroundings.settings, Surroundings.home
     )
     upgrade_schema: providers.Provider[bool] = providers.Callable(
-        storage_assembly.upgrade_schema, Surroundings.settings, Surroundings.home, Surroundings.secret_box.provider
+        storage_assembly.upgrade_schema, Surroundings.settings, Surroundings.home
     )
     database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
         storage_assembly.inspection, Surroundings.settings, Surroundings.home

@@ -1,35 +1,27 @@
 """URLs of webhooks at rest: encrypted, whoever stored them, and opened to be requested."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import pytest
-from alembic import command
 from sqlalchemy import Connection, text
 
 from domain.audit.event import AuditAction
 from domain.runs.webhook import Webhook
 from domain.secrets.secret import SecretRef
-from infrastructure.container import Container
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.schedules.store import SqlScheduleStore
-from infrastructure.persistence.schema.revision import is_current, plain_engine
-from infrastructure.persistence.schema.upgrade import configuration, upgrade
 from infrastructure.persistence.secrets.vault import SqlSecretVault
 from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 from infrastructure.secrets import SecretBox
-from infrastructure.settings import load_settings
 from tests.builders import ORG, RUN, START, a_run, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import finish_step, start_and_claim
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores
-from tests.databases import PostgresDatabases, SqliteFiles, sqlite_url
+from tests.databases import SqliteFiles
 from tests.integration.persistence.conftest import add_first_organization
 from tests.schedule_builders import a_schedule
 from tests.webhook_builders import RECEIVER, URL, a_webhook, announcing
@@ -167,86 +159,6 @@ async def test_without_the_key_runs_are_read_and_their_deliveries_set_aside(data
     assert await lost.webhooks.claim(at=START, until=after(60), limit=9, per_lane=9, busy={}) == ()
 
 
-def store_in_clear(url: str) -> None:
-    """Make a database of revision 0030, with 501 runs and a schedule whose webhooks stand in clear."""
-    engine = plain_engine(url)
-    with engine.begin() as connection:
-        command.upgrade(configuration(connection), "0030")
-        for statement in _OLD_ROWS:
-            connection.execute(text(statement))
-        connection.execute(text(_OLD_RUN), [{"id": f"run_{number}"} for number in range(502)])
-        connection.execute(
-            text(
-                "INSERT INTO run_request (run_id, organization_id, input, model, limits, metadata, webhook)"
-                " VALUES (:id, 'org_1', '[]', 'm', '{}', '{}', :webhook)"
-            ),
-            [{"id": f"run_{number}", "webhook": CLEAR if number else None} for number in range(502)],
-        )
-        connection.execute(
-            text(
-                "INSERT INTO schedule (id, organization_id, name, cron, timezone, agent_id, input, strategy, limits,"
-                " metadata, webhook, missed, enabled, version, created_at, updated_at) VALUES ('sch_1', 'org_1', 's',"
-                " '* * * * *', 'UTC', 'agt_1', '[]', 'enqueue', '{}', '{}', :webhook, 'skip', false, 1, 1, 1)"
-            ),
-            {"webhook": CLEAR},
-        )
-    engine.dispose()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def before(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Each database as the version before left it."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = sqlite_url(tmp_path / "dragoman.db")
-        else:
-            databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))
-            url = stack.enter_context(databases.empty())
-        store_in_clear(url)
-        yield url
-
-
-_OLD_ROWS = (
-    "INSERT INTO organization (id, name, created_at, mcp_enabled, version) VALUES ('org_1', 'default', 1, true, 1)",
-    "INSERT INTO thread (id, organization_id, created_at, metadata) VALUES ('thr_1', 'org_1', 1, '{}')",
-)
-_OLD_RUN = (
-    "INSERT INTO run (id, organization_id, thread_id, agent_id, agent_version, status, attempt, lapses, epoch, last_seq,"
-    " rolled_back, input_tokens, output_tokens, cached_tokens, cost_nano_usd, turns, tool_calls, active_s, created_at)"
-    " VALUES (:id, 'org_1', 'thr_1', 'agt_1', 1, 'completed', 1, 0, 1, 1, false, 0, 0, 0, 0, 0, 0, 0, 1)"
-)
-
-
-def test_the_upgrade_encrypts_what_earlier_versions_stored_in_clear(before: str, tmp_path: Path) -> None:
-    box = SecretBox([OLD])
-    assert upgrade(before, seal=box.encrypt)
-    engine = plain_engine(before)
-    with engine.connect() as connection:
-        stored = [
-            tuple(row)
-            for table in ("run_request", "schedule")
-            for row in connection.execute(text(f"SELECT webhook, webhook_url FROM {table}"))
-        ]
-    engine.dispose()
-    assert [row for row in stored if row[0] is None] == [(None, None)]
-    sealed = [row for row in stored if row[0] is not None]
-    assert len(sealed) == 502
-    for note, url in sealed:
-        assert json.loads(note) == {"receiver": RECEIVER, "secret": "SIGNING", "events": ["run.completed"]}
-        assert box.decrypt(bytes(url)).decode() == URL
-    if before.startswith("sqlite"):
-        files = b"".join(part.read_bytes() for part in tmp_path.glob("dragoman.db*"))
-        assert RECEIVER.encode() in files
-        assert TOKEN.encode() not in files, "in no free page either"
-
-
-def test_an_upgrade_that_cannot_encrypt_leaves_the_database_as_it_was(before: str) -> None:
-    with pytest.raises(RuntimeError, match="encrypts"):
-        upgrade(before)
-    assert not is_current(before)
-    assert upgrade(before, seal=SecretBox([OLD]).encrypt)
-
-
 async def test_a_file_with_webhooks_holds_no_url_in_clear(sqlite_files: SqliteFiles) -> None:
     path = sqlite_files.fresh()
     database = SqliteDatabase(path)
@@ -260,15 +172,3 @@ async def test_a_file_with_webhooks_holds_no_url_in_clear(sqlite_files: SqliteFi
     files = b"".join(part.read_bytes() for part in path.parent.glob(f"{path.name}*"))
     assert RECEIVER.encode() in files
     assert TOKEN.encode() not in files
-
-
-def test_an_upgrade_uses_the_secret_key_of_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DRAGOMAN_HOME", str(tmp_path))
-    monkeypatch.setenv("DRAGOMAN_SECRET_KEY", OLD)
-    store_in_clear(sqlite_url(tmp_path / "dragoman.db"))
-    assert Container(settings=load_settings()).upgrade_schema()
-    engine = plain_engine(sqlite_url(tmp_path / "dragoman.db"))
-    with engine.connect() as connection:
-        sealed = connection.execute(text("SELECT webhook_url FROM schedule")).scalar_one()
-    engine.dispose()
-    assert SecretBox([OLD]).decrypt(sealed).decode() == URL

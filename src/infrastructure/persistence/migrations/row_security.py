@@ -3,9 +3,6 @@
 SQLite has nothing of the kind: there these functions do nothing.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from alembic import op
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -45,28 +42,6 @@ def protect(table: str, *, organization: str | None = "organization_id", request
     theirs = f"{organization} = current_setting('{ORGANIZATION_SETTING}', true)"
     op.execute(f"CREATE POLICY own_organization ON {table} TO {REQUEST_ROLE} USING ({theirs}) WITH CHECK ({theirs})")
     op.execute(f"GRANT {requests_may} ON {table} TO {REQUEST_ROLE}")
-
-
-def unprotect(table: str) -> None:
-    """Undo `protect`. Dropping the table needs no such preparation."""
-    if op.get_bind().dialect.name == "sqlite":
-        return
-    for policy in ("system_work", "own_organization"):
-        op.execute(f"DROP POLICY IF EXISTS {policy} ON {table}")
-    op.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
-    op.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
-    op.execute(f"REVOKE ALL ON {table} FROM {REQUEST_ROLE}, {SYSTEM_ROLE}")
-
-
-@contextmanager
-def as_system(connection: Connection) -> Iterator[None]:
-    """Read and change rows of all organizations: the owner of a protected table sees none of them."""
-    if connection.dialect.name == "sqlite":
-        yield
-        return
-    connection.execute(text(f"SET LOCAL ROLE {SYSTEM_ROLE}"))
-    yield
-    connection.execute(text("RESET ROLE"))
 
 
 def ensure_roles(connection: Connection, *roles: str) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from infrastructure.persistence.engine.database import unusable
 from infrastructure.persistence.engine.postgres import queue_schema
-from infrastructure.persistence.schema.revision import HEAD, plain_engine, stored_revisions
+from infrastructure.persistence.schema.revision import FIRST, HEAD, plain_engine, stored_revisions
 
 CHECK_S = 10.0
 """For how long an SQLite file is looked through for damage. Large ones are not seen whole."""
@@ -21,7 +21,8 @@ _STEPS_BETWEEN_LOOKS = 100_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseReport:
     """What was seen. `name` is its kind and version, or its path; `failure` a sentence, and then there is nothing else.
-    `revision` is None without a schema, `clock_ahead_s` by how much the server's clock is ahead of this machine's, and
+    `revision` is None without a schema, `oldest` the first one
+    that can be upgraded, `clock_ahead_s` by how much the server's clock is ahead of this machine's, and
     `damage` what SQLite says is wrong with its file."""
 
     name: str
@@ -29,6 +30,7 @@ class DatabaseReport:
     failure: str | None = None
     revision: str | None = None
     expected: str = HEAD
+    oldest: str = FIRST
     queue_is_current: bool = True
     clock_ahead_s: float | None = None
     damage: str | None = None

@@ -14,6 +14,8 @@ from infrastructure.persistence.engine.sqlite.database import make_private
 
 HEAD = "0032"
 """The revision that the tables describe."""
+FIRST = "0031"
+"""The oldest revision that can be upgraded."""
 
 _stored = text("SELECT version_num FROM alembic_version")
 _POSTGRES = ("postgres:", "postgresql:", "postgresql+psycopg:")

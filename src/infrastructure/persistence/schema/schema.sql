@@ -6,7 +6,10 @@ CREATE TABLE alembic_version (
 CREATE TABLE organization (
 	id TEXT NOT NULL,
 	name TEXT NOT NULL,
-	created_at BIGINT NOT NULL, mcp_enabled BOOLEAN DEFAULT 1 NOT NULL, version INTEGER DEFAULT '1' NOT NULL, settings TEXT DEFAULT '{}' NOT NULL,
+	created_at BIGINT NOT NULL,
+	mcp_enabled BOOLEAN DEFAULT 1 NOT NULL,
+	version INTEGER DEFAULT '1' NOT NULL,
+	settings TEXT DEFAULT '{}' NOT NULL,
 	CONSTRAINT pk_organization PRIMARY KEY (id)
 );
 CREATE TABLE api_key (
@@ -17,7 +20,11 @@ CREATE TABLE api_key (
 	platform BOOLEAN NOT NULL,
 	token_hash TEXT NOT NULL,
 	created_at BIGINT NOT NULL,
-	revoked_at BIGINT, expires_at BIGINT, last_used_at BIGINT, rate_calls INTEGER, rate_per_s DOUBLE,
+	revoked_at BIGINT,
+	expires_at BIGINT,
+	last_used_at BIGINT,
+	rate_calls INTEGER,
+	rate_per_s DOUBLE,
 	CONSTRAINT pk_api_key PRIMARY KEY (id),
 	CONSTRAINT fk_api_key_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_api_key_token_hash UNIQUE (token_hash)
@@ -40,179 +47,11 @@ CREATE TABLE agent_version (
 	version INTEGER NOT NULL,
 	organization_id TEXT NOT NULL,
 	config TEXT NOT NULL,
-	updated_at BIGINT NOT NULL, canary_tokens BLOB,
+	updated_at BIGINT NOT NULL,
+	canary_tokens BLOB,
 	CONSTRAINT pk_agent_version PRIMARY KEY (agent_id, version),
 	CONSTRAINT fk_agent_version_agent_id_agent FOREIGN KEY(agent_id) REFERENCES agent (id) ON DELETE CASCADE
 );
-CREATE TABLE mcp_server (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	slug TEXT NOT NULL,
-	version INTEGER NOT NULL,
-	config TEXT NOT NULL,
-	secrets BLOB NOT NULL,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL, installed_version TEXT, installed_location TEXT, installed_at BIGINT,
-	CONSTRAINT pk_mcp_server PRIMARY KEY (id),
-	CONSTRAINT fk_mcp_server_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
-	CONSTRAINT uq_mcp_server_organization_id_slug UNIQUE (organization_id, slug)
-);
-CREATE INDEX ix_mcp_server_organization_id_created_at_id ON mcp_server (organization_id, created_at, id);
-CREATE TABLE mcp_server_state (
-	server_id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	server_version INTEGER NOT NULL,
-	description TEXT NOT NULL,
-	taken_at BIGINT NOT NULL, revision INTEGER DEFAULT '1' NOT NULL,
-	CONSTRAINT pk_mcp_server_state PRIMARY KEY (server_id),
-	CONSTRAINT fk_mcp_server_state_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
-);
-CREATE TABLE mcp_tool_definition (
-	server_id TEXT NOT NULL,
-	position INTEGER NOT NULL,
-	organization_id TEXT NOT NULL,
-	name TEXT NOT NULL,
-	definition TEXT NOT NULL, standing TEXT, approved_definition TEXT,
-	CONSTRAINT pk_mcp_tool_definition PRIMARY KEY (server_id, position),
-	CONSTRAINT fk_mcp_tool_definition_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
-);
-CREATE TABLE thread (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	metadata TEXT NOT NULL,
-	created_at BIGINT NOT NULL, quarantined_at BIGINT, quarantined_by TEXT, quarantined_for TEXT,
-	CONSTRAINT pk_thread PRIMARY KEY (id),
-	CONSTRAINT fk_thread_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_thread_organization_id_created_at_id ON thread (organization_id, created_at, id);
-CREATE TABLE message (
-	thread_id TEXT NOT NULL,
-	position INTEGER NOT NULL,
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	run_id TEXT,
-	role TEXT NOT NULL,
-	content TEXT NOT NULL,
-	superseded BOOLEAN NOT NULL,
-	created_at BIGINT NOT NULL,
-	CONSTRAINT pk_message PRIMARY KEY (thread_id, position),
-	CONSTRAINT fk_message_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE,
-	CONSTRAINT uq_message_run_id_id UNIQUE (run_id, id)
-);
-CREATE TABLE run (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	thread_id TEXT NOT NULL,
-	agent_id TEXT NOT NULL,
-	agent_version INTEGER NOT NULL,
-	status TEXT NOT NULL,
-	attempt INTEGER NOT NULL,
-	epoch INTEGER NOT NULL,
-	last_seq INTEGER NOT NULL,
-	cancel_requested_by TEXT,
-	rolled_back BOOLEAN NOT NULL,
-	worker_id TEXT,
-	lease_expires_at BIGINT,
-	input_tokens BIGINT NOT NULL,
-	output_tokens BIGINT NOT NULL,
-	cached_tokens BIGINT NOT NULL,
-	cost_nano_usd BIGINT NOT NULL,
-	turns INTEGER NOT NULL,
-	tool_calls INTEGER NOT NULL,
-	active_s DOUBLE NOT NULL,
-	pending TEXT,
-	output TEXT,
-	error_code TEXT,
-	error_detail TEXT,
-	incomplete_reason TEXT,
-	requested_by TEXT,
-	created_at BIGINT NOT NULL,
-	started_at BIGINT,
-	finished_at BIGINT, lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT,
-	CONSTRAINT pk_run PRIMARY KEY (id),
-	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
-	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_run_agent_id_created_at_id ON run (agent_id, created_at, id);
-CREATE INDEX ix_run_organization_id_created_at_id ON run (organization_id, created_at, id);
-CREATE INDEX ix_run_thread_id_created_at_id ON run (thread_id, created_at, id);
-CREATE UNIQUE INDEX uq_run_active_thread ON run (thread_id) WHERE status IN ('in_progress', 'requires_action');
-CREATE TABLE run_request (
-	run_id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	input TEXT NOT NULL,
-	model TEXT NOT NULL,
-	limits TEXT NOT NULL,
-	tool_allowlist TEXT,
-	metadata TEXT NOT NULL,
-	overview TEXT, webhook TEXT, wired TEXT, webhook_url BLOB,
-	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
-	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
-);
-CREATE TABLE idempotency_key (
-	organization_id TEXT NOT NULL,
-	"key" TEXT NOT NULL,
-	body_digest TEXT NOT NULL,
-	run_id TEXT NOT NULL,
-	created_at BIGINT NOT NULL,
-	CONSTRAINT pk_idempotency_key PRIMARY KEY (organization_id, "key"),
-	CONSTRAINT fk_idempotency_key_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
-);
-CREATE INDEX ix_idempotency_key_organization_id_created_at ON idempotency_key (organization_id, created_at);
-CREATE INDEX ix_idempotency_key_run_id ON idempotency_key (run_id);
-CREATE TABLE run_event (
-	run_id TEXT NOT NULL,
-	seq INTEGER NOT NULL,
-	organization_id TEXT NOT NULL,
-	type TEXT NOT NULL,
-	at BIGINT NOT NULL,
-	data TEXT,
-	message_id TEXT,
-	CONSTRAINT pk_run_event PRIMARY KEY (run_id, seq),
-	CONSTRAINT fk_run_event_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
-)
- WITHOUT ROWID
-;
-CREATE TABLE tool_call (
-	run_id TEXT NOT NULL,
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	turn INTEGER NOT NULL,
-	position INTEGER NOT NULL,
-	call TEXT NOT NULL,
-	type TEXT,
-	server_id TEXT,
-	repeatable BOOLEAN NOT NULL,
-	state TEXT NOT NULL,
-	recorded_at BIGINT NOT NULL,
-	outcome TEXT,
-	error_code TEXT,
-	result TEXT,
-	duration_ms INTEGER,
-	settled_at BIGINT,
-	message_id TEXT, elicitation TEXT, input BLOB, approval TEXT,
-	CONSTRAINT pk_tool_call PRIMARY KEY (run_id, id),
-	CONSTRAINT fk_tool_call_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
-);
-CREATE TABLE audit_event (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	action TEXT NOT NULL,
-	actor TEXT NOT NULL,
-	resource TEXT NOT NULL,
-	at BIGINT NOT NULL,
-	run_id TEXT,
-	tool TEXT,
-	server_id TEXT,
-	duration_ms INTEGER,
-	arguments_digest TEXT,
-	details TEXT NOT NULL,
-	CONSTRAINT pk_audit_event PRIMARY KEY (id)
-)
- WITHOUT ROWID
-;
-CREATE INDEX ix_audit_event_organization_id_at_id ON audit_event (organization_id, at, id);
-CREATE INDEX ix_audit_event_run_id ON audit_event (run_id) WHERE run_id IS NOT NULL;
 CREATE TABLE secret (
 	organization_id TEXT NOT NULL,
 	name TEXT NOT NULL,
@@ -223,13 +62,83 @@ CREATE TABLE secret (
 	CONSTRAINT fk_secret_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_secret_organization_id_created_at_name ON secret (organization_id, created_at, name);
+CREATE TABLE model_provider (
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	base_url TEXT NOT NULL,
+	api_key BLOB,
+	secret_name TEXT,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL,
+	CONSTRAINT pk_model_provider PRIMARY KEY (organization_id, name),
+	CONSTRAINT fk_model_provider_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_model_provider_organization_id_created_at_name ON model_provider (organization_id, created_at, name);
+CREATE TABLE mcp_server (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	slug TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	config TEXT NOT NULL,
+	secrets BLOB NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL,
+	installed_version TEXT,
+	installed_location TEXT,
+	installed_at BIGINT,
+	CONSTRAINT pk_mcp_server PRIMARY KEY (id),
+	CONSTRAINT fk_mcp_server_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT uq_mcp_server_organization_id_slug UNIQUE (organization_id, slug)
+);
+CREATE INDEX ix_mcp_server_organization_id_created_at_id ON mcp_server (organization_id, created_at, id);
+CREATE TABLE mcp_server_state (
+	server_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	server_version INTEGER NOT NULL,
+	description TEXT NOT NULL,
+	taken_at BIGINT NOT NULL,
+	revision INTEGER DEFAULT '1' NOT NULL,
+	CONSTRAINT pk_mcp_server_state PRIMARY KEY (server_id),
+	CONSTRAINT fk_mcp_server_state_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
+);
+CREATE TABLE mcp_tool_definition (
+	server_id TEXT NOT NULL,
+	position INTEGER NOT NULL,
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	definition TEXT NOT NULL,
+	standing TEXT,
+	approved_definition TEXT,
+	CONSTRAINT pk_mcp_tool_definition PRIMARY KEY (server_id, position),
+	CONSTRAINT fk_mcp_tool_definition_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
+);
 CREATE INDEX ix_mcp_tool_definition_server_id_name ON mcp_tool_definition (server_id, name);
+CREATE TABLE mcp_connection_state (
+	server_id TEXT NOT NULL,
+	process TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	server_version INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	state TEXT NOT NULL,
+	since BIGINT NOT NULL,
+	last_error TEXT,
+	protocol_version TEXT,
+	tool_count INTEGER,
+	seen_at BIGINT NOT NULL,
+	CONSTRAINT pk_mcp_connection_state PRIMARY KEY (server_id, process),
+	CONSTRAINT fk_mcp_connection_state_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_mcp_connection_state_process ON mcp_connection_state (process);
 CREATE TABLE oauth_grant (
 	organization_id TEXT NOT NULL,
 	server_id TEXT NOT NULL,
 	issuer TEXT NOT NULL,
 	sealed BLOB NOT NULL,
-	updated_at BIGINT NOT NULL, claim TEXT, claimed_until BIGINT,
+	updated_at BIGINT NOT NULL,
+	claim TEXT,
+	claimed_until BIGINT,
 	CONSTRAINT pk_oauth_grant PRIMARY KEY (organization_id, server_id, issuer),
 	CONSTRAINT fk_oauth_grant_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
 );
@@ -245,113 +154,33 @@ CREATE TABLE oauth_authorization (
 );
 CREATE INDEX ix_oauth_authorization_server_id ON oauth_authorization (server_id);
 CREATE INDEX ix_oauth_authorization_expires_at ON oauth_authorization (expires_at);
-CREATE INDEX ix_run_unfinished ON run (status, thread_id, attempt, created_at, id) WHERE status IN ('queued', 'in_progress', 'requires_action');
-CREATE TABLE usage (
-	organization_id TEXT NOT NULL,
-	day INTEGER NOT NULL,
-	agent_id TEXT NOT NULL,
-	model TEXT NOT NULL,
-	model_calls BIGINT NOT NULL,
-	input_tokens BIGINT NOT NULL,
-	output_tokens BIGINT NOT NULL,
-	cached_tokens BIGINT NOT NULL,
-	cost_nano_usd BIGINT NOT NULL,
-	unpriced_calls BIGINT NOT NULL,
-	CONSTRAINT pk_usage PRIMARY KEY (organization_id, day, agent_id, model),
-	CONSTRAINT fk_usage_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
-)
- WITHOUT ROWID
-;
-CREATE TABLE budget_reservation (
-	run_id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	agent_id TEXT NOT NULL,
-	day INTEGER NOT NULL,
-	amount_nano_usd BIGINT NOT NULL,
-	CONSTRAINT pk_budget_reservation PRIMARY KEY (run_id),
-	CONSTRAINT fk_budget_reservation_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_budget_reservation_organization_id ON budget_reservation (organization_id);
-CREATE TABLE model_provider (
-	organization_id TEXT NOT NULL,
-	name TEXT NOT NULL,
-	kind TEXT NOT NULL,
-	base_url TEXT NOT NULL,
-	api_key BLOB,
-	secret_name TEXT,
-	version INTEGER NOT NULL,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL,
-	CONSTRAINT pk_model_provider PRIMARY KEY (organization_id, name),
-	CONSTRAINT fk_model_provider_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_model_provider_organization_id_created_at_name ON model_provider (organization_id, created_at, name);
-CREATE TABLE audit_seal (
-	organization_id TEXT NOT NULL,
-	number BIGINT NOT NULL,
-	event_id TEXT NOT NULL,
-	key_id TEXT NOT NULL,
-	seal TEXT NOT NULL,
-	sealed_at BIGINT NOT NULL,
-	CONSTRAINT pk_audit_seal PRIMARY KEY (organization_id, number),
-	CONSTRAINT uq_audit_seal_event_id UNIQUE (event_id)
-)
- WITHOUT ROWID
-;
-CREATE TABLE audit_head (
-	organization_id TEXT NOT NULL,
-	number BIGINT NOT NULL,
-	seal TEXT NOT NULL,
-	pruned_through BIGINT NOT NULL,
-	pruned_seal TEXT NOT NULL,
-	key_id TEXT NOT NULL,
-	signature TEXT NOT NULL,
-	CONSTRAINT pk_audit_head PRIMARY KEY (organization_id)
-);
-CREATE TABLE audit_key (
+CREATE TABLE thread (
 	id TEXT NOT NULL,
-	secret BLOB NOT NULL,
-	CONSTRAINT pk_audit_key PRIMARY KEY (id)
+	organization_id TEXT NOT NULL,
+	metadata TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	quarantined_at BIGINT,
+	quarantined_by TEXT,
+	quarantined_for TEXT,
+	CONSTRAINT pk_thread PRIMARY KEY (id),
+	CONSTRAINT fk_thread_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
-CREATE TABLE approval (
+CREATE INDEX ix_thread_organization_id_created_at_id ON thread (organization_id, created_at, id);
+CREATE INDEX ix_thread_quarantined ON thread (id) WHERE quarantined_at IS NOT NULL;
+CREATE TABLE message (
+	thread_id TEXT NOT NULL,
+	position INTEGER NOT NULL,
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
 	run_id TEXT,
-	tool_call_id TEXT NOT NULL,
-	tool TEXT NOT NULL,
-	server_id TEXT,
-	arguments TEXT NOT NULL,
-	digest TEXT NOT NULL,
-	agent_id TEXT NOT NULL,
-	agent_version INTEGER NOT NULL,
-	requested_by TEXT,
-	allow_self_approval BOOLEAN NOT NULL,
-	cause TEXT NOT NULL,
-	state TEXT NOT NULL,
+	role TEXT NOT NULL,
+	content TEXT NOT NULL,
+	superseded BOOLEAN NOT NULL,
 	created_at BIGINT NOT NULL,
-	expires_at BIGINT NOT NULL,
-	decided_at BIGINT,
-	decided_by TEXT,
-	reason TEXT,
-	edited_arguments TEXT, gateway_session_id TEXT CONSTRAINT fk_approval_gateway_session_id_gateway_session REFERENCES gateway_session (id) ON DELETE CASCADE,
-	CONSTRAINT pk_approval PRIMARY KEY (id),
-	CONSTRAINT fk_approval_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
-	CONSTRAINT fk_approval_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
+	CONSTRAINT pk_message PRIMARY KEY (thread_id, position),
+	CONSTRAINT fk_message_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE,
+	CONSTRAINT uq_message_run_id_id UNIQUE (run_id, id)
 );
-CREATE INDEX ix_approval_organization_id_created_at_id ON approval (organization_id, created_at, id);
-CREATE INDEX ix_approval_run_id ON approval (run_id);
-CREATE INDEX ix_approval_pending ON approval (organization_id, created_at, id) WHERE state = 'pending';
-CREATE TABLE timer (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	kind TEXT NOT NULL,
-	subject_id TEXT NOT NULL,
-	due_at BIGINT NOT NULL,
-	CONSTRAINT pk_timer PRIMARY KEY (id),
-	CONSTRAINT fk_timer_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_timer_due_at_id ON timer (due_at, id);
-CREATE INDEX ix_timer_subject_id ON timer (subject_id);
 CREATE TABLE source (
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
@@ -406,7 +235,171 @@ CREATE TRIGGER source_chunk_removed AFTER DELETE ON source_chunk BEGIN
         INSERT INTO source_words (source_words, rowid, thread_id, words)
         VALUES ('delete', old.id, old.thread_id, old.words);
     END;
-CREATE INDEX ix_thread_quarantined ON thread (id) WHERE quarantined_at IS NOT NULL;
+CREATE TABLE run (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	thread_id TEXT NOT NULL,
+	agent_id TEXT NOT NULL,
+	agent_version INTEGER NOT NULL,
+	status TEXT NOT NULL,
+	attempt INTEGER NOT NULL,
+	epoch INTEGER NOT NULL,
+	last_seq INTEGER NOT NULL,
+	cancel_requested_by TEXT,
+	rolled_back BOOLEAN NOT NULL,
+	worker_id TEXT,
+	lease_expires_at BIGINT,
+	input_tokens BIGINT NOT NULL,
+	output_tokens BIGINT NOT NULL,
+	cached_tokens BIGINT NOT NULL,
+	cost_nano_usd BIGINT NOT NULL,
+	turns INTEGER NOT NULL,
+	tool_calls INTEGER NOT NULL,
+	active_s DOUBLE NOT NULL,
+	pending TEXT,
+	output TEXT,
+	error_code TEXT,
+	error_detail TEXT,
+	incomplete_reason TEXT,
+	requested_by TEXT,
+	created_at BIGINT NOT NULL,
+	started_at BIGINT,
+	finished_at BIGINT,
+	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT,
+	CONSTRAINT pk_run PRIMARY KEY (id),
+	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
+	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_run_agent_id_created_at_id ON run (agent_id, created_at, id);
+CREATE INDEX ix_run_organization_id_created_at_id ON run (organization_id, created_at, id);
+CREATE INDEX ix_run_thread_id_created_at_id ON run (thread_id, created_at, id);
+CREATE UNIQUE INDEX uq_run_active_thread ON run (thread_id) WHERE status IN ('in_progress', 'requires_action');
+CREATE INDEX ix_run_unfinished ON run (status, thread_id, attempt, created_at, id) WHERE status IN ('queued', 'in_progress', 'requires_action');
+CREATE TABLE run_request (
+	run_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	input TEXT NOT NULL,
+	model TEXT NOT NULL,
+	limits TEXT NOT NULL,
+	tool_allowlist TEXT,
+	metadata TEXT NOT NULL,
+	overview TEXT,
+	webhook TEXT,
+	wired TEXT,
+	webhook_url BLOB,
+	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
+	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
+);
+CREATE TABLE idempotency_key (
+	organization_id TEXT NOT NULL,
+	"key" TEXT NOT NULL,
+	body_digest TEXT NOT NULL,
+	run_id TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_idempotency_key PRIMARY KEY (organization_id, "key"),
+	CONSTRAINT fk_idempotency_key_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX ix_idempotency_key_organization_id_created_at ON idempotency_key (organization_id, created_at);
+CREATE INDEX ix_idempotency_key_run_id ON idempotency_key (run_id);
+CREATE TABLE run_event (
+	run_id TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	organization_id TEXT NOT NULL,
+	type TEXT NOT NULL,
+	at BIGINT NOT NULL,
+	data TEXT,
+	message_id TEXT,
+	CONSTRAINT pk_run_event PRIMARY KEY (run_id, seq),
+	CONSTRAINT fk_run_event_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID
+;
+CREATE TABLE tool_call (
+	run_id TEXT NOT NULL,
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	turn INTEGER NOT NULL,
+	position INTEGER NOT NULL,
+	call TEXT NOT NULL,
+	type TEXT,
+	server_id TEXT,
+	repeatable BOOLEAN NOT NULL,
+	state TEXT NOT NULL,
+	recorded_at BIGINT NOT NULL,
+	outcome TEXT,
+	error_code TEXT,
+	result TEXT,
+	duration_ms INTEGER,
+	settled_at BIGINT,
+	message_id TEXT,
+	elicitation TEXT,
+	input BLOB,
+	approval TEXT,
+	CONSTRAINT pk_tool_call PRIMARY KEY (run_id, id),
+	CONSTRAINT fk_tool_call_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
+);
+CREATE TABLE usage (
+	organization_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	agent_id TEXT NOT NULL,
+	model TEXT NOT NULL,
+	model_calls BIGINT NOT NULL,
+	input_tokens BIGINT NOT NULL,
+	output_tokens BIGINT NOT NULL,
+	cached_tokens BIGINT NOT NULL,
+	cost_nano_usd BIGINT NOT NULL,
+	unpriced_calls BIGINT NOT NULL,
+	CONSTRAINT pk_usage PRIMARY KEY (organization_id, day, agent_id, model),
+	CONSTRAINT fk_usage_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID
+;
+CREATE TABLE budget_reservation (
+	run_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	agent_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	amount_nano_usd BIGINT NOT NULL,
+	CONSTRAINT pk_budget_reservation PRIMARY KEY (run_id),
+	CONSTRAINT fk_budget_reservation_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_budget_reservation_organization_id ON budget_reservation (organization_id);
+CREATE TABLE schedule (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	cron TEXT NOT NULL,
+	timezone TEXT NOT NULL,
+	agent_id TEXT NOT NULL,
+	thread_id TEXT,
+	input TEXT NOT NULL,
+	strategy TEXT NOT NULL,
+	limits TEXT NOT NULL,
+	model TEXT,
+	tool_allowlist TEXT,
+	metadata TEXT NOT NULL,
+	webhook TEXT,
+	missed TEXT NOT NULL,
+	enabled BOOLEAN NOT NULL,
+	next_fire_at BIGINT,
+	last_fired_at BIGINT,
+	last_run_id TEXT,
+	error_code TEXT,
+	error_detail TEXT,
+	error_at BIGINT,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL,
+	webhook_url BLOB,
+	CONSTRAINT pk_schedule PRIMARY KEY (id),
+	CONSTRAINT ck_schedule_ck_schedule_paused CHECK (enabled OR next_fire_at IS NULL),
+	CONSTRAINT fk_schedule_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT fk_schedule_last_run_id_run FOREIGN KEY(last_run_id) REFERENCES run (id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
+	CONSTRAINT uq_schedule_organization_id_name UNIQUE (organization_id, name)
+);
+CREATE INDEX ix_schedule_organization_id_created_at_id ON schedule (organization_id, created_at, id);
+CREATE INDEX ix_schedule_next_fire_at_id ON schedule (next_fire_at, id);
+CREATE INDEX ix_schedule_last_run_id ON schedule (last_run_id);
 CREATE TABLE webhook_delivery (
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
@@ -438,83 +431,52 @@ CREATE TABLE webhook_key (
 );
 CREATE UNIQUE INDEX uq_webhook_key_newest ON webhook_key (organization_id) WHERE expires_at IS NULL;
 CREATE INDEX ix_webhook_key_organization_id ON webhook_key (organization_id);
-CREATE TABLE schedule (
+CREATE TABLE audit_event (
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
-	name TEXT NOT NULL,
-	cron TEXT NOT NULL,
-	timezone TEXT NOT NULL,
-	agent_id TEXT NOT NULL,
-	thread_id TEXT,
-	input TEXT NOT NULL,
-	strategy TEXT NOT NULL,
-	limits TEXT NOT NULL,
-	model TEXT,
-	tool_allowlist TEXT,
-	metadata TEXT NOT NULL,
-	webhook TEXT,
-	missed TEXT NOT NULL,
-	enabled BOOLEAN NOT NULL,
-	next_fire_at BIGINT,
-	last_fired_at BIGINT,
-	last_run_id TEXT,
-	error_code TEXT,
-	error_detail TEXT,
-	error_at BIGINT,
-	version INTEGER NOT NULL,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL, webhook_url BLOB,
-	CONSTRAINT pk_schedule PRIMARY KEY (id),
-	CONSTRAINT ck_schedule_ck_schedule_paused CHECK (enabled OR next_fire_at IS NULL),
-	CONSTRAINT fk_schedule_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
-	CONSTRAINT fk_schedule_last_run_id_run FOREIGN KEY(last_run_id) REFERENCES run (id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
-	CONSTRAINT uq_schedule_organization_id_name UNIQUE (organization_id, name)
-);
-CREATE INDEX ix_schedule_organization_id_created_at_id ON schedule (organization_id, created_at, id);
-CREATE INDEX ix_schedule_next_fire_at_id ON schedule (next_fire_at, id);
-CREATE INDEX ix_schedule_last_run_id ON schedule (last_run_id);
-CREATE TABLE gateway_session (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	agent_id TEXT NOT NULL,
-	thread_id TEXT NOT NULL,
+	action TEXT NOT NULL,
+	actor TEXT NOT NULL,
+	resource TEXT NOT NULL,
+	at BIGINT NOT NULL,
 	run_id TEXT,
-	token_hash TEXT,
-	names TEXT NOT NULL,
-	created_by TEXT NOT NULL,
-	created_at BIGINT NOT NULL,
-	expires_at BIGINT NOT NULL,
-	revoked_at BIGINT, node_ids TEXT, workflow_run_id TEXT CONSTRAINT fk_gateway_session_workflow_run_id_workflow_run REFERENCES workflow_run (id) ON DELETE CASCADE,
-	CONSTRAINT pk_gateway_session PRIMARY KEY (id),
-	CONSTRAINT fk_gateway_session_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
-	CONSTRAINT fk_gateway_session_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE,
-	CONSTRAINT fk_gateway_session_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE,
-	CONSTRAINT uq_gateway_session_token_hash UNIQUE (token_hash)
-);
-CREATE INDEX ix_gateway_session_thread_id ON gateway_session (thread_id);
-CREATE INDEX ix_gateway_session_run_id ON gateway_session (run_id);
-CREATE INDEX ix_gateway_session_organization_id_created_at_id ON gateway_session (organization_id, created_at, id);
-CREATE TABLE gateway_call (
-	session_id TEXT NOT NULL,
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	name TEXT NOT NULL,
-	type TEXT NOT NULL,
+	tool TEXT,
 	server_id TEXT,
-	params TEXT NOT NULL,
-	state TEXT NOT NULL,
-	recorded_at BIGINT NOT NULL,
-	approval_id TEXT,
-	outcome TEXT,
-	error_code TEXT,
-	result TEXT,
 	duration_ms INTEGER,
-	settled_at BIGINT, due_at BIGINT,
-	CONSTRAINT pk_gateway_call PRIMARY KEY (session_id, id),
-	CONSTRAINT fk_gateway_call_session_id_gateway_session FOREIGN KEY(session_id) REFERENCES gateway_session (id) ON DELETE CASCADE
+	arguments_digest TEXT,
+	details TEXT NOT NULL,
+	CONSTRAINT pk_audit_event PRIMARY KEY (id)
 )
  WITHOUT ROWID
 ;
+CREATE INDEX ix_audit_event_organization_id_at_id ON audit_event (organization_id, at, id);
+CREATE INDEX ix_audit_event_run_id ON audit_event (run_id) WHERE run_id IS NOT NULL;
+CREATE TABLE audit_seal (
+	organization_id TEXT NOT NULL,
+	number BIGINT NOT NULL,
+	event_id TEXT NOT NULL,
+	key_id TEXT NOT NULL,
+	seal TEXT NOT NULL,
+	sealed_at BIGINT NOT NULL,
+	CONSTRAINT pk_audit_seal PRIMARY KEY (organization_id, number),
+	CONSTRAINT uq_audit_seal_event_id UNIQUE (event_id)
+)
+ WITHOUT ROWID
+;
+CREATE TABLE audit_head (
+	organization_id TEXT NOT NULL,
+	number BIGINT NOT NULL,
+	seal TEXT NOT NULL,
+	pruned_through BIGINT NOT NULL,
+	pruned_seal TEXT NOT NULL,
+	key_id TEXT NOT NULL,
+	signature TEXT NOT NULL,
+	CONSTRAINT pk_audit_head PRIMARY KEY (organization_id)
+);
+CREATE TABLE audit_key (
+	id TEXT NOT NULL,
+	secret BLOB NOT NULL,
+	CONSTRAINT pk_audit_key PRIMARY KEY (id)
+);
 CREATE TABLE workflow (
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
@@ -558,7 +520,9 @@ CREATE TABLE workflow_run (
 	wake_at BIGINT,
 	created_at BIGINT NOT NULL,
 	started_at BIGINT,
-	finished_at BIGINT, idempotency_key TEXT, body_digest TEXT,
+	finished_at BIGINT,
+	idempotency_key TEXT,
+	body_digest TEXT,
 	CONSTRAINT pk_workflow_run PRIMARY KEY (id),
 	CONSTRAINT fk_workflow_run_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT fk_workflow_run_workflow_id_workflow FOREIGN KEY(workflow_id) REFERENCES workflow (id) ON DELETE CASCADE
@@ -566,16 +530,20 @@ CREATE TABLE workflow_run (
 CREATE INDEX ix_workflow_run_organization_id_created_at_id ON workflow_run (organization_id, created_at, id);
 CREATE INDEX ix_workflow_run_workflow_id ON workflow_run (workflow_id);
 CREATE INDEX ix_workflow_run_unfinished ON workflow_run (created_at, id) WHERE finished_at IS NULL;
+CREATE UNIQUE INDEX uq_workflow_run_idempotency_key ON workflow_run (organization_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE TABLE workflow_node_run (
 	workflow_run_id TEXT NOT NULL,
 	node_id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
-	state TEXT NOT NULL, waits_for TEXT, waits_seq INTEGER,
+	state TEXT NOT NULL,
+	waits_for TEXT,
+	waits_seq INTEGER,
 	CONSTRAINT pk_workflow_node_run PRIMARY KEY (workflow_run_id, node_id),
 	CONSTRAINT fk_workflow_node_run_workflow_run_id_workflow_run FOREIGN KEY(workflow_run_id) REFERENCES workflow_run (id) ON DELETE CASCADE
 )
  WITHOUT ROWID
 ;
+CREATE INDEX ix_workflow_node_run_waits_for ON workflow_node_run (waits_for) WHERE waits_for IS NOT NULL;
 CREATE TABLE workflow_event (
 	workflow_run_id TEXT NOT NULL,
 	seq INTEGER NOT NULL,
@@ -588,37 +556,6 @@ CREATE TABLE workflow_event (
 )
  WITHOUT ROWID
 ;
-CREATE INDEX ix_approval_gateway_session_id ON approval (gateway_session_id);
-CREATE INDEX ix_gateway_call_open ON gateway_call (session_id, name) WHERE state <> 'settled';
-CREATE TABLE mcp_connection_state (
-	server_id TEXT NOT NULL,
-	process TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	server_version INTEGER NOT NULL,
-	name TEXT NOT NULL,
-	state TEXT NOT NULL,
-	since BIGINT NOT NULL,
-	last_error TEXT,
-	protocol_version TEXT,
-	tool_count INTEGER,
-	seen_at BIGINT NOT NULL,
-	CONSTRAINT pk_mcp_connection_state PRIMARY KEY (server_id, process),
-	CONSTRAINT fk_mcp_connection_state_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_mcp_connection_state_process ON mcp_connection_state (process);
-CREATE TABLE gateway_client (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	session_id TEXT NOT NULL,
-	log_level TEXT,
-	subscriptions TEXT NOT NULL,
-	ended_at BIGINT,
-	CONSTRAINT pk_gateway_client PRIMARY KEY (id),
-	CONSTRAINT fk_gateway_client_session_id_gateway_session FOREIGN KEY(session_id) REFERENCES gateway_session (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_gateway_client_session_id ON gateway_client (session_id);
-CREATE INDEX ix_workflow_node_run_waits_for ON workflow_node_run (waits_for) WHERE waits_for IS NOT NULL;
-CREATE UNIQUE INDEX uq_workflow_run_idempotency_key ON workflow_run (organization_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE TABLE workflow_tool (
 	workflow_run_id TEXT NOT NULL,
 	node_id TEXT NOT NULL,
@@ -631,7 +568,65 @@ CREATE TABLE workflow_tool (
 )
  WITHOUT ROWID
 ;
+CREATE TABLE gateway_session (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	agent_id TEXT NOT NULL,
+	thread_id TEXT NOT NULL,
+	run_id TEXT,
+	token_hash TEXT,
+	names TEXT NOT NULL,
+	created_by TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	revoked_at BIGINT,
+	node_ids TEXT,
+	workflow_run_id TEXT,
+	CONSTRAINT pk_gateway_session PRIMARY KEY (id),
+	CONSTRAINT fk_gateway_session_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT fk_gateway_session_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE,
+	CONSTRAINT fk_gateway_session_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE,
+	CONSTRAINT fk_gateway_session_workflow_run_id_workflow_run FOREIGN KEY(workflow_run_id) REFERENCES workflow_run (id) ON DELETE CASCADE,
+	CONSTRAINT uq_gateway_session_token_hash UNIQUE (token_hash)
+);
+CREATE INDEX ix_gateway_session_thread_id ON gateway_session (thread_id);
+CREATE INDEX ix_gateway_session_run_id ON gateway_session (run_id);
+CREATE INDEX ix_gateway_session_organization_id_created_at_id ON gateway_session (organization_id, created_at, id);
 CREATE INDEX ix_gateway_session_workflow_run_id ON gateway_session (workflow_run_id);
+CREATE TABLE gateway_client (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	log_level TEXT,
+	subscriptions TEXT NOT NULL,
+	ended_at BIGINT,
+	CONSTRAINT pk_gateway_client PRIMARY KEY (id),
+	CONSTRAINT fk_gateway_client_session_id_gateway_session FOREIGN KEY(session_id) REFERENCES gateway_session (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_gateway_client_session_id ON gateway_client (session_id);
+CREATE TABLE gateway_call (
+	session_id TEXT NOT NULL,
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	type TEXT NOT NULL,
+	server_id TEXT,
+	params TEXT NOT NULL,
+	state TEXT NOT NULL,
+	recorded_at BIGINT NOT NULL,
+	approval_id TEXT,
+	outcome TEXT,
+	error_code TEXT,
+	result TEXT,
+	duration_ms INTEGER,
+	settled_at BIGINT,
+	due_at BIGINT,
+	CONSTRAINT pk_gateway_call PRIMARY KEY (session_id, id),
+	CONSTRAINT fk_gateway_call_session_id_gateway_session FOREIGN KEY(session_id) REFERENCES gateway_session (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID
+;
+CREATE INDEX ix_gateway_call_open ON gateway_call (session_id, name) WHERE state <> 'settled';
 CREATE TABLE gateway_note (
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
@@ -647,3 +642,45 @@ CREATE TABLE gateway_note (
 );
 CREATE INDEX ix_gateway_note_expires_at ON gateway_note (expires_at);
 CREATE INDEX ix_gateway_note_session_id_call_id_id ON gateway_note (session_id, call_id, id);
+CREATE TABLE approval (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	run_id TEXT,
+	tool_call_id TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	server_id TEXT,
+	arguments TEXT NOT NULL,
+	digest TEXT NOT NULL,
+	agent_id TEXT NOT NULL,
+	agent_version INTEGER NOT NULL,
+	requested_by TEXT,
+	allow_self_approval BOOLEAN NOT NULL,
+	cause TEXT NOT NULL,
+	state TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	decided_at BIGINT,
+	decided_by TEXT,
+	reason TEXT,
+	edited_arguments TEXT,
+	gateway_session_id TEXT,
+	CONSTRAINT pk_approval PRIMARY KEY (id),
+	CONSTRAINT fk_approval_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT fk_approval_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE,
+	CONSTRAINT fk_approval_gateway_session_id_gateway_session FOREIGN KEY(gateway_session_id) REFERENCES gateway_session (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_approval_organization_id_created_at_id ON approval (organization_id, created_at, id);
+CREATE INDEX ix_approval_run_id ON approval (run_id);
+CREATE INDEX ix_approval_pending ON approval (organization_id, created_at, id) WHERE state = 'pending';
+CREATE INDEX ix_approval_gateway_session_id ON approval (gateway_session_id);
+CREATE TABLE timer (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	subject_id TEXT NOT NULL,
+	due_at BIGINT NOT NULL,
+	CONSTRAINT pk_timer PRIMARY KEY (id),
+	CONSTRAINT fk_timer_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_timer_due_at_id ON timer (due_at, id);
+CREATE INDEX ix_timer_subject_id ON timer (subject_id);

@@ -1,6 +1,5 @@
 """Bringing a database to the newest revision. Imports Alembic, so whoever starts asks revision.py first."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
@@ -12,17 +11,16 @@ from sqlalchemy.exc import DBAPIError
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.persistence.engine.database import unusable
 from infrastructure.persistence.engine.postgres.queue_install import install_queue
-from infrastructure.persistence.schema.revision import is_current, plain_engine, stands_at_head
+from infrastructure.persistence.schema.revision import FIRST, is_current, plain_engine, stands_at_head, stored_revisions
 
 _MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _LOCK = 0x64726D6E
 """Key of the advisory lock under which one of several starting processes migrates."""
 
 
-def upgrade(database_url: str, *, seal: Callable[[bytes], bytes] | None = None) -> bool:
-    """Apply what is missing, in one transaction. False if nothing was. `seal` encrypts what stood in clear until a revision
-    (0031); without it a database that has such rows stays as it is. Raises UNAVAILABLE `storage_unavailable`, or
-    `schema_unknown` for a database that newer code has migrated."""
+def upgrade(database_url: str) -> bool:
+    """Apply the missing revisions in one transaction. False if none was missing. Raises UNAVAILABLE `storage_unavailable`,
+    `schema_too_old` for a database below the first revision, and `schema_unknown` for one that newer code has migrated."""
     if is_current(database_url):
         return False
     engine = plain_engine(database_url)
@@ -32,7 +30,8 @@ def upgrade(database_url: str, *, seal: Callable[[bytes], bytes] | None = None) 
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
                 if stands_at_head(connection):
                     return False  # another process has done it meanwhile
-            command.upgrade(configuration(connection, seal), "head")
+            _refuse_older(connection)
+            command.upgrade(configuration(connection), "head")
             if connection.dialect.name != "sqlite":
                 install_queue(connection)
     except DBAPIError as error:
@@ -48,10 +47,20 @@ def upgrade(database_url: str, *, seal: Callable[[bytes], bytes] | None = None) 
     return True
 
 
-def configuration(connection: Connection, seal: Callable[[bytes], bytes] | None = None) -> Config:
+def _refuse_older(connection: Connection) -> None:
+    older = [revision for revision in stored_revisions(connection) if revision < FIRST]
+    if older:
+        raise ServiceError(
+            "schema_too_old",
+            ErrorKind.UNAVAILABLE,
+            f"The database has schema revision {older[0]}; this version upgrades from revision {FIRST} on. First upgrade it with"
+            f" a version that has revision {FIRST} and the ones before (docs/guides/upgrade.md).",
+        )
+
+
+def configuration(connection: Connection) -> Config:
     """Alembic's configuration over an open connection; there is no ini file."""
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    config.attributes["seal"] = seal
     return config

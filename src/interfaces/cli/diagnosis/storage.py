@@ -27,6 +27,8 @@ class Report(Protocol):
     @property
     def expected(self) -> str: ...
     @property
+    def oldest(self) -> str: ...
+    @property
     def queue_is_current(self) -> bool: ...
     @property
     def clock_ahead_s(self) -> float | None: ...
@@ -92,6 +94,12 @@ def _schema_finding(report: Report) -> Finding:
         return warning("schema", "the run queue's is missing or of another version", backup_and)
     if report.revision is None:
         return warning("schema", "there is none yet", "`dragoman db upgrade` makes it; the first start does, too.")
+    if report.revision < report.oldest:
+        return problem(
+            "schema",
+            f"revision {report.revision}; this version upgrades from {report.oldest} on",
+            f"Upgrade it first with a version that has revision {report.oldest} and the ones before (docs/guides/upgrade.md).",
+        )
     if report.revision < report.expected:
         return warning("schema", f"revision {report.revision}, this version has {report.expected}", backup_and)
     return problem(

@@ -28,6 +28,7 @@ class Seen:
     failure: str | None = None
     revision: str | None = "0030"
     expected: str = "0030"
+    oldest: str = "0028"
     queue_is_current: bool = True
     clock_ahead_s: float | None = 0.0
     damage: str | None = None
@@ -187,6 +188,7 @@ def test_a_port_that_is_taken_is_a_warning() -> None:
         (Seen(failure="It cannot be used."), "database", PROBLEM, False),
         (Seen(damage="row 1 missing from index"), "database", PROBLEM, True),
         (Seen(revision=None), "schema", WARNING, False),
+        (Seen(revision="0027"), "schema", PROBLEM, False),
         (Seen(revision="0029"), "schema", WARNING, False),
         (Seen(revision="0031"), "schema", PROBLEM, False),
         (Seen(queue_is_current=False), "schema", WARNING, False),
