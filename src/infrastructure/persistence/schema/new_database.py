@@ -1,4 +1,4 @@
-"""Gives a new SQLite database its schema at once: what all the revisions would make of it, written down in schema.sql.
+"""Gives a new SQLite database its schema at once: what the revisions would make of it, written down in schema.sql.
 
 The revisions stay the truth: the script is made from them, a test compares the two, and where it is not of this code's
 revision the revisions are applied. On PostgreSQL they always are, as they also make roles and rights.
