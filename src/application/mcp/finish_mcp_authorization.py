@@ -41,6 +41,7 @@ class FinishMcpAuthorization:
         """The slug of the server that is authorized now. Raises as `McpAuthorizer.complete`."""
         authorized = await self._authorizer.complete(command.answer)
         server = authorized.server
+        await self._connections.forget(server.organization_id, server.id)
         await self._audit_log.record(
             AuditEvent(
                 id=AuditEventId(self._ids.new("aud")),
@@ -53,5 +54,4 @@ class FinishMcpAuthorization:
                 details={"slug": server.config.slug, "issuer": authorized.issuer},
             )
         )
-        await self._connections.forget(server.organization_id, server.id)
         return server.config.slug

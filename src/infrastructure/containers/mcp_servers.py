@@ -5,6 +5,7 @@ from dependency_injector import containers, providers
 from application.gateway.followers import Followers
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
+from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
@@ -24,7 +25,6 @@ from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
-from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -179,8 +179,8 @@ class McpServers(containers.DeclarativeContainer):
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
-    test_mcp_server: providers.Provider[TestMcpServer] = providers.Singleton(
-        TestMcpServer,
+    check_mcp_server: providers.Provider[CheckMcpServer] = providers.Singleton(
+        CheckMcpServer,
         servers=Storage.edited_servers,
         server_catalogs=server_catalogs,
         switch=mcp_switch,

@@ -40,6 +40,7 @@ from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
+from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
@@ -54,7 +55,6 @@ from application.mcp.oauth_client import DescribeOAuthClient, PublicAddress
 from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
-from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.model_providers.create_model_provider import CreateModelProvider
@@ -148,7 +148,7 @@ class UseCases:
     get_mcp_server: GetMcpServer
     list_mcp_servers: ListMcpServers
     delete_mcp_server: DeleteMcpServer
-    test_mcp_server: TestMcpServer
+    check_mcp_server: CheckMcpServer
     refresh_mcp_server: RefreshMcpServer
     install_mcp_server: InstallMcpServer
     uninstall_mcp_server: UninstallMcpServer

@@ -60,6 +60,7 @@ from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
+from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
@@ -78,7 +79,6 @@ from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
-from application.mcp.test_mcp_server import TestMcpServer
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -505,7 +505,7 @@ def use_cases(
         delete_mcp_server=DeleteMcpServer(
             servers=servers, connections=connections, installs=installs, clock=clock, ids=ids
         ),
-        test_mcp_server=TestMcpServer(
+        check_mcp_server=CheckMcpServer(
             servers=servers,
             server_catalogs=server_catalogs,
             switch=switch,

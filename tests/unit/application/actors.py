@@ -14,3 +14,8 @@ def a_principal(role: Role = Role.ADMIN, *, organization_id: OrganizationId = OR
 def a_stranger() -> Principal:
     """The admin of the other organization."""
     return a_principal(organization_id=OTHER_ORG)
+
+
+def roles_below(needed: Role) -> list[Role]:
+    """Every role that does not include `needed`."""
+    return [role for role in Role if not role.includes(needed)]

@@ -9,10 +9,10 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
+from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.secret_destinations import address_of, secrets_sent_elsewhere
-from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand, changed_config
 from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
 from domain.identity.api_key import Principal
@@ -86,14 +86,14 @@ async def test_new_server(
     request: ConsoleRequest,
     data: Form,
     pages: NamedDependency[Pages],
-    test_mcp_server: NamedDependency[TestMcpServer],
+    check_mcp_server: NamedDependency[CheckMcpServer],
 ) -> Response[str]:
     """Tries out what was filled in; saves nothing."""
     filled = FilledIn(form=data, kind=_kind(data.get("kind", "")))
     with FormCheck() as check:
         body = filled.body()
         config = decoded_body(TestMcpServerBody, {**body, "slug": body["slug"] or "test"}).to_config()
-        result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=config))
+        result = await check_mcp_server.execute(CheckMcpServerCommand(principal=request.principal, subject=config))
         return pages.show(request, "parts/form_tested.html", {"result": result})
     return check.shown(pages, request)
 
@@ -147,7 +147,7 @@ async def test_changed_server(
     data: Form,
     pages: NamedDependency[Pages],
     get_mcp_server: NamedDependency[GetMcpServer],
-    test_mcp_server: NamedDependency[TestMcpServer],
+    check_mcp_server: NamedDependency[CheckMcpServer],
 ) -> Response[str]:
     """Tries out what was filled in, with the secrets that are stored where none was entered; saves nothing. Before stored
     secrets go to another address than the server's, it is asked whether they should."""
@@ -162,7 +162,7 @@ async def test_changed_server(
         if sent and data.get("send_secrets_to") != address:
             told = {"secrets": sent, "address": address, "slug": server.config.slug}
             return pages.show(request, "parts/secrets_elsewhere.html", told)
-        result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=config))
+        result = await check_mcp_server.execute(CheckMcpServerCommand(principal=request.principal, subject=config))
         return pages.show(request, "parts/form_tested.html", {"result": result})
     return check.shown(pages, request)
 

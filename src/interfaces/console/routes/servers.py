@@ -5,12 +5,12 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
+from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
 from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
 from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
 from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
 from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
-from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -111,10 +111,10 @@ async def test_server(
     request: ConsoleRequest,
     slug: FromPath[str],
     pages: NamedDependency[Pages],
-    test_mcp_server: NamedDependency[TestMcpServer],
+    check_mcp_server: NamedDependency[CheckMcpServer],
 ) -> Response[str]:
     """Connects to it anew and lists its tools."""
-    result = await test_mcp_server.execute(TestMcpServerCommand(principal=request.principal, subject=slug))
+    result = await check_mcp_server.execute(CheckMcpServerCommand(principal=request.principal, subject=slug))
     return pages.show(request, "parts/tested.html", {"result": result})
 
 

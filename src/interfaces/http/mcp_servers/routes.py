@@ -7,6 +7,7 @@ from litestar.params import JSONBody
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer, AuthorizeMcpServerCommand
+from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
 from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
@@ -18,7 +19,6 @@ from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServe
 from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
-from application.mcp.test_mcp_server import TestMcpServer, TestMcpServerCommand
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -132,11 +132,11 @@ async def delete_mcp_server(
     responses=documented(403, 413),
 )
 async def test_unsaved_mcp_server(
-    request: ApiRequest, data: JSONBody[TestMcpServerBody], test_mcp_server: NamedDependency[TestMcpServer]
+    request: ApiRequest, data: JSONBody[TestMcpServerBody], check_mcp_server: NamedDependency[CheckMcpServer]
 ) -> TestResultView:
     """Needs the role admin. A broken server is an answer with `ok: false`, in bounded time."""
-    command = TestMcpServerCommand(principal=request.principal, subject=data.to_config())
-    return outcome_view(await test_mcp_server.execute(command))
+    command = CheckMcpServerCommand(principal=request.principal, subject=data.to_config())
+    return outcome_view(await check_mcp_server.execute(command))
 
 
 @post(
@@ -147,11 +147,11 @@ async def test_unsaved_mcp_server(
     responses=documented(403, 404),
 )
 async def test_saved_mcp_server(
-    request: ApiRequest, server: ServerPath, test_mcp_server: NamedDependency[TestMcpServer]
+    request: ApiRequest, server: ServerPath, check_mcp_server: NamedDependency[CheckMcpServer]
 ) -> TestResultView:
     """Needs the role admin. Uses a connection of its own; a broken server is an answer with `ok: false`."""
-    command = TestMcpServerCommand(principal=request.principal, subject=server)
-    return outcome_view(await test_mcp_server.execute(command))
+    command = CheckMcpServerCommand(principal=request.principal, subject=server)
+    return outcome_view(await check_mcp_server.execute(command))
 
 
 @post(

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict, cast
 
+from application.mcp.check_mcp_server import McpCheckResult
 from application.mcp.get_mcp_server_tools import McpServerTools
 from application.mcp.import_mcp_servers import ImportedEntry
 from application.mcp.ports import ServerStatus
-from application.mcp.test_mcp_server import McpTestResult
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer
@@ -271,7 +271,7 @@ def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str |
     }
 
 
-def outcome_view(result: McpTestResult) -> TestResultView:
+def outcome_view(result: McpCheckResult) -> TestResultView:
     """The outcome of a test as JSON."""
     catalog = result.catalog
     error: TestFailureView | None = None

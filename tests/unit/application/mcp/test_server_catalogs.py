@@ -1,20 +1,17 @@
-"""What a server lists is kept, what is new or changed waits for an admin, and the audit trail says so."""
+"""ServerCatalogs: which listed tools are approved, which wait in quarantine, and what is audited of it."""
 
 from dataclasses import replace
 
 import pytest
 
-from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import AUDITED_TOOLS, ServerCatalogs
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.pinning import DefinitionState
 from tests.builders import ORG, SERVER, a_catalog, a_definition, a_server, after
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
-from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal
@@ -55,16 +52,10 @@ class House:
         self.store = RacingStore(self.state)
         clock, ids = StepClock(), SequentialIds()
         self.catalogs = ServerCatalogs(catalogs=self.store, connections=self.connections, clock=clock, ids=ids)
-        servers = InMemoryMcpServerStore(self.state)
-        self.approve = ApproveDefinition(servers=servers, catalogs=self.store, clock=clock, ids=ids)
 
     async def lists(self, *tools: McpToolDefinition, at: float = 0, server_version: int = 1) -> McpCatalog:
         listed = a_catalog(tools=tools, taken_at=after(at), server_version=server_version)
         return await self.catalogs.keep(self.server, listed)
-
-    async def approves(self, tool: str, digest: str | None = None) -> DefinitionState:
-        command = ApproveDefinitionCommand(principal=a_principal(), server="files", tool=tool, digest=digest)
-        return (await self.approve.execute(command)).state
 
     async def quarantined(self) -> list[str]:
         stored = await self.store.load(ORG, SERVER)
@@ -131,54 +122,3 @@ async def test_a_flood_of_new_tools_does_not_flood_the_audit_trail() -> None:
     entries = list(house.state.audit.values())
     assert len(entries) == AUDITED_TOOLS + 1
     assert (entries[-1].tool, entries[-1].details["further_tools"]) == (None, 23)
-
-
-async def test_an_approved_tool_is_in_use_again_and_the_approval_is_audited_once() -> None:
-    house = House()
-    await house.lists(ECHO)
-    await house.lists(CHANGED, NEW)
-    assert await house.approves("echo", CHANGED.digest) is DefinitionState.APPROVED
-    assert await house.approves("zip") is DefinitionState.APPROVED
-    assert await house.approves("echo") is DefinitionState.APPROVED
-    assert await house.quarantined() == []
-    assert house.audit()[2:] == [
-        ("mcp_server.tool_approved", "key_admin", "mcp__files__echo", "changed"),
-        ("mcp_server.tool_approved", "key_admin", "mcp__files__zip", "new"),
-    ]
-
-
-@pytest.mark.parametrize("digest", [ECHO.digest, "sha256:0"])
-async def test_only_the_definition_that_was_read_is_approved(digest: str) -> None:
-    house = House()
-    await house.lists(ECHO)
-    await house.lists(CHANGED)
-    with pytest.raises(ServiceError) as refused:
-        await house.approves("echo", digest)
-    assert (refused.value.code, refused.value.kind) == ("mcp_tool_changed", ErrorKind.CONFLICT)
-    assert await house.quarantined() == ["echo"]
-
-
-async def test_a_tool_that_changes_while_it_is_approved_stays_in_quarantine() -> None:
-    house = House()
-    await house.lists(ECHO)
-    await house.lists(CHANGED)
-    find = house.store.tool
-
-    async def find_then_change(organization_id: OrganizationId, server_id: McpServerId, name: str) -> object:
-        found = await find(organization_id, server_id, name)
-        await house.lists(replace(CHANGED, description="?"))
-        return found
-
-    house.store.tool = find_then_change  # type: ignore[method-assign,assignment]  # a race, made to happen
-    with pytest.raises(ServiceError) as refused:
-        await house.approves("echo", CHANGED.digest)
-    assert refused.value.code == "mcp_tool_changed"
-    assert await house.quarantined() == ["echo"]
-
-
-async def test_what_is_not_listed_cannot_be_approved() -> None:
-    house = House()
-    await house.lists(ECHO)
-    with pytest.raises(ServiceError) as refused:
-        await house.approves("zip")
-    assert (refused.value.code, refused.value.kind) == ("mcp_tool_not_found", ErrorKind.NOT_FOUND)

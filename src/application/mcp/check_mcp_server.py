@@ -1,4 +1,4 @@
-"""TestMcpServer: does a server start, answer and list its tools? A broken one is an answer, not an error."""
+"""CheckMcpServer: does a server start, answer and list its tools? A broken one is an answer, not an error."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -22,17 +22,15 @@ DEFAULT_DEADLINE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestMcpServerCommand:
+class CheckMcpServerCommand:
     """`subject` is the id or slug of a saved server, or a configuration that need not be saved."""
-
-    __test__ = False  # its name makes pytest curious
 
     principal: Principal
     subject: str | McpServerConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpTestFailure:
+class McpCheckFailure:
     """`code` is an McpFailureKind; `stderr` the end of what a started server printed there."""
 
     code: McpFailureKind
@@ -41,16 +39,16 @@ class McpTestFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpTestResult:
+class McpCheckResult:
     """Either `catalog` (it works) or `error`. `latency_ms` covers starting, connecting and listing."""
 
     slug: str
     catalog: McpCatalog | None
-    error: McpTestFailure | None
+    error: McpCheckFailure | None
     latency_ms: int
 
 
-class TestMcpServer:
+class CheckMcpServer:
     """Admins test servers, with the right that saving takes: a test runs the command.
 
     The test has a connection of its own, opened afresh and closed afterwards, so that connections in use are not
@@ -58,8 +56,6 @@ class TestMcpServer:
     a broken server. What a saved server lists is kept as a refresh would. Audited `mcp_server.tested` with its outcome,
     and of a remote server with the address that its secrets were sent to.
     """
-
-    __test__ = False
 
     def __init__(
         self,
@@ -82,7 +78,7 @@ class TestMcpServer:
         self._ids = ids
         self._deadline_s = deadline_s
 
-    async def execute(self, command: TestMcpServerCommand) -> McpTestResult:
+    async def execute(self, command: CheckMcpServerCommand) -> McpCheckResult:
         """The outcome. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.ADMIN)
@@ -95,7 +91,7 @@ class TestMcpServer:
         started = self._clock.monotonic()
         outcome = await self._discover(probe)
         latency_ms = round((self._clock.monotonic() - started) * 1000)
-        error = outcome if isinstance(outcome, McpTestFailure) else None
+        error = outcome if isinstance(outcome, McpCheckFailure) else None
         address = address_of(config)
         await self._audit_log.record(
             audit_entry(
@@ -119,7 +115,7 @@ class TestMcpServer:
             self._connections.forgive(principal.organization_id, saved.id)
             listed = replace(catalog, server_id=saved.id, server_version=saved.version)
             await self._server_catalogs.keep(saved, listed, principal=principal)
-        return McpTestResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
+        return McpCheckResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
 
     def _probe(self, principal: Principal, config: McpServerConfig, saved: McpServer | None) -> McpServer:
         now = self._clock.now()
@@ -134,17 +130,17 @@ class TestMcpServer:
             tested_id=None if saved is None else saved.id,
         )
 
-    async def _discover(self, probe: McpServer) -> McpCatalog | McpTestFailure:
+    async def _discover(self, probe: McpServer) -> McpCatalog | McpCheckFailure:
         if not await self._switch.is_on(probe.organization_id):
-            return McpTestFailure(code=McpFailureKind.DISABLED, detail="MCP is switched off.")
+            return McpCheckFailure(code=McpFailureKind.DISABLED, detail="MCP is switched off.")
         scope = ConnectionScope(organization_id=probe.organization_id)
         try:
             async with asyncio.timeout(self._deadline_s):
                 return await self._connections.discover(probe, scope, timeout_s=self._deadline_s)
         except McpFailure as failure:
-            return McpTestFailure(code=failure.kind, detail=failure.detail, stderr=failure.stderr)
+            return McpCheckFailure(code=failure.kind, detail=failure.detail, stderr=failure.stderr)
         except TimeoutError:
-            return McpTestFailure(
+            return McpCheckFailure(
                 code=McpFailureKind.TIMEOUT,
                 detail=f"The server did not answer within {self._deadline_s:g} seconds.",
                 stderr=self._connections.logs(probe),

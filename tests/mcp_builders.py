@@ -1,0 +1,26 @@
+"""Builders of registered MCP servers and their stored state: name what the test is about, leave the rest."""
+
+from dataclasses import replace
+
+from domain.mcp.installation import Installation
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from tests.builders import START, a_server
+from tests.doubles.state import InMemoryState
+
+INSTALLATION = Installation(version="1.2.3", location="org/mcp/ins_1", installed_at=START)
+PACKAGE = McpServerConfig(slug="time", kind=McpServerKind.PYTHON, package="mcp-server-time", version="1.2.3")
+"""A server that has to be installed before it starts."""
+
+
+def a_package_server(
+    config: McpServerConfig = PACKAGE, *, version: int = 1, installation: Installation | None = None
+) -> McpServer:
+    """A server that is installed from a package, if it has an `installation`."""
+    return replace(a_server(config=config, version=version), installation=installation)
+
+
+def a_state_with_servers(*servers: McpServer) -> InMemoryState:
+    """In-memory tables that hold these servers."""
+    state = InMemoryState()
+    state.servers = {server.id: server for server in servers}
+    return state
