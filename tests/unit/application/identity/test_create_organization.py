@@ -45,7 +45,8 @@ class Ports:
         creating = CreateOrganization(
             organizations=self.organizations, policies=self.policies, clock=FixedClock(), ids=self._ids
         )
-        return await creating.execute(CreateOrganizationCommand(**({"principal": PLATFORM, "name": "Acme"} | command)))
+        defaults: dict[str, Any] = {"principal": PLATFORM, "name": "Acme"}
+        return await creating.execute(CreateOrganizationCommand(**(defaults | command)))
 
     def assert_nothing_created(self) -> None:
         assert set(self.state.organizations) == {ORG, OTHER_ORG}

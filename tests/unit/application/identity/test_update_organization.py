@@ -44,7 +44,8 @@ class Ports:
         updating = UpdateOrganization(
             organizations=self.organizations, policies=self.policies, clock=FixedClock(), ids=self._ids
         )
-        return await updating.execute(UpdateOrganizationCommand(**({"principal": a_principal()} | command)))
+        defaults: dict[str, Any] = {"principal": a_principal()}
+        return await updating.execute(UpdateOrganizationCommand(**(defaults | command)))
 
     def assert_unchanged(self) -> None:
         assert self.state.organizations == {id: an_organization(id) for id in (ORG, OTHER_ORG)}

@@ -60,9 +60,8 @@ class Ports:
         updating = UpdateSchedule(
             schedules=self.schedules, checks=self.checks, times=self.times, clock=FixedClock(NOW), ids=self._ids
         )
-        return await updating.execute(
-            UpdateScheduleCommand(**({"principal": a_principal(), "schedule": "nightly"} | command))
-        )
+        defaults: dict[str, Any] = {"principal": a_principal(), "schedule": "nightly"}
+        return await updating.execute(UpdateScheduleCommand(**(defaults | command)))
 
     def assert_unchanged(self) -> None:
         assert self.stored == STORED
