@@ -33,7 +33,7 @@ MOMENTS = (after(1), after(2), after(3))
 
 
 class Ports:
-    """A trail of three sealed entries; nobody seals in this process."""
+    """A trail of three sealed entries; no entries are sealed by this process."""
 
     def __init__(self, mocker: MockerFixture, state: InMemoryState) -> None:
         self.state = state
