@@ -9,7 +9,8 @@ from application.tools.check_tool_call import CheckToolCall
 from domain.policy.rules import ToolRule, Verdict
 from infrastructure.schemas import JsonSchemaValidator
 from tests.builders import a_server
-from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox, refused, storage_away
+from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox
+from tests.refusals import refused, storage_away
 
 SESSION, SERVER = a_gateway_session(), a_server()
 URI, RESOURCES = "mcp+files:file:///notes", "mcp__files__resources"

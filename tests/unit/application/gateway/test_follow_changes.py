@@ -22,7 +22,8 @@ from domain.ids import GatewayClientId, McpServerId
 from infrastructure.events.wakeups import InProcessWakeups
 from tests.builders import ORG, OTHER_ORG, RUN, START, a_server, a_tool
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox, refused, storage_away
+from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox
+from tests.refusals import refused, storage_away
 
 SESSION, SERVER = a_gateway_session(), a_server()
 URI = "mcp+files:file:///notes"

@@ -16,7 +16,8 @@ from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
 from tests.builders import a_server, an_agent
-from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox, refused, storage_away
+from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox
+from tests.refusals import refused, storage_away
 
 LISTING = ListGatewayContentsCommand(session=a_gateway_session(), kind=ContentKind.RESOURCES)
 CLOCK = a_server(McpServerId("mcp_clock"), slug="clock")

@@ -10,7 +10,8 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from tests.builders import START
 from tests.doubles.gateway import InMemoryGatewaySessionStore
-from tests.gateway_builders import a_gateway_session, a_state_with, refused, storage_away
+from tests.gateway_builders import a_gateway_session, a_state_with
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
 ENDED = a_gateway_session(revoked_at=START)

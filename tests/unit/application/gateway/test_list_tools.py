@@ -9,7 +9,8 @@ from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import ToolNames
 from domain.tools.capabilities import ToolType
 from tests.builders import a_tool
-from tests.gateway_builders import DENIES, a_gateway_session, a_toolbox, refused
+from tests.gateway_builders import DENIES, a_gateway_session, a_toolbox
+from tests.refusals import refused
 
 LISTING = ListGatewayToolsCommand(session=a_gateway_session())
 NATIVE = a_tool("source_query", type=ToolType.SOURCE_QUERY)

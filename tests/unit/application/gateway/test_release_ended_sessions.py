@@ -10,7 +10,8 @@ from application.mcp.ports import ConnectionScope, McpConnections
 from domain.gateway.session import GatewaySession
 from tests.builders import ORG, RUN, START
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import a_gateway_session, refused, storage_away
+from tests.gateway_builders import a_gateway_session
+from tests.refusals import refused, storage_away
 
 SESSION = a_gateway_session()
 OWN = ConnectionScope(organization_id=ORG, gateway_session_id=SESSION.id)

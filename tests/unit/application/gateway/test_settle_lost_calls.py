@@ -12,15 +12,8 @@ from tests.doubles.gateway import InMemoryGatewayLedger
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import (
-    a_gateway_approval,
-    a_gateway_call,
-    a_gateway_session,
-    a_state_with,
-    a_waiting_call,
-    refused,
-    storage_away,
-)
+from tests.gateway_builders import a_gateway_approval, a_gateway_call, a_gateway_session, a_state_with, a_waiting_call
+from tests.refusals import refused, storage_away
 
 SESSION = a_gateway_session()
 

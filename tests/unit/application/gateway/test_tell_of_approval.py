@@ -22,15 +22,8 @@ from tests.doubles.approvals import InMemoryApprovalStore
 from tests.doubles.gateway_notes import InMemoryGatewayNotes
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import (
-    a_gateway_approval,
-    a_gateway_session,
-    a_state_with,
-    a_toolbox,
-    a_waiting_call,
-    refused,
-    storage_away,
-)
+from tests.gateway_builders import a_gateway_approval, a_gateway_session, a_state_with, a_toolbox, a_waiting_call
+from tests.refusals import refused, storage_away
 
 SESSION, APPROVAL = a_gateway_session(), a_gateway_approval()
 CALL = a_waiting_call(APPROVAL)
