@@ -17,12 +17,9 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
-from tests import refusals
 from tests.builders import AGENT, KEY, ORG, SERVER, START, THREAD, a_thread, a_tool, after, an_agent, numbered
 from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.stored_gateway_session import StoredGatewaySession
-
-refused, storage_away = refusals.refused, refusals.storage_away
 
 ECHO = "mcp__files__echo"
 CANARY = "canary-of-the-tests"

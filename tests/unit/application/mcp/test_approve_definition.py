@@ -13,8 +13,8 @@ from domain.mcp.pinning import DefinitionState, PinnedTool, pinned
 from tests.builders import ORG, SERVER, START, a_catalog, a_definition, a_server
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 OLD = a_definition("echo")

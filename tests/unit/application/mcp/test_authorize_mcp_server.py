@@ -13,8 +13,8 @@ from domain.mcp.auth import AuthorizationCodeAuth, BearerAuth, ClientCredentials
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import a_server, after
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 REQUEST = AuthorizationRequest(url="https://auth.example/authorize?state=s", expires_at=after(600))

@@ -21,8 +21,8 @@ from tests.builders import ORG, SERVER, a_catalog, a_server, numbered
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import INSTALLATION, a_package_server, a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 CONFIG = McpServerConfig(slug="files", kind=McpServerKind.CUSTOM, command="files-server", env={"TOKEN": "s3cret"})

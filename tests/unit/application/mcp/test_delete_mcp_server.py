@@ -13,8 +13,8 @@ from domain.ids import McpServerId
 from tests.builders import ORG, SERVER, START, a_catalog, a_server, an_agent, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 OTHER = a_server(McpServerId(numbered("mcp", 2)), slug="clock")

@@ -12,8 +12,8 @@ from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
 from tests.builders import ORG, SERVER, START, a_server
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 DISCONNECTED = ServerStatus(state=ServerState.DISCONNECTED, since=START)

@@ -14,7 +14,7 @@ from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, storage_away
+from tests.refusals import refused, storage_away
 
 ANSWER = AuthorizationAnswer(state="state-1", code="c0de", issuer=ISSUER)
 DENIED = AuthorizationAnswer(state="state-1", error="access_denied")

@@ -9,8 +9,8 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from tests.builders import SERVER, a_server
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
 

@@ -14,8 +14,8 @@ from domain.identity.role import Role
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import START, a_server
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import INSTALLATION, PACKAGE, a_package_server, a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 INSTALLING = ServerStatus(state=ServerState.INSTALLING, since=START, install=WAITING)

@@ -10,8 +10,8 @@ from domain.identity.role import Role
 from domain.ids import McpServerId
 from tests.builders import a_server, after, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
 OLDER = a_server()

@@ -4,7 +4,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.mcp.oauth_client import DescribeOAuthClient, PublicAddress
-from tests.gateway_builders import refused
+from tests.refusals import refused
 
 
 @pytest.fixture

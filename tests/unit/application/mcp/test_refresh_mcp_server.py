@@ -18,8 +18,8 @@ from tests.builders import ORG, SERVER, a_catalog, a_server
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 

@@ -18,8 +18,8 @@ from domain.mcp.server import McpServer
 from tests.builders import ORG, SERVER, START, after
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import refused, storage_away
 from tests.mcp_builders import INSTALLATION, a_package_server, a_state_with_servers
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
 INSTALLED = a_package_server(version=2, installation=INSTALLATION)
