@@ -1,8 +1,10 @@
-"""Taking over the servers of desktop clients' files."""
+"""ImportMcpServers: which servers the entries of a desktop client's file become, and which are skipped."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.mcp.import_mcp_servers import (
     ImportedEntry,
@@ -10,9 +12,8 @@ from application.mcp.import_mcp_servers import (
     ImportMcpServersCommand,
     ImportOutcome,
 )
-from application.mcp.preview_mcp_import import PreviewedEntry, PreviewMcpImport
 from application.mcp.register_mcp_server import RegisterMcpServer
-from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.json_value import JsonValue
@@ -22,7 +23,8 @@ from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
-from tests.unit.application.actors import a_principal
+from tests.refusals import refused, storage_away
+from tests.unit.application.actors import a_principal, roles_below
 
 NPM, PYTHON, CUSTOM, SSE, HTTP = McpServerKind
 
@@ -187,51 +189,27 @@ async def test_a_server_that_is_there_already_stays_as_it_is() -> None:
     assert list(state.servers.values()) == [there]
 
 
-@pytest.mark.requirement("C6")
-async def test_importing_is_for_admins() -> None:
-    register = RegisterMcpServer(
-        servers=InMemoryMcpServerStore(InMemoryState()), outbound=EgressPolicy(), clock=StepClock(), ids=SequentialIds()
-    )
-    with pytest.raises(ServiceError) as refused:
-        await ImportMcpServers(register=register).execute(
-            ImportMcpServersCommand(principal=a_principal(Role.OPERATOR), entries={})
-        )
-    assert refused.value.kind is ErrorKind.FORBIDDEN
-
-
-async def previewed(entries: dict[str, JsonValue], state: InMemoryState) -> tuple[PreviewedEntry, ...]:
-    preview = PreviewMcpImport(servers=InMemoryMcpServerStore(state), outbound=EgressPolicy())
-    return await preview.execute(ImportMcpServersCommand(principal=a_principal(), entries=entries))
-
-
-@pytest.mark.requirement("B1", "B12")
-async def test_a_preview_says_what_the_import_then_does_and_stores_nothing() -> None:
-    entries: dict[str, JsonValue] = {
-        "Taken": {"command": "a-server"},
-        "Time": {"command": "npx", "args": ["-y", "server-x"], "env": {"TOKEN": "s3cret"}, "cwd": "/srv"},
-        "time": {"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${KEY}"}},
-        "nothing": {},
-        "inside": {"url": "http://127.0.0.1/mcp"},
-        "list": ["not", "an", "object"],
-    }
-    state = InMemoryState()
-    there = a_server(McpServerId(numbered("mcp", 99)), slug="taken")
-    state.servers[there.id] = there
-    before = dict(state.servers)
-    shown = await previewed(entries, state)
-    assert state.servers == before
-    done = await imported(entries, state)
-    assert [(each.name, each.slug, each.remarks) for each in shown] == [
-        (each.name, each.slug, each.remarks) for each in done
-    ]
-    assert [each.config for each in shown] == [None if each.server is None else each.server.config for each in done]
-    assert [each.slug for each in shown if each.config] == ["time", "time-2"]
-    assert [each.secrets for each in shown if each.config] == [("env.TOKEN",), ("headers.Authorization",)]
+def importing(register: RegisterMcpServer, principal: Principal) -> Awaitable[tuple[ImportedEntry, ...]]:
+    command = ImportMcpServersCommand(principal=principal, entries={"a": {"command": "s"}, "b": {"command": "t"}})
+    return ImportMcpServers(register=register).execute(command)
 
 
 @pytest.mark.requirement("C6")
-async def test_nobody_but_admins_previews_an_import() -> None:
-    preview = PreviewMcpImport(servers=InMemoryMcpServerStore(InMemoryState()), outbound=EgressPolicy())
-    with pytest.raises(ServiceError) as refused:
-        await preview.execute(ImportMcpServersCommand(principal=a_principal(Role.OPERATOR), entries={}))
-    assert refused.value.kind is ErrorKind.FORBIDDEN
+@pytest.mark.parametrize("role", roles_below(Role.ADMIN))
+async def test_only_admins_import(mocker: MockerFixture, role: Role) -> None:
+    register = mocker.create_autospec(RegisterMcpServer, instance=True)
+
+    with refused("role_insufficient"):
+        await importing(register, a_principal(role))
+
+    register.execute.assert_not_awaited()
+
+
+async def test_a_storage_failure_ends_the_import_instead_of_skipping_the_entry(mocker: MockerFixture) -> None:
+    register = mocker.create_autospec(RegisterMcpServer, instance=True)
+    register.execute.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await importing(register, a_principal())
+
+    register.execute.assert_awaited_once()
