@@ -70,7 +70,9 @@ async def test_a_first_day_after_the_last_one_is_refused_and_nothing_is_read(moc
 
 
 @pytest.mark.parametrize(
-    "wanted", [UsageFilter(since=FIRST, until=FIRST), UsageFilter(since=LAST), UsageFilter(until=FIRST)], ids=str
+    "wanted",
+    [UsageFilter(since=FIRST, until=FIRST), UsageFilter(since=LAST), UsageFilter(until=FIRST)],
+    ids=["one day", "without an end", "without a beginning"],
 )
 async def test_one_day_and_open_ends_are_fine(mocker: MockerFixture, wanted: UsageFilter) -> None:
     read = mocker.create_autospec(UsageReports, instance=True)
