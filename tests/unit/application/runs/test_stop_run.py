@@ -17,7 +17,7 @@ from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
 from tests.run_builders import a_claimed_run, a_state_with_run, a_waiting_run, an_ended_run
 
-QUEUED, RUNNING, ENDED = a_run(), a_claimed_run(), an_ended_run()
+QUEUED, RUNNING = a_run(), a_claimed_run()
 CALL = a_displayable_call()
 WAITING = a_waiting_run(a_tool_use(CALL))
 
@@ -89,12 +89,14 @@ async def test_the_worker_of_a_run_in_progress_is_asked_to_stop(ports: Ports) ->
 
 
 @pytest.mark.requirement("A12")
-async def test_stopping_an_ended_run_changes_nothing(ports: Ports) -> None:
-    state = a_state_with_run(ENDED)
+@pytest.mark.parametrize("status", [RunStatus.COMPLETED, RunStatus.CANCELLED])
+async def test_stopping_an_ended_run_changes_nothing(ports: Ports, status: RunStatus) -> None:
+    ended = an_ended_run(status)
+    state = a_state_with_run(ended)
 
-    assert await ports.stop(ENDED, state) == ENDED
+    assert await ports.stop(ended, state) == ended
 
-    assert (state.runs[RUN].run, state.audit) == (ENDED, {})
+    assert (state.runs[RUN].run, state.audit) == (ended, {})
     ports.assert_nothing_is_closed()
 
 
