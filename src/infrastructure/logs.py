@@ -69,6 +69,15 @@ def configure_logging(
         logging.getLogger(name).setLevel(max(least, root.level))
 
 
+def claim_loggers(*names: str) -> None:
+    """Undo what a library did to these loggers when it was imported: their lines go to the root's handlers only, at the levels set here."""
+    for name in names:
+        logger = logging.getLogger(name)
+        for handler in logger.handlers[:]:
+            logger.removeHandler(handler)
+        logger.setLevel(max(_NOISY.get(name, logging.NOTSET), logging.getLogger().level))
+
+
 def log_context(**ids: str) -> AbstractContextManager[None]:
     """Every line logged inside (in this task and those it starts) carries these ids: run_id, thread_id, …
 

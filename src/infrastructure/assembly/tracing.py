@@ -31,6 +31,7 @@ def _langfuse(settings: Settings, redactor: Redactor) -> ClosableTracer | None:
         base_url=settings.langfuse_url,
         content=settings.trace_content == "on",
         redactor=redactor,
+        foreign_headers=tuple(settings.otel_header_values),
     )
 
 

@@ -1,5 +1,6 @@
 """Traces in Langfuse."""
 
+from collections.abc import Collection
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -11,7 +12,9 @@ _SINK = "infrastructure.tracing.langfuse_sink"
 
 
 class LangfuseTracer(SendingTracer):
-    """Tells Langfuse of runs. `content` False keeps prompts, arguments and results out; secrets are kept out always."""
+    """Tells Langfuse of runs. `content` False keeps prompts, arguments and results out; secrets are kept out always.
+
+    `foreign_headers` names headers of another trace backend that the environment holds: Langfuse gets no values of them."""
 
     def __init__(
         self,
@@ -22,6 +25,7 @@ class LangfuseTracer(SendingTracer):
         content: bool,
         redactor: Redactor,
         timeout_s: float = 5.0,
+        foreign_headers: Collection[str] = (),
         sender: OpenSender = ObservationSender,
     ) -> None:
         def connect() -> ObservationSink:
@@ -33,6 +37,7 @@ class LangfuseTracer(SendingTracer):
                 content=content,
                 redactor=redactor,
                 timeout_s=timeout_s,
+                foreign_headers=foreign_headers,
             )
 
         super().__init__(connect, sender=sender)
@@ -40,7 +45,15 @@ class LangfuseTracer(SendingTracer):
 
 class _OpenSink(Protocol):
     def __call__(
-        self, *, public_key: str, secret_key: str, base_url: str, content: bool, redactor: Redactor, timeout_s: float
+        self,
+        *,
+        public_key: str,
+        secret_key: str,
+        base_url: str,
+        content: bool,
+        redactor: Redactor,
+        timeout_s: float,
+        foreign_headers: Collection[str],
     ) -> ObservationSink: ...
 
 

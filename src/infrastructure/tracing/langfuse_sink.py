@@ -1,128 +1,210 @@
-"""Observations as Langfuse takes them: its SDK's attributes on OpenTelemetry spans, over OTLP.
+"""Observations as Langfuse takes them, by the client of Langfuse's own SDK: see ADR 0038 for the parts that are used.
 
-The SDK's own client is not used: it makes spans as things happen and flushes when asked, while ours are told after the
-fact, with derived ids. Heavy to import (a second of CPU).
+Heavy to import (a second of CPU): for the sending thread only.
 """
 
-import base64
-from collections.abc import Sequence
+import json
+import math
+import threading
+from collections.abc import Collection, Sequence
+from typing import Literal, TypedDict
 
 import langfuse
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, SynchronousMultiSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import Span
 
-from domain.json_value import JsonValue
+from domain.json_value import JsonObject, JsonValue
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Role
+from infrastructure.logs import claim_loggers
 from infrastructure.redaction import Redactor
-from infrastructure.tracing.observations import Observation
-from infrastructure.tracing.spans import SpanMaker, as_json, cut, encodable, newest_messages
+from infrastructure.tracing.embedded_media import messages_without_media, without_media
+from infrastructure.tracing.observations import Observation, ObservationKind
+from infrastructure.tracing.spans import SpanMaker, as_json, cut, encodable, end_time, finished, newest_messages
 
 _Attributes = langfuse.LangfuseOtelSpanAttributes
+_SCOPE = "langfuse-sdk"
+"""The scope by which Langfuse recognizes spans of its SDK."""
+_NEVER_S = 24 * 3_600.0
+"""Interval of the client's threads for spans and scores: they have nothing to send."""
+_CLOSING_S = 1.0
+_OWN_HEADERS = frozenset({"authorization", "content-type", "user-agent"})
+"""Of the exporter, besides `x-langfuse-…`."""
 
 
 class LangfuseSink:
     """Sends observations to a Langfuse project. `content` False keeps prompts, arguments and results out; secrets are
-    kept out always. A request takes at most `timeout_s`, its repetitions included."""
+    kept out always. A request takes at most `timeout_s`, rounded up to seconds, its repetitions included.
+
+    `foreign_headers` names the headers of OTEL_EXPORTER_OTLP_HEADERS, which the exporter would add to its own: they
+    belong to another backend and are sent empty. The SDK has one client for each public key and process, also after it
+    was closed: a second sink with the same key raises RuntimeError.
+    """
 
     def __init__(
-        self, *, public_key: str, secret_key: str, base_url: str, content: bool, redactor: Redactor, timeout_s: float
+        self,
+        *,
+        public_key: str,
+        secret_key: str,
+        base_url: str,
+        content: bool,
+        redactor: Redactor,
+        timeout_s: float,
+        foreign_headers: Collection[str],
     ) -> None:
-        self._spans = _LangfuseSpans(public_key=public_key, content=content, redactor=redactor)
-        self._exporter = OTLPSpanExporter(
-            endpoint=f"{base_url.rstrip('/')}/api/public/otel/v1/traces",
-            headers=_headers(public_key, secret_key),
-            timeout=timeout_s,
-            compression=Compression.Gzip,
+        claim_loggers("httpx", "langfuse")  # the import gave them a handler and levels
+        added = _AddedProcessors()
+        self._spans = SpanMaker(_SCOPE, langfuse.__version__, attributes={"public_key": public_key}, processors=added)
+        self._client = langfuse.Langfuse(
+            public_key=public_key,
+            secret_key=secret_key,
+            base_url=base_url.rstrip("/"),
+            timeout=math.ceil(timeout_s),
+            flush_interval=_NEVER_S,
+            sample_rate=1.0,
+            tracer_provider=self._spans.provider,
+            otel_compression="gzip",
+            additional_headers={name: "" for name in foreign_headers if not _is_own(name.lower())},
         )
+        if added.of_client is None:
+            raise RuntimeError("no Langfuse client: this process had one of that public key, or tracing is disabled")
+        self._processor = added.of_client
+        self._content = _Content(shown=content, redactor=redactor)
 
     def send(self, observations: Sequence[Observation]) -> bool:
-        """Export them in one request; False if it was not accepted."""
-        spans = [self._spans.make(observation) for observation in observations]
-        return self._exporter.export(spans) is SpanExportResult.SUCCESS
+        """Export them in one request by the client's exporter; False if it was not accepted."""
+        spans = [self._span(observation) for observation in observations]
+        return self._processor.span_exporter.export(spans) is SpanExportResult.SUCCESS
 
     def close(self) -> None:
-        """End the connection, and the wait before a repetition."""
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+        """End the connection, the wait before a repetition, and the client's threads; waits a second at most."""
+        closing = threading.Thread(target=self._close, name="langfuse-closing", daemon=True)
+        closing.start()
+        closing.join(_CLOSING_S)
+
+    def _close(self) -> None:
+        self._processor.shutdown()  # type: ignore[no-untyped-call]
+        self._client.shutdown()
+
+    def _span(self, observation: Observation) -> ReadableSpan:
+        span = self._spans.start(observation, self._content.of_trace(observation))
+        self._observed(span, observation).end(end_time=end_time(observation))
+        return finished(span)
+
+    def _observed(self, span: Span, observation: Observation) -> "_Observed":
+        told = self._content.of_observation(observation)
+        match observation.kind:
+            case ObservationKind.GENERATION:
+                return langfuse.LangfuseGeneration(
+                    otel_span=span,
+                    langfuse_client=self._client,
+                    model=observation.model,
+                    usage_details=_usage(observation.usage),
+                    cost_details=_cost(observation.usage),
+                    **told,
+                )
+            case ObservationKind.AGENT:
+                return langfuse.LangfuseAgent(otel_span=span, langfuse_client=self._client, **told)
+            case ObservationKind.TOOL:
+                return langfuse.LangfuseTool(otel_span=span, langfuse_client=self._client, **told)
+            case ObservationKind.CHAIN:
+                return langfuse.LangfuseChain(otel_span=span, langfuse_client=self._client, **told)
+            case ObservationKind.SPAN:
+                return langfuse.LangfuseSpan(otel_span=span, langfuse_client=self._client, **told)
 
 
-def _headers(public_key: str, secret_key: str) -> dict[str, str]:
-    """What the SDK itself sends: the ingestion version asks for traces by span, not by trace."""
-    credentials = base64.b64encode(f"{public_key}:{secret_key}".encode()).decode("ascii")
-    return {
-        "Authorization": f"Basic {credentials}",
-        "x-langfuse-sdk-name": "python",
-        "x-langfuse-sdk-version": langfuse.__version__,
-        "x-langfuse-public-key": public_key,
-        "x-langfuse-ingestion-version": "4",
-    }
+def _is_own(header: str) -> bool:
+    return header in _OWN_HEADERS or header.startswith("x-langfuse-")
 
 
-class _LangfuseSpans:
-    """Makes spans as Langfuse's own client does."""
+_Observed = (
+    langfuse.LangfuseAgent
+    | langfuse.LangfuseChain
+    | langfuse.LangfuseGeneration
+    | langfuse.LangfuseSpan
+    | langfuse.LangfuseTool
+)
 
-    def __init__(self, *, public_key: str, content: bool, redactor: Redactor) -> None:
-        self._content = content
+
+class _AddedProcessors(SynchronousMultiSpanProcessor):
+    """Takes the processor that the client adds to its tracer provider, and passes no spans on: its queue does not report
+    whether Langfuse accepted a batch. Only its exporter is used."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.of_client: BatchSpanProcessor | None = None
+
+    def add_span_processor(self, span_processor: SpanProcessor) -> None:
+        """Remember it."""
+        if isinstance(span_processor, BatchSpanProcessor):
+            self.of_client = span_processor
+
+
+class _Told(TypedDict):
+    """Arguments that every kind of observation takes."""
+
+    input: str | None
+    output: str | None
+    metadata: JsonObject
+    level: Literal["ERROR"] | None
+    status_message: str | None
+
+
+class _Content:
+    """What is sent of an observation: without secrets, and without prompts and results unless `shown`."""
+
+    def __init__(self, *, shown: bool, redactor: Redactor) -> None:
+        self._shown = shown
         self._redactor = redactor
-        # The scope that Langfuse knows its own spans by.
-        self._spans = SpanMaker("langfuse-sdk", langfuse.__version__, attributes={"public_key": public_key})
 
-    def make(self, observation: Observation) -> ReadableSpan:
-        """The finished span."""
-        return self._spans.make(observation, self._attributes(observation))
+    def of_trace(self, observation: Observation) -> dict[str, str]:
+        """Attributes of the whole trace, on every span: the spans of a run are shown before the run has ended."""
+        told = {_Attributes.TRACE_NAME: observation.trace_name, _Attributes.TRACE_SESSION_ID: observation.session_id}
+        for name, value in observation.trace_metadata.items():
+            told[f"{_Attributes.TRACE_METADATA}.{name}"] = as_json(self._redactor.redact_value(value, name))
+        return {name: encodable(text) for name, text in told.items()}
 
-    def _attributes(self, observation: Observation) -> dict[str, str]:
-        told: dict[str, str | None] = {
-            _Attributes.OBSERVATION_TYPE: observation.kind.value,
-            _Attributes.OBSERVATION_INPUT: self._input(observation),
-            _Attributes.OBSERVATION_OUTPUT: self._shown(observation.output),
-            _Attributes.OBSERVATION_LEVEL: None if observation.error is None else "ERROR",
-            _Attributes.OBSERVATION_STATUS_MESSAGE: observation.error,
-            _Attributes.OBSERVATION_MODEL: observation.model,
-            _Attributes.OBSERVATION_USAGE_DETAILS: _usage(observation.usage),
-            _Attributes.OBSERVATION_COST_DETAILS: _cost(observation.usage),
-            # On every span, not on the root alone: a run's spans are shown before the run has ended.
-            _Attributes.TRACE_NAME: observation.trace_name,
-            _Attributes.TRACE_SESSION_ID: observation.session_id,
+    def of_observation(self, observation: Observation) -> _Told:
+        """Arguments of the SDK's observation."""
+        failed = observation.error is not None
+        return {
+            "input": self._input(observation),
+            "output": self._text(observation.output),
+            "metadata": {
+                name: json.loads(encodable(as_json(self._redactor.redact_value(value, name))))
+                for name, value in observation.metadata.items()
+                if value is not None
+            },
+            "level": "ERROR" if failed else None,
+            "status_message": observation.error,
         }
-        for prefix, metadata in (
-            (_Attributes.OBSERVATION_METADATA, observation.metadata),
-            (_Attributes.TRACE_METADATA, observation.trace_metadata),
-        ):
-            for name, value in metadata.items():
-                if value is not None:
-                    told[f"{prefix}.{name}"] = as_json(self._redactor.redact_value(value, name))
-        return {name: encodable(text) for name, text in told.items() if text is not None}
 
     def _input(self, observation: Observation) -> str | None:
-        if observation.prompt is None or not self._content:
-            return self._shown(observation.input)
+        if observation.prompt is None or not self._shown:
+            return self._text(observation.input)
         system = observation.prompt.system
-        said: JsonValue = {"role": Role.SYSTEM.value, "content": system} if system else None
-        return newest_messages(observation.prompt, self._redactor, lambda message: message, system=said)
+        said = messages_without_media({"role": Role.SYSTEM.value, "content": system}) if system else None
+        return encodable(newest_messages(observation.prompt, self._redactor, messages_without_media, system=said))
 
-    def _shown(self, value: JsonValue) -> str | None:
-        if value is None or not self._content:
+    def _text(self, value: JsonValue) -> str | None:
+        if value is None or not self._shown:
             return None
-        redacted = self._redactor.redact_value(value)
-        return cut(redacted if isinstance(redacted, str) else as_json(redacted))
+        shown = self._redactor.redact_value(without_media(value))
+        return encodable(cut(shown if isinstance(shown, str) else as_json(shown)))
 
 
-def _usage(usage: ModelUsage | None) -> str | None:
+def _usage(usage: ModelUsage | None) -> dict[str, int] | None:
     """Langfuse adds up what begins with `input`, so cached tokens are told apart from the others."""
     if usage is None:
         return None
-    return as_json(
-        {
-            "input": usage.input_tokens - usage.cached_tokens,
-            "input_cached_tokens": usage.cached_tokens,
-            "output": usage.output_tokens,
-            "total": usage.input_tokens + usage.output_tokens,
-        }
-    )
+    return {
+        "input": usage.input_tokens - usage.cached_tokens,
+        "input_cached_tokens": usage.cached_tokens,
+        "output": usage.output_tokens,
+        "total": usage.input_tokens + usage.output_tokens,
+    }
 
 
-def _cost(usage: ModelUsage | None) -> str | None:
-    return None if usage is None or usage.cost_usd is None else as_json({"total": float(usage.cost_usd)})
+def _cost(usage: ModelUsage | None) -> dict[str, float] | None:
+    return None if usage is None or usage.cost_usd is None else {"total": float(usage.cost_usd)}

@@ -10,11 +10,12 @@ from importlib.metadata import version
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SynchronousMultiSpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import (
     NonRecordingSpan,
+    Span,
     SpanContext,
     SpanKind,
     StatusCode,
@@ -34,19 +35,25 @@ _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
 class SpanMaker:
-    """Makes spans through a tracer provider of its own that nothing else reports to."""
+    """Makes spans through its own tracer provider. `processors` receives what others add to that provider."""
 
     def __init__(
-        self, scope: str, scope_version: str, *, attributes: Mapping[str, AttributeValue] | None = None
+        self,
+        scope: str,
+        scope_version: str,
+        *,
+        attributes: Mapping[str, AttributeValue] | None = None,
+        processors: SynchronousMultiSpanProcessor | None = None,
     ) -> None:
         self._ids = _DerivedIds()
-        self._provider = TracerProvider(
+        self.provider = TracerProvider(
             sampler=ALWAYS_ON,  # not what the environment says of other tracers
             resource=Resource({SERVICE_NAME: "dragoman", SERVICE_VERSION: version("dragoman")}),
+            active_span_processor=processors,
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
-        self._tracer = self._provider.get_tracer(scope, scope_version, attributes=attributes)
+        self._tracer = self.provider.get_tracer(scope, scope_version, attributes=attributes)
 
     def make(
         self,
@@ -56,20 +63,40 @@ class SpanMaker:
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> ReadableSpan:
         """The finished span."""
+        span = self.start(observation, attributes, kind=kind)
+        if observation.error is not None:
+            span.set_status(StatusCode.ERROR, observation.error)
+        span.end(end_time(observation))
+        return finished(span)
+
+    def start(
+        self,
+        observation: Observation,
+        attributes: Mapping[str, AttributeValue],
+        *,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> Span:
+        """The span at its start, with the ids of the observation; the caller ends it."""
         self._ids.next_trace_id, self._ids.next_span_id = observation.trace_id, observation.span_id
-        span = self._tracer.start_span(
+        return self._tracer.start_span(
             observation.name,
             context=_parent(observation),
             kind=kind,
             start_time=_nanoseconds(observation.started_at),
             attributes=attributes,
         )
-        if observation.error is not None:
-            span.set_status(StatusCode.ERROR, observation.error)
-        span.end(_nanoseconds(max(observation.started_at, observation.finished_at)))
-        if not isinstance(span, ReadableSpan):
-            raise TypeError("OpenTelemetry is disabled in this process (OTEL_SDK_DISABLED)")
-        return span
+
+
+def finished(span: Span) -> ReadableSpan:
+    """The ended span, for an exporter. Raises TypeError where OpenTelemetry is disabled."""
+    if not isinstance(span, ReadableSpan):
+        raise TypeError("OpenTelemetry is disabled in this process (OTEL_SDK_DISABLED)")
+    return span
+
+
+def end_time(observation: Observation) -> int:
+    """Nanoseconds since 1970 at the end of the observation, never before its start."""
+    return _nanoseconds(max(observation.started_at, observation.finished_at))
 
 
 class _DerivedIds(IdGenerator):

@@ -64,9 +64,12 @@ class LangfuseReceiver:
 
 
 @contextmanager
-def langfuse_receiver(status: int = 200) -> Iterator[LangfuseReceiver]:
-    """A receiver on a free port."""
+def langfuse_receiver(status: int = 200, *, answers: bool = True) -> Iterator[LangfuseReceiver]:
+    """A receiver on a free port. Without `answers` it reads requests and leaves their clients waiting until it closes."""
     requests: queue.Queue[ReceivedRequest] = queue.Queue()
+    may_answer = threading.Event()
+    if answers:
+        may_answer.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -77,6 +80,7 @@ def langfuse_receiver(status: int = 200) -> Iterator[LangfuseReceiver]:
                 body = gzip.decompress(body)
             headers = {name.lower(): value for name, value in self.headers.items()}
             requests.put(ReceivedRequest(path=self.path, headers=headers, spans=_spans(body)))
+            may_answer.wait()
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -91,6 +95,7 @@ def langfuse_receiver(status: int = 200) -> Iterator[LangfuseReceiver]:
     try:
         yield LangfuseReceiver(server, requests)
     finally:
+        may_answer.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -1,27 +1,20 @@
-"""Langfuse traces as they arrive over the real wire, and what happens when nobody is there to take them."""
+"""Langfuse traces as they arrive over the real wire."""
 
-import asyncio
-import base64
+import itertools
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
-from functools import partial
+from dataclasses import replace
 
 import langfuse
 import pytest
 
 from application.tracing.ports import Tracer
-from domain.ids import tool_call_id
+from domain.ids import OrganizationId, RunId, tool_call_id
 from domain.threads.message import ImageContent, Message
-from infrastructure.redaction import Redactor
 from infrastructure.tracing.langfuse import LangfuseTracer
-from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
 from tests.builders import AGENT as AGENT_ID
 from tests.builders import ORG, RUN, SERVER, START, THREAD, a_message, a_run, after
+from tests.integration.tracing.langfuse_tracers import SECRET, langfuse_tracer, traced
 from tests.integration.tracing.receivers import (
-    ReceivedSpan,
-    black_hole,
-    langfuse_receiver,
     refusing_address,
 )
 from tests.integration.tracing.records import (
@@ -33,32 +26,10 @@ from tests.integration.tracing.records import (
     an_unknown_call,
 )
 
-SECRET = "hunter22-hunter22"
+OTHER_ORG = OrganizationId("org_other")
 
 
-@asynccontextmanager
-async def langfuse_tracer(url: str, *, content: bool = True) -> AsyncIterator[LangfuseTracer]:
-    """A tracer that does not wait for company before it sends; closing it is part of every test."""
-    tracer = LangfuseTracer(
-        public_key="pk-lf-1",
-        secret_key="sk-lf-2",
-        base_url=url,
-        content=content,
-        redactor=Redactor([SECRET]),
-        sender=partial(ObservationSender, collect_s=0.01),
-    )
-    try:
-        yield tracer
-    finally:
-        async with asyncio.timeout(60):
-            await tracer.close()
-
-
-async def traced(tell: Callable[[LangfuseTracer], None], count: int = 1, *, content: bool = True) -> list[ReceivedSpan]:
-    with langfuse_receiver() as receiver:
-        async with langfuse_tracer(receiver.url, content=content) as tracer:
-            tell(tracer)
-            return await asyncio.to_thread(receiver.spans, count)
+_numbers = itertools.count(1)
 
 
 def whole_run(tracer: Tracer) -> None:
@@ -212,18 +183,18 @@ async def test_the_trace_context_of_a_call_is_its_span_in_w3c_form() -> None:
 
 
 @pytest.mark.requirement("G1")
-async def test_the_export_is_gzipped_otlp_with_basic_auth_on_langfuses_path() -> None:
-    with langfuse_receiver() as receiver:
-        async with langfuse_tracer(receiver.url + "/") as tracer:
-            tracer.tool_call(an_mcp_call())
-            request = await asyncio.to_thread(receiver.next_request)
+async def test_runs_of_two_organizations_are_two_traces_of_one_project_each_with_its_organization() -> None:
+    theirs = replace(a_run(RunId("run_other")), organization_id=OTHER_ORG)
 
-    credentials = base64.b64encode(b"pk-lf-1:sk-lf-2").decode()
-    assert request.path == "/api/public/otel/v1/traces"
-    assert request.headers["authorization"] == f"Basic {credentials}"
-    assert request.headers["content-type"] == "application/x-protobuf"
-    assert request.headers["content-encoding"] == "gzip"
-    assert request.headers["x-langfuse-ingestion-version"] == "4"
+    def tell(tracer: LangfuseTracer) -> None:
+        tracer.generation(a_generation())
+        tracer.generation(a_generation(run=theirs))
+
+    first, second = await traced(tell, 2)
+
+    assert first.trace_id != second.trace_id
+    assert json.loads(first.attributes["langfuse.trace.metadata.organization_id"]) == ORG
+    assert json.loads(second.attributes["langfuse.trace.metadata.organization_id"]) == OTHER_ORG
 
 
 @pytest.mark.requirement("G1")
@@ -305,68 +276,3 @@ async def test_text_that_is_not_valid_unicode_is_told_as_far_as_it_can_be() -> N
 
     assert odd.attributes["langfuse.observation.output"] == "half a pair: ?"
     assert plain.attributes["langfuse.observation.output"] == "hi back"
-
-
-@pytest.mark.requirement("G1")
-async def test_closing_sends_what_is_still_queued() -> None:
-    with langfuse_receiver() as receiver:
-        tracer = LangfuseTracer(
-            public_key="pk",
-            secret_key="sk",
-            base_url=receiver.url,
-            content=True,
-            redactor=Redactor(),
-            sender=partial(ObservationSender, collect_s=3_600),
-        )
-        for index in range(200):
-            tracer.tool_call(an_mcp_call(index=index))
-        async with asyncio.timeout(10):
-            await tracer.close()
-
-        spans = await asyncio.to_thread(receiver.spans, 200)
-
-    assert len({span.span_id for span in spans}) == 200
-
-
-@pytest.mark.requirement("G1")
-@pytest.mark.parametrize("absent", [refusing_address, black_hole])
-async def test_an_absent_backend_holds_nothing_up_and_closing_is_bounded(
-    absent: Callable[[], AbstractContextManager[str]],
-) -> None:
-    with absent() as url:
-        tracer = LangfuseTracer(
-            public_key="pk", secret_key="sk", base_url=url, content=True, redactor=Redactor(), timeout_s=300
-        )
-        async with asyncio.timeout(60):  # one wait for the backend would be longer
-            for index in range(1_000):
-                tracer.tool_call(an_mcp_call(index=index))
-            tracer.run_finished(a_finished_run(), AGENT)
-            await tracer.close()
-        tracer.tool_call(an_mcp_call())  # telling a closed tracer is harmless
-
-
-@pytest.mark.requirement("G1")
-async def test_a_backend_that_turns_traces_away_is_given_a_rest() -> None:
-    with langfuse_receiver(status=401) as receiver:
-        senders: list[ObservationSender] = []
-
-        def remembered(connect: Callable[[], ObservationSink]) -> ObservationSender:
-            senders.append(ObservationSender(connect, collect_s=0.01))
-            return senders[0]
-
-        tracer = LangfuseTracer(
-            public_key="pk",
-            secret_key="wrong",
-            base_url=receiver.url,
-            content=True,
-            redactor=Redactor(),
-            sender=remembered,
-        )
-        tracer.tool_call(an_mcp_call())
-        await asyncio.to_thread(receiver.next_request)
-        tracer.tool_call(an_mcp_call(index=1))
-        async with asyncio.timeout(60):
-            await tracer.close()
-
-    assert senders[0].dropped == 2
-    assert receiver._requests.empty()

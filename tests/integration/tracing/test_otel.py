@@ -16,6 +16,7 @@ from infrastructure.tracing.langfuse import LangfuseTracer
 from infrastructure.tracing.observation_sender import ObservationSender
 from infrastructure.tracing.otel import OtelTracer
 from infrastructure.tracing.sending import SendingTracer
+from tests.integration.tracing.langfuse_tracers import a_public_key
 from tests.integration.tracing.receivers import ReceivedSpan, black_hole, langfuse_receiver
 from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, a_native_call, an_mcp_call
 
@@ -62,7 +63,12 @@ async def test_a_collector_gets_the_spans_that_langfuse_gets_with_the_names_and_
     with langfuse_receiver() as collector, langfuse_receiver() as langfuse:
         sender = partial(ObservationSender, collect_s=0.01)
         to_langfuse = LangfuseTracer(
-            public_key="pk", secret_key="sk", base_url=langfuse.url, content=True, redactor=Redactor([]), sender=sender
+            public_key=a_public_key(),
+            secret_key="sk",
+            base_url=langfuse.url,
+            content=True,
+            redactor=Redactor([]),
+            sender=sender,
         )
         both = AllTracers(to_langfuse, otel(collector.url))
         both.generation(a_generation())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infrastructure.logs import configure_logging, log_context
+from infrastructure.logs import claim_loggers, configure_logging, log_context
 from infrastructure.redaction import Redactor
 
 SECRET = "hunter22-hunter22"
@@ -155,3 +155,17 @@ def test_configuring_again_replaces_the_former_output(stream: io.StringIO) -> No
     assert stream.getvalue() == ""
     assert later.getvalue().count("once") == 1
     assert "tool=x" in later.getvalue()
+
+
+def test_a_library_that_sets_up_logging_when_imported_is_claimed_for_the_log(stream: io.StringIO) -> None:
+    own = io.StringIO()
+    library = logging.getLogger("langfuse")
+    library.addHandler(logging.StreamHandler(own))
+    library.setLevel(logging.DEBUG)
+
+    claim_loggers("langfuse")
+    library.warning("chatter")
+    library.error("broken")
+
+    assert own.getvalue() == ""
+    assert [line["event"] for line in written(stream)] == ["broken"]

@@ -1,0 +1,51 @@
+"""Tracers to a Langfuse of the test, each with its own public key."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from functools import partial
+
+from infrastructure.redaction import Redactor
+from infrastructure.tracing.langfuse import LangfuseTracer
+from infrastructure.tracing.observation_sender import ObservationSender
+from tests.integration.tracing.receivers import (
+    ReceivedSpan,
+    langfuse_receiver,
+)
+
+SECRET = "hunter22-hunter22"
+_numbers = itertools.count(1)
+
+
+def a_public_key() -> str:
+    """A new one: the SDK has one client for each public key and process, also after it was closed."""
+    return f"pk-lf-{next(_numbers)}"
+
+
+@asynccontextmanager
+async def langfuse_tracer(
+    url: str, *, content: bool = True, public_key: str | None = None, foreign_headers: Collection[str] = ()
+) -> AsyncIterator[LangfuseTracer]:
+    """A tracer that does not wait for company before it sends; closing it is part of every test."""
+    tracer = LangfuseTracer(
+        public_key=public_key or a_public_key(),
+        secret_key="sk-lf-2",
+        base_url=url,
+        content=content,
+        redactor=Redactor([SECRET]),
+        foreign_headers=foreign_headers,
+        sender=partial(ObservationSender, collect_s=0.01),
+    )
+    try:
+        yield tracer
+    finally:
+        async with asyncio.timeout(60):
+            await tracer.close()
+
+
+async def traced(tell: Callable[[LangfuseTracer], None], count: int = 1, *, content: bool = True) -> list[ReceivedSpan]:
+    with langfuse_receiver() as receiver:
+        async with langfuse_tracer(receiver.url, content=content) as tracer:
+            tell(tracer)
+            return await asyncio.to_thread(receiver.spans, count)
