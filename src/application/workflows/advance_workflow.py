@@ -100,10 +100,10 @@ class AdvanceWorkflow:
     async def node_outcome(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> NodeOutcome:
         """Execute a node within its time; every failure is a value."""
         ids = {"workflow_run_id": context.workflow_run_id, "node_id": node.id}
+        # Waiting for a person has a time of its own.
+        deadline = asyncio.timeout(None if node.kind is NodeKind.HUMAN_INPUT else node.settings.timeout_s)
         try:
-            # Waiting for a person has a time of its own.
-            limit_s = None if node.kind is NodeKind.HUMAN_INPUT else node.settings.timeout_s
-            async with asyncio.timeout(limit_s):
+            async with deadline:
                 if node.mode is NodeMode.TOOL:
                     return await self._tools.execute(node, run, context)
                 outcome = await self._executors[node.kind].execute(node, run, context)
@@ -111,12 +111,12 @@ class AdvanceWorkflow:
             return too_large or outcome
         except NodeFailed as failure:
             return failure.error
-        except TimeoutError:
-            detail = f"The node took longer than {node.settings.timeout_s:g} s."
-            return NodeError(code=NODE_TIMEOUT, detail=detail, retryable=True)
         except WorkflowLeaseLost:
             raise
         except Exception as error:
+            if isinstance(error, TimeoutError) and deadline.expired():
+                detail = f"The node took longer than {node.settings.timeout_s:g} s."
+                return NodeError(code=NODE_TIMEOUT, detail=detail, retryable=True)
             if isinstance(error, ServiceError) and error.kind is ErrorKind.UNAVAILABLE:
                 raise  # nothing of the node's: whoever takes the run up when the database is back goes on with it
             reference = self._ids.new("ref")
