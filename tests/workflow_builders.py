@@ -1,9 +1,16 @@
 """Workflows for tests: nodes and edges in few words."""
 
-from domain.json_value import JsonObject
+from domain.ids import ApiKeyId, OrganizationId, WorkflowId, WorkflowRunId
+from domain.json_value import JsonObject, JsonValue
 from domain.workflows.compiler import Compilation, compile_workflow
-from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
+from domain.workflows.execution import NodeRun
+from domain.workflows.graph import Edge, NodeDefinition, Workflow, WorkflowDefinition
 from domain.workflows.plan import Plan
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+from tests.builders import KEY, ORG, START
+
+WORKFLOW = WorkflowId("wfl_1")
+WORKFLOW_RUN = WorkflowRunId("wfr_1")
 
 WEATHER: JsonObject = {
     "url": "https://weather.example/{{inputs.city}}",
@@ -71,3 +78,37 @@ def planned(*parts: NodeDefinition | str) -> Plan:
     compilation = compiled(*parts)
     assert compilation.plan is not None, compilation.faults
     return compilation.plan
+
+
+def a_workflow(*parts: NodeDefinition | str, version: int = 1, name: str = "story") -> Workflow:
+    """A saved workflow of ORG."""
+    return Workflow(
+        id=WORKFLOW,
+        organization_id=ORG,
+        version=version,
+        definition=workflow(*parts, name=name),
+        created_at=START,
+        updated_at=START,
+    )
+
+
+def a_workflow_run(
+    *nodes: NodeRun,
+    id: WorkflowRunId = WORKFLOW_RUN,
+    status: WorkflowRunStatus = WorkflowRunStatus.QUEUED,
+    input: JsonValue = None,
+    requested_by: ApiKeyId = KEY,
+    organization_id: OrganizationId = ORG,
+) -> WorkflowRun:
+    """A run of `a_workflow` at version 1."""
+    return WorkflowRun(
+        id=id,
+        organization_id=organization_id,
+        workflow_id=WORKFLOW,
+        workflow_version=1,
+        status=status,
+        input=input,
+        requested_by=requested_by,
+        created_at=START,
+        nodes={node.node_id: node for node in nodes},
+    )

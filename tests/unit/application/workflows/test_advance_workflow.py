@@ -1,337 +1,391 @@
-"""Workflow runs as a worker executes them, to their end and through kills, stops and waits."""
+"""AdvanceWorkflow: what a failing port stops, and what is never stored then. Whole runs are in `test_workflow_execution`."""
 
 import asyncio
-from typing import cast
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import NoReturn
 
 import pytest
+from pytest_mock import MockerFixture, MockType
 
-from application.workflows.advance_workflow import LEASE_S
-from application.workflows.node_execution import NodeFailed
-from application.workflows.output_bounds import MAX_OUTPUT_BYTES
-from domain.errors import ErrorKind, ServiceError
-from domain.ids import RunId
-from domain.json_value import JsonValue
-from domain.workflows.execution import OUTCOME_UNKNOWN, NodeStatus
-from domain.workflows.graph import NodeDefinition
-from domain.workflows.run import WorkflowEventType, WorkflowRunStatus
-from tests.builders import ORG
-from tests.unit.application.workflows.workflow_house import RUN, STARTED, WorkflowHouse
-from tests.workflow_builders import agent, entrypoint, node, transform
-
-
-def get(node_id: str, **config: object) -> NodeDefinition:
-    return node(node_id, "http_request", url="https://a.example", **config)
-
-
-def post(node_id: str) -> NodeDefinition:
-    return node(node_id, "http_request", method="POST", url="https://a.example")
-
-
-@pytest.mark.requirement("F4")
-async def test_a_run_goes_through_its_nodes_to_its_output() -> None:
-    house = WorkflowHouse(
-        entrypoint(),
-        transform("numbers", "numbers"),
-        node("any", "condition", expression="length(@) > `1`"),
-        transform("many", "{sum: sum(@)}"),
-        transform("few", "'few'"),
-        transform("end", "@", input="total {{many.sum}}{{few}}"),
-        "start -> numbers",
-        "numbers -> any",
-        "any.true -> many",
-        "any.false -> few",
-        "many -> end",
-        "few -> end",
-    )
-    await house.start({"numbers": [1, 2, 3]})
-    run = await house.advance()
-    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "total 6")
-    assert run.nodes["few"].status is NodeStatus.SKIPPED
-    events = await house.events()
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert events[-1].type is WorkflowEventType.COMPLETED
-    actions = [entry.action for entry in house.state.audit.values()]
-    assert actions == ["workflow.run_started", "workflow.run_completed"]
-
-
-CRASHING = (
-    entrypoint(),
-    get("a"),
-    get("b"),
-    agent("c"),
-    transform("d", "'d'"),
-    agent("end"),
-    "start -> a",
-    "start -> b",
-    "a -> c",
-    "b -> d",
-    "c -> end",
-    "d -> end",
+from application.system.wakeups import Subscription, Wakeups
+from application.tracing.ports import WorkflowRecord, WorkflowTracer
+from application.workflows.advance_workflow import AdvanceWorkflow
+from application.workflows.node_execution import (
+    AgentExecutor,
+    NodeContext,
+    NodeExecutor,
+    NodeFailed,
+    Succeeded,
+    ToolRegistrar,
 )
+from application.workflows.ports import (
+    ClaimedWorkflowRun,
+    WorkflowJournal,
+    WorkflowLease,
+    WorkflowLeaseLost,
+    WorkflowRunStore,
+)
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import RunId, WorkerId
+from domain.workflows.execution import NodeRun, NodeStatus
+from domain.workflows.graph import NodeDefinition, NodeKind
+from domain.workflows.plan import PlannedNode
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+from tests.builders import ORG, START
+from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.refusals import refused, storage_away
+from tests.workflow_builders import WORKFLOW_RUN, a_workflow_run, agent, entrypoint, planned, tool, transform, workflow
+
+STORY = (entrypoint(), transform("end"), "start -> end")
+AGENT_STORY = (entrypoint(), agent("guide"), "start -> guide")
+STARTED = NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, attempt=1)
+GUIDE_WAITS = NodeRun(node_id="guide", status=NodeStatus.WAITING, attempt=1, run_id=RunId("run_guide"), run_seq=7)
+
+
+class Ports:
+    """A claimed run of `STORY`. Every node puts out its id, agents too; nothing asks the run to stop."""
+
+    def __init__(self, mocker: MockerFixture) -> None:
+        self.journal: MockType = mocker.create_autospec(WorkflowJournal, instance=True)
+        self.journal.commit.side_effect = self._stored
+        self.runs: MockType = mocker.create_autospec(WorkflowRunStore, instance=True)
+        self.steps: MockType = mocker.create_autospec(NodeExecutor, instance=True)
+        self.agents: MockType = mocker.create_autospec(AgentExecutor, instance=True)
+        self.steps.execute.side_effect = self.agents.execute.side_effect = self._executed
+        self.tools: MockType = mocker.create_autospec(ToolRegistrar, instance=True)
+        self.tracer: MockType = mocker.create_autospec(WorkflowTracer, instance=True)
+        self.control: MockType = mocker.create_autospec(Subscription, instance=True)
+        self.control.wait.side_effect = self._never
+        self.wakeups: MockType = mocker.create_autospec(Wakeups, instance=True)
+        self.wakeups.subscribe.side_effect = self._subscribed
+        self.committed: list[WorkflowRun] = []
+        self.begun = asyncio.Event()
+        self.claim(*STORY)
+
+    def claim(self, *parts: NodeDefinition | str, nodes: tuple[NodeRun, ...] = (), asked_by: str | None = None) -> None:
+        run = a_workflow_run(*nodes).claimed(at=START)
+        if asked_by is not None:
+            run = a_workflow_run(*nodes, status=WorkflowRunStatus.IN_PROGRESS).asked_to_stop(asked_by, at=START)
+        lease = WorkflowLease(run_id=run.id, organization_id=ORG, epoch=run.epoch)
+        self.journal.claim.return_value = ClaimedWorkflowRun(lease=lease, run=run, definition=workflow(*parts))
+
+    async def advance(self) -> None:
+        advancing = AdvanceWorkflow(
+            runs=self.runs,
+            journal=self.journal,
+            executors=dict.fromkeys(NodeKind, self.steps),
+            agents=self.agents,
+            tools=self.tools,
+            wakeups=self.wakeups,
+            worker_id=WorkerId("worker_1"),
+            clock=FixedClock(),
+            ids=SequentialIds(),
+            tracer=self.tracer,
+        )
+        async with asyncio.timeout(10):
+            await advancing.execute(WORKFLOW_RUN)
+
+    def fail_the_last_commit(self, error: Exception) -> None:
+        async def commit(lease: WorkflowLease, run: WorkflowRun, **more: object) -> WorkflowRun:
+            if run.status.is_terminal:
+                raise error
+            return await self._stored(lease, run)
+
+        self.journal.commit.side_effect = commit
+
+    def hold_nodes(self) -> None:
+        """Nodes are executed without an end."""
+
+        async def held(node: PlannedNode, run: NodeRun, context: NodeContext) -> NoReturn:
+            self.begun.set()
+            await self._never()
+
+        self.steps.execute.side_effect = held
+
+    @property
+    def ended(self) -> WorkflowRun:
+        """The run as the last commit stored it."""
+        assert self.committed[-1].status.is_terminal
+        return self.committed[-1]
+
+    def assert_no_end(self) -> None:
+        assert not any(run.status.is_terminal for run in self.committed)
+        self.tracer.workflow_finished.assert_not_called()
+        self.tools.release.assert_not_awaited()
+
+    def assert_nothing_is_done(self) -> None:
+        self.journal.commit.assert_not_awaited()
+        self.steps.execute.assert_not_awaited()
+        self.agents.execute.assert_not_awaited()
+
+    async def _stored(self, lease: WorkflowLease, run: WorkflowRun, **more: object) -> WorkflowRun:
+        self.committed.append(run)
+        return run
+
+    async def _executed(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
+        return Succeeded(output=node.id)
+
+    async def _never(self, timeout_s: float = 0) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    @asynccontextmanager
+    async def _subscribed(self, topic: str) -> AsyncGenerator[MockType, None]:
+        yield self.control
+
+
+@pytest.fixture
+async def ports(mocker: MockerFixture) -> Ports:
+    return Ports(mocker)
+
+
+# --- claiming ---
+
+
+async def test_a_run_that_is_not_claimed_is_not_executed(ports: Ports) -> None:
+    ports.journal.claim.return_value = None
+    await ports.advance()
+    ports.assert_nothing_is_done()
+
+
+async def test_nothing_is_executed_if_the_claim_cannot_be_stored(ports: Ports) -> None:
+    ports.journal.claim.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    ports.assert_nothing_is_done()
+
+
+async def test_a_run_whose_stop_signals_cannot_be_received_is_not_claimed(ports: Ports) -> None:
+    ports.wakeups.subscribe.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    ports.journal.claim.assert_not_awaited()
+
+
+# --- commits ---
 
 
 @pytest.mark.requirement("F4")
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("commit", range(1, 13))
-async def test_a_finished_node_is_not_executed_again_wherever_the_worker_is_killed(commit: int, before: bool) -> None:
-    house = WorkflowHouse(*CRASHING)
-    await house.start()
-    await house.killed_at(commit, before=before)
-    finished = {node_id: node for node_id, node in (await house.run()).nodes.items() if node.status.is_final}
-    house.told.executed.clear()
-    run = await house.advance()
-    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "end!")
-    assert set(house.told.executed).isdisjoint(finished)
-    assert {node_id: run.nodes[node_id] for node_id in finished} == finished
-    assert set(house.told.runs.values()) == {"run_c", "run_end"}
-    events = await house.events()
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+async def test_the_outcome_of_a_node_is_stored_together_with_the_start_of_the_next(ports: Ports) -> None:
+    await ports.advance()
+
+    statuses = [{node_id: node.status for node_id, node in run.nodes.items()} for run in ports.committed]
+    assert statuses == [
+        {"start": NodeStatus.RUNNING},
+        {"start": NodeStatus.SUCCEEDED, "end": NodeStatus.RUNNING},
+        {"start": NodeStatus.SUCCEEDED, "end": NodeStatus.SUCCEEDED},
+    ]
+    assert [run.status.is_terminal for run in ports.committed] == [False, False, True]
+
+
+async def test_an_ended_run_is_traced_and_loses_its_tools(ports: Ports) -> None:
+    await ports.advance()
+
+    record = WorkflowRecord(run=ports.ended, definition=workflow(*STORY))
+    ports.tracer.workflow_finished.assert_called_once_with(record)
+    ports.tools.release.assert_awaited_once_with(ports.ended, planned(*STORY))
 
 
 @pytest.mark.requirement("F4")
-async def test_what_may_have_had_its_effect_is_not_repeated() -> None:
-    house = WorkflowHouse(entrypoint(), post("pay"), "start -> pay")
-    await house.start()
-    # The second commit says that `pay` was begun, the third what became of it.
-    await house.killed_at(3, before=True)
-    assert house.told.executed == ["pay"]
-    run = await house.advance()
-    assert house.told.executed == ["pay"]
-    assert run.status is WorkflowRunStatus.FAILED
+async def test_a_node_whose_start_cannot_be_stored_is_not_executed(ports: Ports) -> None:
+    ports.journal.commit.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    ports.steps.execute.assert_not_awaited()
+    ports.assert_no_end()
+
+
+async def test_a_run_whose_end_cannot_be_stored_is_not_traced_and_keeps_its_tools(ports: Ports) -> None:
+    ports.fail_the_last_commit(storage_away())
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    ports.assert_no_end()
+
+
+@pytest.mark.requirement("E4")
+async def test_a_worker_that_lost_its_lease_at_a_commit_writes_nothing_more(ports: Ports) -> None:
+    ports.fail_the_last_commit(WorkflowLeaseLost())
+
+    await ports.advance()
+
+    assert ports.journal.commit.await_count == 3
+    ports.assert_no_end()
+
+
+@pytest.mark.requirement("E4")
+async def test_a_lease_that_is_lost_while_an_agents_run_is_noted_is_no_failure_of_the_node(ports: Ports) -> None:
+    async def begins_a_run(node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
+        ports.journal.commit.side_effect = WorkflowLeaseLost
+        await context.note_run(node.id, RunId("run_guide"))
+        raise AssertionError("the lease is lost")
+
+    ports.agents.execute.side_effect = begins_a_run
+    ports.claim(*AGENT_STORY)
+
+    await ports.advance()
+
+    assert ports.committed[-1].nodes["guide"].status is NodeStatus.RUNNING
+    ports.agents.cancel.assert_not_awaited()
+    ports.assert_no_end()
+
+
+# --- executors ---
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("a secret"), TimeoutError("a secret"), ServiceError("broken", ErrorKind.INTERNAL, "a secret")],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_unexpected_error_fails_the_node_with_a_reference_and_without_its_text(
+    ports: Ports, error: Exception
+) -> None:
+    ports.steps.execute.side_effect = error
+
+    await ports.advance()
+
+    run = ports.ended
     assert run.error is not None
-    assert (run.error.code, run.failed_node) == (OUTCOME_UNKNOWN, "pay")
+    assert (run.status, run.failed_node, run.error.code) == (WorkflowRunStatus.FAILED, "start", "internal_error")
+    assert "ref_" in run.error.detail
+    assert "secret" not in run.error.detail
+
+
+async def test_a_node_that_has_time_left_is_not_said_to_have_taken_too_long(ports: Ports) -> None:
+    ports.claim(entrypoint(), transform("end", timeout_s=60), "start -> end", nodes=(STARTED,))
+    ports.steps.execute.side_effect = TimeoutError
+
+    await ports.advance()
+
+    assert ports.ended.error is not None
+    assert ports.ended.error.code == "internal_error"
 
 
 @pytest.mark.requirement("F4")
-async def test_an_agents_run_is_found_again_by_the_next_worker() -> None:
-    house = WorkflowHouse(entrypoint(), agent("asked"), "start -> asked")
-    await house.start()
-    house.told.hold("asked")
-    working = asyncio.create_task(house.worker().execute(RUN))
-    await asyncio.wait_for(house.told.begun["asked"].wait(), 5)
+async def test_a_service_that_is_unavailable_leaves_the_node_to_the_next_worker(ports: Ports) -> None:
+    ports.steps.execute.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    assert ports.committed[-1].nodes["start"].status is NodeStatus.RUNNING
+    ports.assert_no_end()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(NodeFailed("secret_missing", "There is no such secret."), "secret_missing"), (RuntimeError(), "internal_error")],
+)
+async def test_a_tool_that_cannot_be_registered_fails_its_node_and_the_agent_that_needs_it(
+    ports: Ports, error: Exception, code: str
+) -> None:
+    ports.claim(*AGENT_STORY, tool("weather"), "weather -> guide.tools")
+    ports.tools.execute.side_effect = error
+
+    await ports.advance()
+
+    failed = ports.ended.nodes["weather"].error
+    assert failed is not None
+    assert (ports.ended.status, failed.code) == (WorkflowRunStatus.FAILED, code)
+    ports.agents.execute.assert_not_awaited()
+    ports.tools.release.assert_awaited_once()
+
+
+async def test_a_workflow_that_no_longer_compiles_fails_without_executing_a_node(ports: Ports) -> None:
+    ports.claim(transform("alone"))
+
+    await ports.advance()
+
+    assert ports.ended.error is not None
+    assert (ports.ended.status, ports.ended.error.code) == (WorkflowRunStatus.FAILED, "workflow_invalid")
+    ports.steps.execute.assert_not_awaited()
+    ports.tracer.workflow_finished.assert_called_once()
+
+
+# --- runs of agents, and stops ---
+
+
+async def test_nothing_is_stored_while_the_run_of_a_waiting_agent_cannot_be_read(ports: Ports) -> None:
+    ports.claim(*AGENT_STORY, nodes=(STARTED, GUIDE_WAITS))
+    ports.agents.has_moved_on.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    ports.agents.has_moved_on.assert_awaited_once_with(ORG, RunId("run_guide"), since_seq=7)
+    ports.assert_nothing_is_done()
+
+
+async def test_a_stop_cancels_the_runs_of_agents_in_the_name_of_who_asked_for_it(ports: Ports) -> None:
+    ports.claim(*AGENT_STORY, nodes=(STARTED, GUIDE_WAITS), asked_by="key_ann")
+    ports.agents.has_moved_on.return_value = False
+
+    await ports.advance()
+
+    ports.agents.cancel.assert_awaited_once_with(ORG, RunId("run_guide"), actor="key_ann")
+    assert ports.ended.status is WorkflowRunStatus.CANCELLED
+    ports.agents.execute.assert_not_awaited()
+
+
+async def test_a_run_whose_agents_run_cannot_be_cancelled_is_not_stored_as_ended(ports: Ports) -> None:
+    ports.claim(*AGENT_STORY, nodes=(STARTED, GUIDE_WAITS), asked_by="key_ann")
+    ports.agents.has_moved_on.return_value = False
+    ports.agents.cancel.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    ports.assert_no_end()
+
+
+async def test_a_worker_that_cannot_read_whether_to_stop_ends_its_nodes_and_stores_no_outcome(ports: Ports) -> None:
+    ports.hold_nodes()
+    ports.control.wait.side_effect = None
+    ports.control.wait.return_value = True
+    ports.runs.get.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.advance()
+
+    assert len(ports.committed) == 1
+    ports.assert_no_end()
+
+
+# --- a worker that stops ---
+
+
+async def test_a_cancelled_worker_hands_the_run_back_as_queued(ports: Ports) -> None:
+    ports.hold_nodes()
+    working = asyncio.create_task(ports.advance())
+    await asyncio.wait_for(ports.begun.wait(), 5)
+
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
-    handed_back = await house.run()
-    assert (handed_back.status, handed_back.nodes["asked"].run_id) == (WorkflowRunStatus.QUEUED, "run_asked")
-    assert house.told.cancelled == []
-    house.told.held["asked"].set()
-    run = await house.advance()
-    assert (run.status, run.attempt) == (WorkflowRunStatus.COMPLETED, 2)
-    assert run.nodes["asked"].run_id == "run_asked"
-    assert run.nodes["asked"].attempt == 1
+
+    assert ports.committed[-1].status is WorkflowRunStatus.QUEUED
+    ports.assert_no_end()
 
 
-@pytest.mark.requirement("F4")
-async def test_a_person_is_asked_and_the_answer_goes_on() -> None:
-    house = WorkflowHouse(
-        entrypoint(),
-        node("ask", "human_input", prompt="Publish {{start.title}}?", schema={"type": "boolean"}),
-        node("may", "condition", expression="@"),
-        transform("out", "'published'"),
-        "start -> ask",
-        "ask -> may",
-        "may.true -> out",
-    )
-    await house.start({"title": "Ulm"})
-    waiting = await house.advance()
-    assert waiting.status is WorkflowRunStatus.REQUIRES_ACTION
-    assert waiting.nodes["ask"].asked == {"prompt": "Publish Ulm?", "schema": {"type": "boolean"}}
-    await house.advance()
-    assert (await house.run()) == waiting
-    await house.runs.answer(ORG, RUN, {"ask": True}, at=house.clock.now(), audit=STARTED)
-    run = await house.advance()
-    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "published")
+@pytest.mark.parametrize("error", [storage_away(), WorkflowLeaseLost()], ids=lambda error: type(error).__name__)
+async def test_a_cancelled_worker_ends_even_if_the_run_cannot_be_handed_back(ports: Ports, error: Exception) -> None:
+    ports.hold_nodes()
+    working = asyncio.create_task(ports.advance())
+    await asyncio.wait_for(ports.begun.wait(), 5)
+    ports.journal.commit.side_effect = error
 
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
 
-async def test_nobody_is_waited_for_longer_than_the_node_says() -> None:
-    house = WorkflowHouse(entrypoint(), node("ask", "human_input", prompt="?", timeout_s=60), "start -> ask")
-    await house.start()
-    assert (await house.advance()).status is WorkflowRunStatus.REQUIRES_ACTION
-    house.clock.advance(60)
-    run = await house.advance()
-    assert run.status is WorkflowRunStatus.FAILED
-    assert run.error is not None
-    assert run.error.code == "node_timeout"
-
-
-async def test_a_stop_ends_the_run_and_the_runs_of_its_agents() -> None:
-    house = WorkflowHouse(entrypoint(), agent("asked"), get("slow"), "start -> asked", "start -> slow")
-    await house.start()
-    house.told.hold("asked")
-    house.told.hold("slow")
-    working = asyncio.create_task(house.worker().execute(RUN))
-    for node_id in ("asked", "slow"):
-        await asyncio.wait_for(house.told.begun[node_id].wait(), 5)
-    await house.runs.request_cancel(ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
-    await asyncio.wait_for(working, 5)
-    run = await house.run()
-    assert (run.status, run.cancel_requested_by) == (WorkflowRunStatus.CANCELLED, "key_x")
-    assert {run.nodes[node_id].status for node_id in ("asked", "slow")} == {NodeStatus.CANCELLED}
-    assert house.told.cancelled == [RunId("run_asked")]
-
-
-async def test_a_join_of_the_first_stops_the_agents_that_lose() -> None:
-    house = WorkflowHouse(
-        entrypoint(),
-        agent("slow"),
-        get("quick"),
-        transform("end", "'done'", join="first"),
-        "start -> slow",
-        "start -> quick",
-        "slow -> end",
-        "quick -> end",
-    )
-    await house.start()
-    house.told.hold("slow")
-    house.told.hold("quick")
-    working = asyncio.create_task(house.worker().execute(RUN))
-    for node_id in ("slow", "quick"):
-        await asyncio.wait_for(house.told.begun[node_id].wait(), 5)
-    house.told.held["quick"].set()
-    await asyncio.wait_for(working, 5)
-    run = await house.run()
-    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")
-    assert run.nodes["slow"].status is NodeStatus.CANCELLED
-    assert house.told.cancelled == [RunId("run_slow")]
-
-
-async def test_a_failing_node_fails_the_run_with_its_error_and_node() -> None:
-    house = WorkflowHouse(entrypoint(), get("a"), transform("b"), "start -> a", "a -> b")
-    house.told.outcomes["a"] = [NodeFailed("http_status", "The server answered HTTP 404.")]
-    await house.start()
-    run = await house.advance()
-    assert (run.status, run.failed_node) == (WorkflowRunStatus.FAILED, "a")
-    assert run.error is not None
-    assert run.error.code == "http_status"
-    assert run.nodes["b"].status is NodeStatus.SKIPPED
-
-
-async def test_a_node_that_may_go_better_is_executed_again() -> None:
-    flaky = get("a", retry={"attempts": 3, "delay_s": 0})
-    house = WorkflowHouse(entrypoint(), flaky, "start -> a")
-    busy = NodeFailed("http_status", "The server answered HTTP 503.", retryable=True)
-    house.told.outcomes["a"] = [busy, busy, "fine"]
-    await house.start()
-    run = await house.advance()
-    assert (run.status, run.output, run.nodes["a"].attempt) == (WorkflowRunStatus.COMPLETED, "fine", 3)
-    begun = [event.data for event in await house.events() if event.type is WorkflowEventType.NODE_STARTED]
-    assert [data["attempt"] for data in begun if data["node_id"] == "a"] == [1, 2, 3]
-
-
-async def test_an_expression_that_fails_is_the_nodes_failure() -> None:
-    house = WorkflowHouse(entrypoint(), transform("a", "sum(@)"), "start -> a")
-    await house.start("no numbers")
-    run = await house.advance()
-    assert run.error is not None
-    assert (run.status, run.error.code) == (WorkflowRunStatus.FAILED, "expression_failed")
-
-
-async def test_a_node_that_takes_too_long_is_stopped() -> None:
-    house = WorkflowHouse(entrypoint(), get("a", timeout_s=0.01), "start -> a")
-    house.told.hold("a")
-    await house.start()
-    run = await house.advance()
-    assert run.error is not None
-    assert (run.status, run.error.code) == (WorkflowRunStatus.FAILED, "node_timeout")
-
-
-async def test_a_worker_that_lost_its_lease_writes_nothing_more() -> None:
-    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
-    await house.start()
-    house.told.hold("a")
-    working = asyncio.create_task(house.worker().execute(RUN))
-    await asyncio.wait_for(house.told.begun["a"].wait(), 5)
-    house.clock.advance(100)
-    now = house.clock.now()
-    assert await house.runs.recoverable(leases_lapsed_at=now, at=now, limit=10) == (RUN,)
-    before = await house.run()
-    house.told.held["a"].set()
-    await asyncio.wait_for(working, 5)
-    assert await house.run() == before
-
-
-async def test_a_node_that_puts_out_too_much_fails() -> None:
-    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
-    house.told.outcomes["a"] = ["x" * (MAX_OUTPUT_BYTES - 1)]
-    await house.start()
-    run = await house.advance()
-    assert run.error is not None
-    assert (run.status, run.error.code, run.output) == (WorkflowRunStatus.FAILED, "output_too_large", None)
-
-
-async def test_an_output_in_which_one_value_stands_a_million_times_over_fails_too() -> None:
-    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
-    output: JsonValue = ["x"]
-    for _ in range(60):
-        output = [output, output]
-    house.told.outcomes["a"] = [output]
-    await house.start()
-    run = await house.advance()
-    assert run.error is not None
-    assert run.error.code == "output_too_large"
-
-
-async def test_a_node_is_given_no_more_than_there_is_room_for() -> None:
-    house = WorkflowHouse(entrypoint(), transform("many", "@", input=["{{start}}"] * 200), "start -> many")
-    await house.start("x" * 100_000)
-    run = await house.advance()
-    assert run.error is not None
-    assert (run.failed_node, run.error.code) == ("many", "input_too_large")
-
-
-@pytest.mark.requirement("F4")
-async def test_a_database_that_is_away_is_no_failure_of_a_node() -> None:
-    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
-    away = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database is away.")
-    house.told.outcomes["a"] = [away, "done"]
-    await house.start()
-    with pytest.raises(ServiceError):
-        await house.advance()
-    assert (await house.run()).status is WorkflowRunStatus.IN_PROGRESS
-    house.clock.advance(LEASE_S)
-    now = house.clock.now()
-    assert await house.runs.recoverable(leases_lapsed_at=now, at=now, limit=10) == (RUN,)
-    run = await house.advance()
-    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")
-
-
-@pytest.mark.requirement("F4")
-async def test_a_request_that_was_under_way_when_its_branch_lost_is_told_of_as_unknown_and_never_repeated() -> None:
-    house = WorkflowHouse(
-        entrypoint(),
-        post("pay"),
-        get("quick"),
-        transform("end", "'done'", join="first"),
-        *("start -> pay", "start -> quick", "pay -> end", "quick -> end"),
-    )
-    await house.start()
-    house.told.hold("pay")
-    house.told.hold("quick")
-    working = asyncio.create_task(house.worker().execute(RUN))
-    for node_id in ("pay", "quick"):
-        await asyncio.wait_for(house.told.begun[node_id].wait(), 5)
-    house.told.held["quick"].set()
-    await asyncio.wait_for(working, 5)
-    run = await house.run()
-    assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")
-    (lost,) = [event for event in await house.events() if event.type is WorkflowEventType.NODE_CANCELLED]
-    assert lost.data["node_id"] == "pay"
-    assert cast(dict[str, object], lost.data["error"])["code"] == OUTCOME_UNKNOWN
-    assert house.told.executed.count("pay") == 1
-
-
-@pytest.mark.requirement("F4")
-async def test_a_stopped_run_says_of_requests_that_were_under_way_that_their_outcome_is_unknown() -> None:
-    house = WorkflowHouse(entrypoint(), post("pay"), "start -> pay")
-    await house.start()
-    house.told.hold("pay")
-    working = asyncio.create_task(house.worker().execute(RUN))
-    await asyncio.wait_for(house.told.begun["pay"].wait(), 5)
-    await house.runs.request_cancel(ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
-    await asyncio.wait_for(working, 5)
-    run = await house.run()
-    assert run.status is WorkflowRunStatus.CANCELLED
-    error = run.nodes["pay"].error
-    assert error is not None
-    assert error.code == OUTCOME_UNKNOWN
+    assert ports.journal.commit.await_count == 2
+    ports.assert_no_end()
