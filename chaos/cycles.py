@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,14 +38,18 @@ AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What this process holds. `objects` are live ones of Dragoman's own types, `memory_kib` is
-    resident memory."""
+    """What this process holds. `types` counts the live objects of each of Dragoman's own types,
+    `memory_kib` is resident memory."""
 
     processes: int
     descriptors: int
     tasks: int
-    objects: int
+    types: Counter[str]
     memory_kib: int
+
+    @property
+    def objects(self) -> int:
+        return self.types.total()
 
     @staticmethod
     def now() -> "Resources":
@@ -55,7 +60,11 @@ class Resources:
             processes=len(descendants()),
             descriptors=len(os.listdir("/proc/self/fd")),
             tasks=len(asyncio.all_tasks()),
-            objects=sum(str(type(one).__module__).partition(".")[0] in OWN_PACKAGES for one in gc.get_objects()),
+            types=Counter(
+                type(one).__qualname__
+                for one in gc.get_objects()
+                if str(type(one).__module__).partition(".")[0] in OWN_PACKAGES
+            ),
             memory_kib=int(fields[1]) * os.sysconf("SC_PAGE_SIZE") // 1024,
         )
 
@@ -72,9 +81,8 @@ class Outcome:
 
     @property
     def leaks(self) -> list[str]:
-        """What there is more of than before, apart from memory."""
-        pairs = [(name, getattr(self.before, name), getattr(self.after, name)) for name in COUNTED]
-        return [f"{name}: {before} before, {after} after" for name, before, after in pairs if after > before]
+        """What there is more of than before, apart from memory, with the types of the objects."""
+        return _growth(self.before, self.after)
 
 
 COUNTED = ("processes", "descriptors", "tasks", "objects")
@@ -96,7 +104,26 @@ async def over_http(cycles: int) -> Outcome:
         server.kill()
 
 
+def _growth(before: Resources, after: Resources) -> list[str]:
+    grown = [
+        f"{name}: {getattr(before, name)} before, {getattr(after, name)} after"
+        for name in COUNTED
+        if getattr(after, name) > getattr(before, name)
+    ]
+    if after.objects > before.objects:
+        grown.append(f"types of the objects: {dict(after.types - before.types)}")
+    return grown
+
+
+async def _settled(before: Resources) -> Resources:
+    """What is held once what the last cycles began has ended, or after `until`'s patience."""
+    with suppress(TimeoutError):
+        await until(lambda: not _growth(before, Resources.now()))
+    return Resources.now()
+
+
 async def _repeated(name: str, cycle: Cycle, cycles: int, *, at_once: int) -> Outcome:
+    """A leak grows with the cycles: what has grown must grow again in as many cycles more to count."""
     async with sdk_connections() as connections:
 
         async def some(numbers: range) -> None:
@@ -104,13 +131,17 @@ async def _repeated(name: str, cycle: Cycle, cycles: int, *, at_once: int) -> Ou
                 await cycle(connections, number)
             await until(lambda: connections.connection_count == 0)
 
+        async def measured(first_number: int) -> Outcome:
+            before, began = Resources.now(), time.monotonic()
+            async with asyncio.TaskGroup() as group:
+                for first in range(first_number, first_number + at_once):
+                    group.create_task(some(range(first, first_number + cycles, at_once)))
+            seconds = time.monotonic() - began
+            return Outcome(name=name, cycles=cycles, seconds=seconds, before=before, after=await _settled(before))
+
         await some(range(WARM_UP))
-        before, began = Resources.now(), time.monotonic()
-        async with asyncio.TaskGroup() as group:
-            for first in range(at_once):
-                group.create_task(some(range(WARM_UP + first, WARM_UP + cycles, at_once)))
-        seconds = time.monotonic() - began
-        return Outcome(name=name, cycles=cycles, seconds=seconds, before=before, after=Resources.now())
+        outcome = await measured(WARM_UP)
+        return await measured(WARM_UP + cycles) if outcome.leaks else outcome
 
 
 async def _pid(connections: SdkMcpConnections, server: McpServer) -> int:
