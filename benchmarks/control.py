@@ -34,9 +34,9 @@ from domain.tools.result import ToolResult
 from infrastructure.persistence.audit.keys import SqlSealKeys
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.schema.upgrade import upgrade
-from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secrets import SecretBox
-from infrastructure.system import SystemClock
+from infrastructure.runtime.system import SystemClock
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import (
     a_settlement,
     a_thread,

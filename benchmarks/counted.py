@@ -19,7 +19,7 @@ import uvloop
 
 from application.audit import seal_audit
 from application.identity import key_uses
-from application.runs import recover_runs
+from application.runs.execution import recover_runs
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, running
 from infrastructure.settings import load_settings

@@ -16,7 +16,7 @@ from pathlib import Path
 from application.mcp.ports import McpFailure
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from tests.builders import ORG, numbered
 from tests.integration.mcp.parts import (
     IN_RUN,

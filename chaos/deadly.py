@@ -25,7 +25,7 @@ from domain.mcp.server import McpServer
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.container import Container
-from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
 from infrastructure.persistence.engine.database import Database, Scope, Unit
 from infrastructure.persistence.engine.staged import Staged, Stages
 

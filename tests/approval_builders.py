@@ -3,7 +3,7 @@
 from dataclasses import replace
 from unittest.mock import create_autospec
 
-from application.gateway.decide_gateway_approval import DecideGatewayApproval
+from application.gateway.calls.decide_gateway_approval import DecideGatewayApproval
 from domain.runs.approvals import approval_request
 from domain.runs.ledger import ToolCall, ToolCallState
 from tests.builders import a_tool_call

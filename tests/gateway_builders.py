@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from application.gateway.toolbox import Toolbox
+from application.gateway.tools.toolbox import Toolbox
 from application.policy.canary_guard import CanaryGuard
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent

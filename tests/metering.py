@@ -1,6 +1,6 @@
 """Metrics of a process that nobody runs, for tests of what reports to them."""
 
-from application.runs.active_runs import ActiveRuns, LeaseSettings
+from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.system.ports import Clock
 from domain.ids import WorkerId
 from infrastructure.metrics.instruments import Instruments

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from application.runs.interruption import StopSignal
+from application.runs.execution.interruption import StopSignal
+from application.runs.execution.run_session import RunSession
 from application.runs.ports import ClaimedRun, RunJournal
-from application.runs.run_session import RunSession
 from application.system.ports import Clock
 from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer

@@ -10,19 +10,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
-from application.gateway import release_ended_sessions, settle_lost_calls
+from application.gateway.calls import settle_lost_calls
+from application.gateway.sessions import release_ended_sessions
 from application.identity import key_uses
 from application.retention import sweep
-from application.runs.execute_run import ExecuteRunCommand
-from application.runs.recover_runs import SWEEP_EVERY_S
+from application.runs.execution.execute_run import ExecuteRunCommand
+from application.runs.execution.recover_runs import SWEEP_EVERY_S
 from application.system.periodic import every
 from application.workflows.workflow_drivers import ID_PREFIX
 from domain.errors import invalid
 from domain.ids import RunId, WorkflowRunId
 from infrastructure.container import Container
-from infrastructure.logs import configure_logging
 from infrastructure.persistence.engine.patience import RUN_PATIENCE_S, patient
 from infrastructure.persistence.engine.sqlite.backup import back_up
+from infrastructure.runtime.logs import configure_logging
 
 logger = logging.getLogger(__name__)
 

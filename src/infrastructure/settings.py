@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import ErrorDetails
 
 from domain.rate_limit import RateLimit
-from infrastructure import setting_values as values
-from infrastructure.mcp.process_limits import DEFAULT_PROCESS_LIMITS
+from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS
+from infrastructure.runtime import setting_values as values
 
 PREFIX = "DRAGOMAN_"
 

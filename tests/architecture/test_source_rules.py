@@ -76,7 +76,11 @@ def violations_of(rule: Rule, root: Path, path: str, text: str) -> list[int]:
             "src/infrastructure/lifecycle.py",
             "from infrastructure.containers.runs import Runs",
         ),
-        (rules.only_settings_read_the_environment, "src/infrastructure/mcp/launch.py", "import os\nos.environ['A']"),
+        (
+            rules.only_settings_read_the_environment,
+            "src/infrastructure/mcp/transports/launch.py",
+            "import os\nos.environ['A']",
+        ),
         (rules.only_settings_read_the_environment, "src/interfaces/cli/run.py", "import os\nos.getenv('A')"),
         (rules.only_settings_read_the_environment, "src/infrastructure/llm/x.py", "from os import environ"),
         (rules.nothing_hides_behind_type_checking, "src/application/run.py", "from typing import TYPE_CHECKING as T"),

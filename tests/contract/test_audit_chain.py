@@ -15,7 +15,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import OrganizationId
-from infrastructure.system import RandomIds
+from infrastructure.runtime.system import RandomIds
 from tests.builders import ORG, OTHER_ORG, RUN, SERVER, after, an_audit_event
 from tests.contract.stores import Stores
 from tests.doubles.audit_chain import GivenSealKeys

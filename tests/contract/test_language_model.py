@@ -14,9 +14,9 @@ from llmock.scenarios import Reply, ToolCall
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, TextDelta, ToolChoice
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
-from infrastructure.egress import EgressPolicy
-from infrastructure.http_client import HttpClients
-from infrastructure.kept_posts import KeptPosts
+from infrastructure.http.client import HttpClients
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.kept_posts import KeptPosts
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels

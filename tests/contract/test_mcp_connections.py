@@ -19,10 +19,10 @@ from application.mcp.ports import (
 )
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.connections import SdkMcpConnections
-from infrastructure.mcp.guarded_connections import CallLimits, guarded
-from infrastructure.mcp.resource_watches import WantedResources
-from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.connections.resource_watches import WantedResources
+from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
+from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, a_thread_id
 from tests.doubles.mcp_connections import (
     Answer,

@@ -26,7 +26,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.connection_key import ConnectionKey, connection_key
+from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
 
 _INVALID_PARAMS = -32602
 _METHOD_NOT_FOUND = -32601

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 import httpx
 import pytest
 
-from infrastructure.egress import EgressBlockedError, EgressPolicy
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
+from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from pytest_mock import MockerFixture
 
-from infrastructure.kept_connection import BrokenError, KeptConnection, Origin
-from infrastructure.kept_http import KeptConnections, NotConnectedError, head_of
+from infrastructure.http.kept_connection import BrokenError, KeptConnection, Origin
+from infrastructure.http.kept_http import KeptConnections, NotConnectedError, head_of
 from tests.integration.mcp.parts import free_port
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -8,19 +8,14 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from application.gateway.followers import Followers
+from application.gateway.subscriptions.followers import Followers
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
-from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
-from infrastructure.home import Home
-from infrastructure.mcp.announced_connections import Announcements
-from infrastructure.mcp.announced_news import AnnouncedNews
-from infrastructure.mcp.bounded_contents import BoundedContents
-from infrastructure.mcp.guarded_connections import CallLimits, guarded
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
@@ -28,16 +23,21 @@ from infrastructure.mcp.install.node import NodeRuntime, packaged_node
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.mcp.lazy_connections import ClosableConnections, LazyMcpConnections
-from infrastructure.mcp.lazy_oauth import LazyOAuth, OpenOAuth
-from infrastructure.mcp.process_limits import parse_process_limits
+from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.state_reporter import StateReporter
-from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.mcp.transports.process_limits import parse_process_limits
+from infrastructure.mcp.wrappers.announced_connections import Announcements
+from infrastructure.mcp.wrappers.announced_news import AnnouncedNews
+from infrastructure.mcp.wrappers.bounded_contents import BoundedContents
+from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
+from infrastructure.mcp.wrappers.lazy_connections import ClosableConnections, LazyMcpConnections
+from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
 from infrastructure.metrics.server_states import ServerStates
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_reports import SqlServerReports
-from infrastructure.public_address import ListeningAddress
+from infrastructure.runtime.home import Home
+from infrastructure.runtime.public_address import ListeningAddress
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 
 REFRESH_TIMEOUT_S = 30.0
@@ -56,8 +56,8 @@ def oauth(
 ) -> LazyOAuth:
     def load() -> OpenOAuth:
         from infrastructure.mcp.oauth.parts import OAuthParts
-        from infrastructure.mcp.remote import RemoteClient
         from infrastructure.mcp.secret_values import SecretValues
+        from infrastructure.mcp.transports.remote import RemoteClient
 
         return OAuthParts(
             remote=RemoteClient(egress=egress),
@@ -97,10 +97,10 @@ def connections(
             reporter.changed(server, status)
 
     def load() -> ClosableConnections:
-        from infrastructure.mcp.connections import SdkMcpConnections
-        from infrastructure.mcp.remote import RemoteClient
+        from infrastructure.mcp.connections.pool import SdkMcpConnections
         from infrastructure.mcp.secret_values import SecretValues
-        from infrastructure.mcp.transports import ServerTransports
+        from infrastructure.mcp.transports.remote import RemoteClient
+        from infrastructure.mcp.transports.server_transports import ServerTransports
 
         return SdkMcpConnections(
             transports=ServerTransports(

@@ -1,7 +1,7 @@
 """Builds what monitoring reads."""
 
 from application.metrics.ports import BacklogReader
-from application.runs.active_runs import ActiveRuns
+from application.runs.execution.active_runs import ActiveRuns
 from application.system.ports import Clock
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.page import PrometheusPage

@@ -2,14 +2,14 @@
 
 from application.models.ports import PriceTable
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
-from infrastructure.egress import EgressPolicy
-from infrastructure.home import Home
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
+from infrastructure.runtime.home import Home
 from infrastructure.settings import Settings
 
 
@@ -41,7 +41,7 @@ def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
 
 def lazy_providers(egress: EgressPolicy) -> LazyProviders:
     def load() -> OpenProviders:
-        from infrastructure.http_client import HttpClients
+        from infrastructure.http.client import HttpClients
         from infrastructure.llm.provider_models import ProviderModels
 
         clients = HttpClients()

@@ -10,20 +10,20 @@ from application.system.ports import Clock
 from application.tools.ports import NativeTool
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
-from infrastructure.egress import EgressPolicy
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
-from infrastructure.lazy_schemas import LazySchemaValidator
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.lazy_code_execution import Interpreter, LazyCodeExecution
 from infrastructure.native_tools.search.provider import SearchProvider
 from infrastructure.native_tools.website_content import Fetcher, WebsiteContentTool
+from infrastructure.schemas.lazy_schemas import LazySchemaValidator
 from infrastructure.settings import Settings
 
 
 def schemas() -> SchemaValidator:
     def load() -> SchemaValidator:
-        from infrastructure.schemas import JsonSchemaValidator
+        from infrastructure.schemas.json_schemas import JsonSchemaValidator
 
         return JsonSchemaValidator()
 

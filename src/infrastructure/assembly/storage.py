@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from application.agents.ports import AgentStore
-from application.gateway.client_handshakes import ClientHandshakes
-from application.gateway.followers import Followers
-from application.gateway.gateway_access import GatewayAccess
 from application.gateway.ports import GatewayClientStore, GatewaySessionStore
-from application.gateway.session_ends import SessionEnds
+from application.gateway.sessions.client_handshakes import ClientHandshakes
+from application.gateway.sessions.gateway_access import GatewayAccess
+from application.gateway.sessions.session_ends import SessionEnds
+from application.gateway.subscriptions.followers import Followers
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.identity.token_cache import TokenCache
@@ -21,10 +21,8 @@ from domain.ids import RunId
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.row_stamp import RowStamp
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.home import Home
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
-from infrastructure.lazy_secrets import LazySecretBox, OpenBox
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.postgres.url import library_url
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
@@ -32,7 +30,9 @@ from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.schema.inspection import DatabaseInspection
 from infrastructure.persistence.schema.new_database import made_at_once
 from infrastructure.persistence.schema.revision import is_current
-from infrastructure.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
+from infrastructure.runtime.home import Home
+from infrastructure.secrets.lazy_box import LazySecretBox, OpenBox
+from infrastructure.secrets.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
 from infrastructure.settings import Settings
 
 TOKEN_CACHE_CAPACITY = 1_000
@@ -43,7 +43,7 @@ def secret_box(settings: Settings) -> LazySecretBox:
 
 
 def _open_box(keys: Sequence[str]) -> OpenBox:
-    from infrastructure.secrets import SecretBox
+    from infrastructure.secrets.secret_box import SecretBox
 
     return SecretBox(keys)
 

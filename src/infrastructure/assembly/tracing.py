@@ -1,6 +1,6 @@
 """Builds the tracers that the settings ask for."""
 
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.settings import Settings
 from infrastructure.tracing.addresses import BackendTraceAddresses
 from infrastructure.tracing.all_tracers import AllTracers

@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from application.system.ports import Clock
 from application.webhooks.ports import WebhookSender
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.webhooks.lazy_sender import LazyWebhookSender
 
 

@@ -11,7 +11,7 @@ from application.workflows.node_execution import NodeExecutor
 from application.workflows.ports import Expressions
 from domain.json_value import JsonValue
 from domain.workflows.graph import NodeKind
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 
 
 class ClosableHttpCaller(HttpCaller, Protocol):
@@ -50,7 +50,7 @@ class ExpressionsWhenNeeded:
             await self._loaded.close()
 
     def _expressions(self) -> ClosableExpressions:
-        from infrastructure.expressions import JmesPathExpressions
+        from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 
         if self._loaded is None:
             self._loaded = JmesPathExpressions()
@@ -72,7 +72,7 @@ class HttpCallerWhenNeeded:
     async def send(self, call: HttpCall) -> HttpAnswer:
         """The answer, whatever its status."""
         if self._caller is None:
-            from infrastructure.workflow_http import GuardedHttpCaller
+            from infrastructure.http.workflow_requests import GuardedHttpCaller
 
             self._caller = GuardedHttpCaller(egress=self._egress, user_agent=f"dragoman/{version('dragoman')}")
         return await self._caller.send(call)

@@ -2,36 +2,36 @@
 
 from dependency_injector import containers, providers
 
-from application.gateway.answer_question import AnswerGatewayQuestion
-from application.gateway.ask_client import AskClient, Patience
-from application.gateway.call_tool import CallGatewayTool
-from application.gateway.check_subscription import CheckSubscription
-from application.gateway.clear_call import ClearGatewayCall, Holds
-from application.gateway.client_handshakes import ClientHandshakes
-from application.gateway.content_sources import ContentSources
-from application.gateway.decide_gateway_approval import DecideGatewayApproval
-from application.gateway.follow_changes import FollowChanges
-from application.gateway.gateway_access import GatewayAccess
-from application.gateway.halt_session import HaltGatewaySession
-from application.gateway.held_calls import HeldCalls
-from application.gateway.list_contents import ListGatewayContents
-from application.gateway.list_sessions import ListGatewaySessions
-from application.gateway.list_tools import ListGatewayTools
-from application.gateway.open_session import OpenGatewaySession
+from application.gateway.calls.answer_question import AnswerGatewayQuestion
+from application.gateway.calls.ask_client import AskClient, Patience
+from application.gateway.calls.call_tool import CallGatewayTool
+from application.gateway.calls.clear_call import ClearGatewayCall, Holds
+from application.gateway.calls.decide_gateway_approval import DecideGatewayApproval
+from application.gateway.calls.held_calls import HeldCalls
+from application.gateway.calls.request_cancellations import RequestCancellations
+from application.gateway.calls.request_states import RequestStates
+from application.gateway.calls.send_call import SendGatewayCall
+from application.gateway.calls.settle_call import SettleGatewayCall
+from application.gateway.calls.settle_lost_calls import SettleLostCalls
+from application.gateway.calls.tell_of_approval import TellOfApproval
+from application.gateway.contents.content_sources import ContentSources
+from application.gateway.contents.list_contents import ListGatewayContents
+from application.gateway.contents.read_content import ReadGatewayContent
 from application.gateway.ports import GatewayLedger, GatewaySessionStore
-from application.gateway.read_content import ReadGatewayContent
-from application.gateway.release_ended_sessions import ReleaseEndedSessions
-from application.gateway.request_cancellations import RequestCancellations
-from application.gateway.request_states import RequestStates
-from application.gateway.revoke_session import RevokeGatewaySession
-from application.gateway.send_call import SendGatewayCall
-from application.gateway.settle_call import SettleGatewayCall
-from application.gateway.settle_lost_calls import SettleLostCalls
-from application.gateway.task_ids import TaskIds
-from application.gateway.tasks import GatewayTasks
-from application.gateway.tell_of_approval import TellOfApproval
-from application.gateway.tool_nodes import ToolNodes
-from application.gateway.toolbox import GatewayToolbox
+from application.gateway.sessions.client_handshakes import ClientHandshakes
+from application.gateway.sessions.gateway_access import GatewayAccess
+from application.gateway.sessions.halt_session import HaltGatewaySession
+from application.gateway.sessions.list_sessions import ListGatewaySessions
+from application.gateway.sessions.open_session import OpenGatewaySession
+from application.gateway.sessions.release_ended_sessions import ReleaseEndedSessions
+from application.gateway.sessions.revoke_session import RevokeGatewaySession
+from application.gateway.subscriptions.check_subscription import CheckSubscription
+from application.gateway.subscriptions.follow_changes import FollowChanges
+from application.gateway.tasks.gateway_tasks import GatewayTasks
+from application.gateway.tasks.task_ids import TaskIds
+from application.gateway.tools.list_tools import ListGatewayTools
+from application.gateway.tools.tool_nodes import ToolNodes
+from application.gateway.tools.toolbox import GatewayToolbox
 from application.runs.call_agent import CallAgent
 from application.tools.execute_tool import ExecuteTool
 from infrastructure.assembly import storage as storage_assembly

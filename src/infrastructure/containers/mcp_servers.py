@@ -2,7 +2,7 @@
 
 from dependency_injector import containers, providers
 
-from application.gateway.followers import Followers
+from application.gateway.subscriptions.followers import Followers
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.check_mcp_server import CheckMcpServer
@@ -32,14 +32,14 @@ from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
-from infrastructure.mcp.announced_connections import AnnouncedConnections
+from infrastructure.mcp.connections.resource_watches import ResourceWatches
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
-from infrastructure.mcp.lazy_oauth import LazyOAuth
-from infrastructure.mcp.resource_watches import ResourceWatches
+from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth
 from infrastructure.mcp.state_reporter import StateReporter
-from infrastructure.mcp.supervised_connections import SupervisedConnections
+from infrastructure.mcp.wrappers.announced_connections import AnnouncedConnections
+from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
 
 
 class McpServers(containers.DeclarativeContainer):

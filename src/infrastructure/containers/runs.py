@@ -3,19 +3,19 @@
 from dependency_injector import containers, providers
 
 from application.approvals.check_decisions import CheckDecisions
-from application.runs.active_runs import ActiveRuns, LeaseSettings
-from application.runs.agent_loop import AgentLoop
-from application.runs.ask_model import AskModel
-from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
-from application.runs.daily_budget import DailyBudgets
-from application.runs.decide_anew import DecideAnew
-from application.runs.execute_run import ExecuteRun
-from application.runs.prepare_prompt import PreparePrompt
+from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
+from application.runs.execution.agent_loop import AgentLoop
+from application.runs.execution.ask_model import AskModel
+from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.daily_budget import DailyBudgets
+from application.runs.execution.decide_anew import DecideAnew
+from application.runs.execution.execute_run import ExecuteRun
+from application.runs.execution.prepare_prompt import PreparePrompt
+from application.runs.execution.record_reply import RecordReply
+from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
-from application.runs.record_reply import RecordReply
-from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.stop_run import StopRun

@@ -15,8 +15,8 @@ from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.webhooks import Webhooks
-from infrastructure.cron import CronsimTimes
 from infrastructure.persistence.schedules.store import SqlScheduleStore
+from infrastructure.runtime.cron import CronsimTimes
 
 
 class Schedules(containers.DeclarativeContainer):

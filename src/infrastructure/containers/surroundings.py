@@ -12,20 +12,20 @@ from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.assembly.storage import OpenWakeups
-from infrastructure.egress import EgressPolicy
 from infrastructure.events.row_feed import RowFeed
-from infrastructure.home import Home
-from infrastructure.lazy_secrets import LazySecretBox
-from infrastructure.logs import log_context
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.metered_tracer import MeteredTracer
 from infrastructure.metrics.meters import PrometheusMeters
 from infrastructure.metrics.server_states import ServerStates
-from infrastructure.public_address import ListeningAddress
-from infrastructure.redaction import Redactor
+from infrastructure.runtime.home import Home
+from infrastructure.runtime.logs import log_context
+from infrastructure.runtime.public_address import ListeningAddress
+from infrastructure.runtime.system import RandomIds, SystemClock
+from infrastructure.secrets.lazy_box import LazySecretBox
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.settings import Settings
-from infrastructure.system import RandomIds, SystemClock
 from infrastructure.tracing.closable import ClosableTracer
 
 

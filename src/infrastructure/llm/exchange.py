@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from application.models.ports import ModelError, ModelEvent, ModelReply, TextDelta
-from infrastructure.kept_connection import BrokenError
-from infrastructure.kept_http import NotConnectedError
+from infrastructure.http.kept_connection import BrokenError
+from infrastructure.http.kept_http import NotConnectedError
 from infrastructure.llm.provider_errors import (
     MAX_ERROR_BYTES,
     error_of_answer,
@@ -20,7 +20,7 @@ from infrastructure.llm.provider_errors import (
     without_secrets,
 )
 from infrastructure.llm.sse import EventStreamParser, EventTooLargeError
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 
 _DRAIN_S = 0.25
 

@@ -13,10 +13,10 @@ import msgspec
 from application.models.ports import ModelError
 from application.tools.result_text import cleaned
 from domain.runs.provider_error import ProviderError
-from infrastructure.egress import EgressBlockedError
-from infrastructure.kept_connection import BrokenError
-from infrastructure.kept_http import NotConnectedError
-from infrastructure.redaction import Redactor
+from infrastructure.http.egress import EgressBlockedError
+from infrastructure.http.kept_connection import BrokenError
+from infrastructure.http.kept_http import NotConnectedError
+from infrastructure.secrets.redaction import Redactor
 
 MAX_ERROR_BYTES = 64 * 1024
 _MAX_MESSAGE = 8 * 1024

@@ -11,7 +11,7 @@ from domain.model_providers.provider import (
     is_legal_api_key,
     is_legal_provider_name,
 )
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ nothing else; servers cannot forge one, since it never comes off the wire.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -19,9 +20,15 @@ from mcp.types import (
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
-from infrastructure.kept_connection import counted_bytes
-from infrastructure.mcp.stdio_framing import REPLY_TOO_LARGE, REPLY_UNREADABLE
+from infrastructure.http.kept_connection import counted_bytes
 from infrastructure.mcp.text import clean
+
+REPLY_TOO_LARGE: Final = -32010
+"""Error code a call gets here when its reply exceeds the line limit; `data` is `{"size": N, "limit": M}` in bytes."""
+
+REPLY_UNREADABLE: Final = -32011
+"""Error code a call gets here when its reply is JSON with the call's id, but not a JSON-RPC message."""
+
 
 _STDERR_LINES = 20
 _SDK_CLOSED = "Connection closed"

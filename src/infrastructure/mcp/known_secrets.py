@@ -22,7 +22,7 @@ from application.mcp.ports import (
 from domain.ids import McpServerId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 
 _SERVERS = 10_000
 _MAX_DEPTH = 64

@@ -13,7 +13,7 @@ from domain.secrets.names import references_in, without_references
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.mcp.faults import TransportFailedError, TransportFault
 from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.redaction import secrets_in
+from infrastructure.secrets.redaction import secrets_in
 
 
 class SecretReader(Protocol):

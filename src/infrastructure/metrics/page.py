@@ -6,7 +6,7 @@ import logging
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from application.metrics.ports import Backlog, BacklogReader
-from application.runs.active_runs import ActiveRuns
+from application.runs.execution.active_runs import ActiveRuns
 from application.system.ports import Clock
 from domain.errors import ServiceError
 from domain.runs.run import TERMINAL_STATUSES, RunStatus

@@ -14,9 +14,9 @@ import httpx
 from aiohttp.abc import AbstractResolver
 
 from application.tools.ports import NativeToolError
-from infrastructure.egress import EgressBlockedError, EgressPolicy
 from infrastructure.extraction.media_types import document_kind
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
+from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

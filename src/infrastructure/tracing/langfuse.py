@@ -4,7 +4,7 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Protocol, cast
 
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
 from infrastructure.tracing.sending import OpenSender, SendingTracer
 

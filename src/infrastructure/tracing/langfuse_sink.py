@@ -17,8 +17,8 @@ from opentelemetry.trace import Span
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Role
-from infrastructure.logs import claim_loggers
-from infrastructure.redaction import Redactor
+from infrastructure.runtime.logs import claim_loggers
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.embedded_media import messages_without_media, without_media
 from infrastructure.tracing.observations import Observation, ObservationKind
 from infrastructure.tracing.spans import SpanMaker, as_json, cut, encodable, end_time, finished, newest_messages

@@ -16,7 +16,7 @@ from opentelemetry.util.types import AttributeValue
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.observations import Observation, ObservationKind
 from infrastructure.tracing.spans import SpanMaker, as_json, cut, encodable, newest_messages
 

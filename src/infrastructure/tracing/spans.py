@@ -26,7 +26,7 @@ from opentelemetry.util.types import AttributeValue
 
 from application.models.ports import ModelRequest
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.observations import Observation, newest_first
 
 MAX_CONTENT = 256 * 1024

@@ -11,8 +11,8 @@ from aiohttp.abc import AbstractResolver
 
 from application.system.ports import Clock
 from domain.webhooks.delivery import Attempt, SendFailure
-from infrastructure.egress import EgressBlockedError, EgressPolicy
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
+from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 
 TIMEOUT_S = 15.0
 """For everything from looking up the name to the end of the answer; well below the lease on a delivery."""

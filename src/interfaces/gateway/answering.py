@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 from litestar.types import Receive, Send
 
-from application.gateway.request_cancellations import RequestCancellations, SentRequest
+from application.gateway.calls.request_cancellations import RequestCancellations, SentRequest
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
 from interfaces.disconnects import client_left

@@ -4,7 +4,7 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from application.gateway.open_session import GATEWAY_PATH
+from application.gateway.sessions.open_session import GATEWAY_PATH
 from application.mcp.oauth_client import PublicAddress
 from interfaces.gateway.endpoint import METADATA_PATH, GatewayEndpoint
 

@@ -4,9 +4,9 @@ client/sampling, client/roots; MCP 2026-07-28, basic/utilities/mrtr)."""
 import asyncio
 from collections.abc import Mapping
 
-from application.gateway.answer import Asked
-from application.gateway.answer_question import AnswerGatewayQuestion, AnswerGatewayQuestionCommand
-from application.gateway.ask_client import AskableClient, Question
+from application.gateway.calls.answer import Asked
+from application.gateway.calls.answer_question import AnswerGatewayQuestion, AnswerGatewayQuestionCommand
+from application.gateway.calls.ask_client import AskableClient, Question
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId

@@ -1,9 +1,9 @@
 """What the gateway does for resources, prompts and completion of the servers behind it (MCP server/resources, server/prompts,
 server/utilities/completion)."""
 
-from application.gateway.content_names import ContentKind
-from application.gateway.list_contents import ListGatewayContents, ListGatewayContentsCommand
-from application.gateway.read_content import ReadGatewayContent, ReadGatewayContentCommand
+from application.gateway.contents.content_names import ContentKind
+from application.gateway.contents.list_contents import ListGatewayContents, ListGatewayContentsCommand
+from application.gateway.contents.read_content import ReadGatewayContent, ReadGatewayContentCommand
 from application.mcp.contents import ContentMethod
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession

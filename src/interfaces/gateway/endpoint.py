@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 import msgspec
 from litestar.types import HTTPScope, Receive, Send
 
-from application.gateway.gateway_access import GatewayAccess
-from application.gateway.request_cancellations import RequestCancellations, SentRequest
+from application.gateway.calls.request_cancellations import RequestCancellations, SentRequest
+from application.gateway.sessions.gateway_access import GatewayAccess
 from application.mcp.oauth_client import PublicAddress
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.client import GatewayClient

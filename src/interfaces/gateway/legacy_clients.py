@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.sessions.client_handshakes import ClientHandshakes
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.client import GatewayClient
 from domain.gateway.session import GatewaySession

@@ -1,6 +1,6 @@
 """Log messages of servers on the wire (MCP server/utilities/logging): who asks for them, and how they are told."""
 
-from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.mcp.log_messages import LogTap, McpLogMessage
 from domain.json_value import JsonObject
 from domain.mcp.log_level import LogLevel

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from application.gateway.call_command import CallGatewayToolCommand
-from application.gateway.call_tool import CallGatewayTool
-from application.gateway.list_tools import ListGatewayTools, ListGatewayToolsCommand
+from application.gateway.calls.call_command import CallGatewayToolCommand
+from application.gateway.calls.call_tool import CallGatewayTool
+from application.gateway.tools.list_tools import ListGatewayTools, ListGatewayToolsCommand
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.tools.agent_calls import DEPTH_META
 from application.tools.execute_tool import IDEMPOTENCY_META

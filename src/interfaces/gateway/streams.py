@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from litestar.types import Receive, Send
 
-from application.gateway.follow_changes import Changes, FollowChanges, FollowChangesCommand, Following, FollowingEnded
+from application.gateway.subscriptions.follow_changes import (
+    Changes,
+    FollowChanges,
+    FollowChangesCommand,
+    Following,
+    FollowingEnded,
+)
 from application.mcp.news import ListKind
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.client import MAX_SUBSCRIPTIONS, GatewayClient

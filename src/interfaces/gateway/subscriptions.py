@@ -1,8 +1,8 @@
 """Subscriptions to resources of the older generation (MCP 2025-11-25, server/resources): kept until the client has ended, told
 on the stream that it keeps open."""
 
-from application.gateway.check_subscription import CheckSubscription
-from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.sessions.client_handshakes import ClientHandshakes
+from application.gateway.subscriptions.check_subscription import CheckSubscription
 from domain.errors import ServiceError
 from domain.gateway.client import GatewayClient
 from interfaces.gateway.contents import content_error

@@ -1,8 +1,8 @@
 """Tasks on the wire, in both generations: clients of 2025-11-25 ask for one with a call and fetch its result; clients of 2026-07-28
 declare that they take them, and read the result where they ask how it stands."""
 
-from application.gateway.answer import GatewayAnswer
-from application.gateway.tasks import GatewayTasks
+from application.gateway.calls.answer import GatewayAnswer
+from application.gateway.tasks.gateway_tasks import GatewayTasks
 from application.tools.agent_calls import AgentReply, as_mcp_reply
 from domain.errors import ServiceError
 from domain.gateway.task import GatewayTask, TaskStatus

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TypeVar, cast
 
-from application.gateway.answer import GatewayAnswer
-from application.gateway.content_names import with_exposed_uri
+from application.gateway.calls.answer import GatewayAnswer
+from application.gateway.contents.content_names import with_exposed_uri
 from application.tools.result_text import cleaned
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent

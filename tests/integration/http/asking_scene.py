@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.gateway.answer import Asked, GatewayAnswer
-from application.gateway.ask_client import AskableClient, Patience, Question
-from application.gateway.call_command import CallGatewayToolCommand
-from application.gateway.open_session import OpenGatewaySessionCommand
+from application.gateway.calls.answer import Asked, GatewayAnswer
+from application.gateway.calls.ask_client import AskableClient, Patience, Question
+from application.gateway.calls.call_command import CallGatewayToolCommand
+from application.gateway.sessions.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpInputRequired, McpReply
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction

@@ -13,7 +13,7 @@ from litestar import Litestar
 from litestar.testing import AsyncTestClient
 from litestar.types import Receive, Scope, Send
 
-from application.gateway.clear_call import Holds
+from application.gateway.calls.clear_call import Holds
 from application.runs.sealed_input import sealed
 from application.system.readiness import Obstacle
 from domain.identity.api_key import ApiKey
@@ -23,10 +23,10 @@ from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
 from domain.runs.turn_end import turn_end
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.logs import log_context
 from infrastructure.metrics.instruments import Instruments
-from infrastructure.secrets import SecretBox
-from infrastructure.system import SystemClock
+from infrastructure.runtime.logs import log_context
+from infrastructure.runtime.system import SystemClock
+from infrastructure.secrets.secret_box import SecretBox
 from interfaces.asgi import create_app
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.streams import StreamLimits

@@ -6,10 +6,10 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from application.gateway.client_handshakes import ClientHandshakes
+from application.gateway.sessions.client_handshakes import ClientHandshakes
 from domain.identity.role import Role
 from domain.ids import GatewaySessionId
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.integration.http.gateway_caller import LEGACY, Caller, Json, an_agent, error_of, opened

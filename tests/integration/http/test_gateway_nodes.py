@@ -11,7 +11,7 @@ from domain.ids import WorkerId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.run import WorkflowRunStatus
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, after
 from tests.integration.http.gateway_caller import ECHO, Caller, actions, an_agent, opened
 from tests.integration.http.service import OTHER_ADMIN, Service, problem_of

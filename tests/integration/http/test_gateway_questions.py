@@ -9,10 +9,10 @@ import pytest
 
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
-from application.gateway.answer_question import AnswerGatewayQuestionCommand
-from application.gateway.ask_client import Patience
-from application.gateway.call_command import CallGatewayToolCommand
-from application.gateway.open_session import OpenGatewaySessionCommand
+from application.gateway.calls.answer_question import AnswerGatewayQuestionCommand
+from application.gateway.calls.ask_client import Patience
+from application.gateway.calls.call_command import CallGatewayToolCommand
+from application.gateway.sessions.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState

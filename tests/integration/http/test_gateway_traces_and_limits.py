@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from application.gateway.call_command import CallGatewayToolCommand
-from application.gateway.open_session import OpenedGatewaySession, OpenGatewaySessionCommand
+from application.gateway.calls.call_command import CallGatewayToolCommand
+from application.gateway.sessions.open_session import OpenedGatewaySession, OpenGatewaySessionCommand
 from application.identity.key_limits import KeyLimits
 from application.mcp.ports import McpProgress, McpReply
 from domain.errors import ErrorKind, ServiceError

@@ -9,10 +9,10 @@ import pytest
 
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import TIMERS_TOPIC, ApprovalFilter
-from application.gateway.call_command import CallGatewayToolCommand
-from application.gateway.clear_call import Holds
-from application.gateway.open_session import OpenGatewaySessionCommand
-from application.gateway.revoke_session import RevokeGatewaySessionCommand
+from application.gateway.calls.call_command import CallGatewayToolCommand
+from application.gateway.calls.clear_call import Holds
+from application.gateway.sessions.open_session import OpenGatewaySessionCommand
+from application.gateway.sessions.revoke_session import RevokeGatewaySessionCommand
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId

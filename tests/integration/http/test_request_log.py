@@ -11,8 +11,8 @@ import pytest
 from application.agents.list_agents import ListAgents
 from application.system.readiness import Obstacle
 from domain.identity.role import Role
-from infrastructure.logs import configure_logging
-from infrastructure.redaction import Redactor
+from infrastructure.runtime.logs import configure_logging
+from infrastructure.secrets.redaction import Redactor
 from interfaces.http import access_log
 from tests.builders import ORG
 from tests.integration.http.gateway_caller import ECHO, Caller, an_agent, opened

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from infrastructure.http_client import HttpClients
-from infrastructure.kept_posts import KeptPosts
+from infrastructure.http.client import HttpClients
+from infrastructure.http.kept_posts import KeptPosts
 
 
 @pytest.fixture

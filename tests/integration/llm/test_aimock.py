@@ -12,8 +12,8 @@ from application.models.ports import LanguageModel, ModelError
 from domain.json_value import JsonValue
 from domain.model_providers.provider import ProviderKind
 from domain.runs.usage import ModelUsage
-from infrastructure.egress import EgressPolicy
-from infrastructure.kept_posts import KeptPosts
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.kept_posts import KeptPosts
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.builders import a_tool

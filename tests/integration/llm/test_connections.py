@@ -8,8 +8,8 @@ import pytest
 
 from application.models.ports import ModelError
 from domain.model_providers.provider import ProviderKind
-from infrastructure.kept_http import NotConnectedError
-from infrastructure.kept_posts import KeptPosts
+from infrastructure.http.kept_http import NotConnectedError
+from infrastructure.http.kept_posts import KeptPosts
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, reply_of

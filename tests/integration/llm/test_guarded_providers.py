@@ -8,8 +8,8 @@ import pytest
 
 from application.models.ports import ModelError
 from domain.model_providers.provider import ProviderKind
-from infrastructure.egress import EgressPolicy
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, all_events

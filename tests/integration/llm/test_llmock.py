@@ -12,8 +12,8 @@ from llmock.scenarios import Reply, ToolCall
 from application.models.ports import LanguageModel, ModelError, ModelReply, ModelRetrying, TextDelta, ToolChoice
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
-from infrastructure.egress import EgressPolicy
-from infrastructure.kept_posts import KeptPosts
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.kept_posts import KeptPosts
 from infrastructure.llm.exchange import Patience
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig

@@ -18,13 +18,13 @@ from starlette.routing import Route
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, ServerAuth
 from domain.mcp.server import McpServer
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.parts import OAuthParts
-from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
-from infrastructure.public_address import ListeningAddress
-from infrastructure.redaction import Redactor
+from infrastructure.mcp.transports.remote import RemoteClient
+from infrastructure.runtime.public_address import ListeningAddress
+from infrastructure.secrets.redaction import Redactor
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState

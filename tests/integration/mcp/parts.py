@@ -18,20 +18,20 @@ from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonValue
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
-from infrastructure.egress import EgressPolicy
-from infrastructure.mcp.announced_news import Listed
-from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.mcp.catalogs.list_news import Listed
+from infrastructure.mcp.catalogs.tool_changes import ToolsChanged
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any
+from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.connections.server_record import StatusChanged
 from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.mcp.launch import Launch, launch_in_place
-from infrastructure.mcp.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.oauth.parts import OAuthParts
-from infrastructure.mcp.remote import Credentials, RemoteClient
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
-from infrastructure.mcp.server_record import StatusChanged
-from infrastructure.mcp.tool_changes import ToolsChanged
-from infrastructure.mcp.transports import ServerTransports
-from infrastructure.redaction import Redactor
-from infrastructure.system import SystemClock
+from infrastructure.mcp.transports.launch import Launch, launch_in_place
+from infrastructure.mcp.transports.remote import Credentials, RemoteClient
+from infrastructure.mcp.transports.server_transports import ServerTransports
+from infrastructure.runtime.system import SystemClock
+from infrastructure.secrets.redaction import Redactor
 from tests.builders import ORG, RUN, SERVER, THREAD, a_server
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState

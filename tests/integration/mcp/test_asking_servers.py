@@ -17,7 +17,7 @@ from application.mcp.ports import (
 )
 from domain.json_value import JsonObject
 from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
-from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.builders import a_run_id
 from tests.integration.mcp.parts import (
     EVERYTHING,

@@ -12,7 +12,7 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from tests.builders import numbered
 from tests.e2e.processes import resident_bytes
 from tests.integration.mcp.parts import (

@@ -8,8 +8,8 @@ import pytest
 
 from application.mcp.ports import McpCall, McpFailure, McpFailureKind
 from domain.mcp.server import Isolation
-from infrastructure.mcp.connections import SdkMcpConnections
-from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from tests.integration.mcp.parts import IN_RUN, SERVERS, a_call, sdk_connections, started, text_of
 
 CHANGING = started(sys.executable, str(SERVERS / "changing_server.py"), isolation=Isolation.RUN)

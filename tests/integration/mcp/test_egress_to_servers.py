@@ -7,10 +7,10 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.mcp.server import McpServerKind
-from infrastructure.egress import EgressPolicy
-from infrastructure.kept_connection import HttpAnswer
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.kept_connection import HttpAnswer
 from infrastructure.mcp.faults import TransportFailedError
-from infrastructure.mcp.remote import Endpoint, RemoteClient
+from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
 from tests.integration.mcp.parts import IN_RUN, a_call, answering, http, remote, sdk_connections
 
 pytestmark = pytest.mark.requirement("B16")

@@ -8,7 +8,7 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.builders import OTHER_ORG, a_run_id, numbered
 from tests.integration.mcp.parts import IN_RUN, a_call, remote, scope, sdk_connections, text_of
 from tests.integration.mcp.watched_server import WatchedServer

@@ -11,8 +11,8 @@ from domain.ids import McpServerId
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth
 from domain.mcp.server import McpServer
 from domain.secrets.secret import Secret, SecretRef
-from infrastructure.mcp.connections import SdkMcpConnections
-from infrastructure.redaction import REDACTED
+from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.secrets.redaction import REDACTED
 from tests.builders import KEY, ORG, START, an_audit_event, numbered
 from tests.integration.mcp.oauth_world import BY_PERSON, CLIENT, CREDENTIALS, SECRET, World, oauth_world
 from tests.integration.mcp.parts import IN_RUN, a_call, sdk_connections, text_of, until

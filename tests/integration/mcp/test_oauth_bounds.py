@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.faults import TransportFailedError
 from infrastructure.mcp.oauth.requests import OAuthRequests
-from infrastructure.mcp.remote import RemoteClient
+from infrastructure.mcp.transports.remote import RemoteClient
 from tests.integration.webhooks.raw_servers import Silent, listening
 from tests.integration.webhooks.receiver import receiving
 

@@ -16,19 +16,19 @@ from domain.mcp.server import Isolation, McpServer
 from domain.secrets.secret import Secret, SecretRef
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_feed import RowFeed
-from infrastructure.mcp.announced_connections import AnnouncedConnections
-from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.parts import OAuthParts
-from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.state_reporter import StateReporter
+from infrastructure.mcp.transports.remote import RemoteClient
+from infrastructure.mcp.wrappers.announced_connections import AnnouncedConnections
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_reports import SqlServerReports
-from infrastructure.public_address import ListeningAddress
-from infrastructure.redaction import Redactor
-from infrastructure.system import SystemClock
+from infrastructure.runtime.public_address import ListeningAddress
+from infrastructure.runtime.system import SystemClock
+from infrastructure.secrets.redaction import Redactor
 from tests.builders import KEY, ORG, START, an_audit_event, an_organization
 from tests.contract.sql_legs import MirrorBox, kept, opened
 from tests.contract.stores import Stores

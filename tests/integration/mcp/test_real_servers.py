@@ -10,8 +10,8 @@ import pytest
 from application.mcp.ports import ContentKind, McpFailure, McpFailureKind, McpProgress, ServerState
 from domain.json_value import JsonObject
 from domain.mcp.server import Isolation, McpServer, McpServerKind
-from infrastructure.mcp.connections import SdkMcpConnections
-from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from tests.builders import a_run_id
 from tests.integration.mcp.parts import (
     EVERYTHING,

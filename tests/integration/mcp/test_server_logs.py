@@ -10,8 +10,8 @@ from application.mcp.log_messages import LogTap, McpLogMessage
 from domain.json_value import JsonValue
 from domain.mcp.log_level import LogLevel
 from domain.mcp.server import Isolation, McpServer
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from infrastructure.mcp.log_relay import MAX_DATA_BYTES, MAX_MESSAGES, LogRelay
-from infrastructure.mcp.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.integration.mcp.parts import (
     IN_RUN,
     ISOLATED_PYTHON,

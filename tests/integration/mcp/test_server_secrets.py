@@ -13,7 +13,7 @@ from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.ids import McpServerId
 from domain.mcp.server import McpServer
 from domain.secrets.secret import Secret, SecretRef
-from infrastructure.redaction import REDACTED, Redactor
+from infrastructure.secrets.redaction import REDACTED, Redactor
 from tests.builders import ORG, OTHER_ORG, START, an_audit_event, numbered
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState

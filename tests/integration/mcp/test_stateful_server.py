@@ -8,7 +8,7 @@ import pytest
 from application.mcp.ports import ConnectionScope
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation
-from infrastructure.mcp.connections import SdkMcpConnections
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, a_thread_id, numbered
 from tests.integration.mcp.parts import EVERYTHING, a_call, scope, sdk_connections, started, text_of
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.mcp import launcher
+from infrastructure.mcp.transports import launcher
 
 SERVERS = Path(__file__).with_name("servers")
 FAMILY = (sys.executable, "-I", "-S", str(SERVERS / "family.py"))

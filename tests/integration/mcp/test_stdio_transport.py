@@ -17,10 +17,11 @@ from mcp import Client, MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCNotification, TextContent
 
-from infrastructure.mcp.launcher import descendants
-from infrastructure.mcp.stdio import StderrLog, StdioTransport
-from infrastructure.mcp.stdio_framing import REPLY_TOO_LARGE, REPLY_UNREADABLE, UnreadableLineError
-from infrastructure.mcp.stdio_process import StdioCommand
+from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
+from infrastructure.mcp.transports.launcher import descendants
+from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.transports.stdio_framing import UnreadableLineError
+from infrastructure.mcp.transports.stdio_process import StdioCommand
 
 SERVERS = Path(__file__).with_name("servers")
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "SECRET": "not for servers", "SHELL": "() { :; }"}

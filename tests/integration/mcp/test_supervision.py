@@ -21,12 +21,12 @@ from domain.mcp.backoff import Backoff
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.connections import SdkMcpConnections
-from infrastructure.mcp.guarded_connections import CallLimits, guarded
-from infrastructure.mcp.negotiation import negotiate_handshake
-from infrastructure.mcp.resource_watches import WantedResources
-from infrastructure.mcp.supervised_connections import SupervisedConnections
-from infrastructure.system import SystemClock
+from infrastructure.mcp.connections.negotiation import negotiate_handshake
+from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.connections.resource_watches import WantedResources
+from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
+from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
+from infrastructure.runtime.system import SystemClock
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, an_agent, an_organization, numbered
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore

@@ -11,9 +11,9 @@ from application.mcp.news import ListKind
 from application.mcp.ports import McpFailure
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import Isolation, McpServer
-from infrastructure.mcp.announced_news import AnnouncedNews
-from infrastructure.mcp.connections import SdkMcpConnections
-from infrastructure.mcp.resource_watches import ResourceWatches
+from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.connections.resource_watches import ResourceWatches
+from infrastructure.mcp.wrappers.announced_news import AnnouncedNews
 from tests.builders import ORG, RUN, SERVER, numbered
 from tests.integration.mcp.parts import (
     IN_RUN,

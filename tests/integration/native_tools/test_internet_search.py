@@ -12,7 +12,7 @@ import pytest
 from application.tools.ports import NativeToolContext, NativeToolError
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonValue
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.search.brave import BraveSearch
 from infrastructure.native_tools.search.duckduckgo import DuckDuckGoSearch

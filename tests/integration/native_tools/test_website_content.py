@@ -13,8 +13,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from application.tools.ports import NativeToolContext, NativeToolError
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonValue
-from infrastructure.egress import EgressPolicy
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.native_tools.page_fetcher import PageFetcher
 from infrastructure.native_tools.website_content import WebsiteContentTool
 from tests.integration.extraction.pdf_files import pdf

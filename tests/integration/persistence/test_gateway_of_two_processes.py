@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from application.gateway.client_handshakes import ClientHandshakes
-from application.gateway.followers import Follower, Followers
+from application.gateway.sessions.client_handshakes import ClientHandshakes
+from application.gateway.subscriptions.followers import Follower, Followers
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
 from domain.mcp.log_level import LogLevel
 from domain.policy.allowlist import Allowlist
 from infrastructure.assembly.storage import client_handshakes, followers
-from infrastructure.lazy_secrets import LazySecretBox
-from infrastructure.secrets import SecretBox
-from infrastructure.system import RandomIds, SystemClock
+from infrastructure.runtime.system import RandomIds, SystemClock
+from infrastructure.secrets.lazy_box import LazySecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, OTHER_ORG, an_agent, an_audit_event
 from tests.contract.test_gateway import OWN_THREAD, a_session
 from tests.databases import PostgresDatabases

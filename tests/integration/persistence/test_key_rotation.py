@@ -17,7 +17,7 @@ from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.secrets.store import SqlSecretStore
 from infrastructure.persistence.secrets.vault import ENCRYPTED, SqlSecretVault
 from infrastructure.persistence.tables import metadata, source_part
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, START, a_server, an_agent, an_audit_event, numbered
 
 OLD, NEW = "an old passphrase of somebody", "the new passphrase of somebody"

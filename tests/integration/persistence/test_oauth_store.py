@@ -11,7 +11,7 @@ from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, OAu
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, OTHER_ORG, SERVER, START, a_server, after, an_audit_event
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.state import InMemoryState

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from application.gateway.gateway_access import GatewayAccess
+from application.gateway.sessions.gateway_access import GatewayAccess
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
@@ -25,7 +25,7 @@ from infrastructure.assembly.storage import gateway_access, token_cache
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_feed import FRESH_S, RowFeed
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
-from infrastructure.system import SystemClock
+from infrastructure.runtime.system import SystemClock
 from tests.builders import (
     AGENT,
     ORG,

@@ -14,13 +14,13 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.schedules.fire_schedules import FireSchedules
 from application.webhooks.webhook_check import WebhookCheck
 from domain.audit.event import AuditAction
-from infrastructure.cron import CronsimTimes
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.tables import audit_event, run, schedule
-from infrastructure.system import RandomIds
+from infrastructure.runtime.cron import CronsimTimes
+from infrastructure.runtime.system import RandomIds
 from tests.builders import START, an_agent, an_audit_event
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores

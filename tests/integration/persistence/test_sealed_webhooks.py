@@ -16,7 +16,7 @@ from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.schedules.store import SqlScheduleStore
 from infrastructure.persistence.secrets.vault import SqlSecretVault
 from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, RUN, START, a_run, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import finish_step, start_and_claim
 from tests.contract.sql_legs import sql_stores

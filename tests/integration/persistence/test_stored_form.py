@@ -21,7 +21,7 @@ from infrastructure.persistence.agents.store import SqlAgentStore
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import (
     ORG,
     RUN,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.langfuse import LangfuseTracer
 from infrastructure.tracing.observation_sender import ObservationSender
 from tests.integration.tracing.receivers import (

@@ -15,8 +15,8 @@ import pytest
 from opentelemetry import trace
 
 from domain.json_value import JsonObject
-from infrastructure.logs import configure_logging
-from infrastructure.redaction import Redactor
+from infrastructure.runtime.logs import configure_logging
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.langfuse import LangfuseTracer
 from infrastructure.tracing.langfuse_sink import LangfuseSink
 from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from domain.runs.provider_error import ProviderError
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.langfuse import LangfuseTracer
 from infrastructure.tracing.observation_sender import ObservationSender

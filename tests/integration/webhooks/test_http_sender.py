@@ -16,8 +16,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from domain.webhooks.delivery import Attempt, SendFailure
 from domain.webhooks.signing import signed_headers, signing_keys
-from infrastructure.egress import EgressBlockedError, EgressPolicy
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
+from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.webhooks.http_sender import HttpWebhookSender
 from tests.doubles.surroundings import FixedClock
 from tests.integration.webhooks.raw_servers import Chatty, Endless, Silent, listening

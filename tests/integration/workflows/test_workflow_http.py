@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from application.workflows.http_request import HttpCall, HttpCallFailed
-from infrastructure.egress import EgressPolicy
-from infrastructure.workflow_http import MAX_BYTES, GuardedHttpCaller
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.workflow_requests import MAX_BYTES, GuardedHttpCaller
 
 OPEN = EgressPolicy(allow=["127.0.0.0/8"])
 

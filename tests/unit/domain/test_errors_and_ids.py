@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.errors import ErrorKind, Violation, conflict, invalid, not_found
 from domain.ids import derived_id, id_near, message_id, tool_call_id
-from infrastructure.system import RandomIds
+from infrastructure.runtime.system import RandomIds
 from tests.builders import RUN, a_run_id
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.errors import ServiceError
-from infrastructure.cron import MAX_EXPRESSION, CronsimTimes
+from infrastructure.runtime.cron import MAX_EXPRESSION, CronsimTimes
 
 TIMES = CronsimTimes()
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata")

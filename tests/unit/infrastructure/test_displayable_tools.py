@@ -5,7 +5,7 @@ import pytest
 from domain.json_value import JsonObject
 from domain.tools.tool import Tool
 from infrastructure.native_tools.displayable import CREATE_CALENDAR_EVENT, DISPLAYABLE_TOOLS
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 
 
 @pytest.mark.requirement("D5")

@@ -8,7 +8,7 @@ from infrastructure.native_tools.displayable import CREATE_CALENDAR_EVENT, DISPL
 from infrastructure.native_tools.internet_search import INTERNET_SEARCH
 from infrastructure.native_tools.lazy_code_execution import CODE_EXECUTION
 from infrastructure.native_tools.website_content import WEBSITE_CONTENT
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 
 
 @pytest.mark.requirement("A3", "D5")

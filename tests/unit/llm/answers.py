@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from infrastructure.kept_connection import BrokenError
+from infrastructure.http.kept_connection import BrokenError
 
 
 class SomeAnswer:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from domain.runs.provider_error import ProviderError
-from infrastructure.kept_connection import BrokenError
-from infrastructure.kept_http import NotConnectedError
+from infrastructure.http.kept_connection import BrokenError
+from infrastructure.http.kept_http import NotConnectedError
 from infrastructure.llm.provider_errors import (
     ErrorObject,
     error_in_stream,
@@ -14,7 +14,7 @@ from infrastructure.llm.provider_errors import (
     error_of_transport,
     without_secrets,
 )
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 
 KEY = "planted-provider-key-0f3b9e"
 

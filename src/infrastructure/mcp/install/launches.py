@@ -8,7 +8,7 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.python_packages import ENVIRONMENT, PYTHON
-from infrastructure.mcp.launch import Launch, launch_in_place
+from infrastructure.mcp.transports.launch import Launch, launch_in_place
 
 CONTENT = "content"
 """Where the copy of a custom server is in its installation."""

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from infrastructure.mcp.pipes import ReadPipe
-from infrastructure.mcp.stdio_process import INHERITED_NAMES, ServerProcess, StdioCommand
 from infrastructure.mcp.text import capped, clean
+from infrastructure.mcp.transports.pipes import ReadPipe
+from infrastructure.mcp.transports.stdio_process import INHERITED_NAMES, ServerProcess, StdioCommand
 
 _KILL_GRACE_S = 2.0
 _MAX_LINE = 2_000

@@ -14,8 +14,8 @@ from infrastructure.mcp.oauth.discovery import Discovery
 from infrastructure.mcp.oauth.grants import OAuthStore
 from infrastructure.mcp.oauth.requests import OAuthRequests
 from infrastructure.mcp.oauth.tokens import TokenEndpoint
-from infrastructure.mcp.remote import RemoteClient
 from infrastructure.mcp.secret_values import SecretValues
+from infrastructure.mcp.transports.remote import RemoteClient
 
 
 class OAuthParts:

@@ -15,7 +15,7 @@ from mcp.types.version import LATEST_MODERN_VERSION
 
 from domain.json_value import JsonObject
 from infrastructure.mcp.faults import UNREACHABLE, TransportFailedError, auth_fault
-from infrastructure.mcp.remote import Endpoint, RemoteClient
+from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
 
 TIMEOUT_S = 15.0
 _MAX_DOCUMENT = 256 * 1024

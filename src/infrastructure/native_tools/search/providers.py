@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from infrastructure.http_client import HttpClients
+from infrastructure.http.client import HttpClients
 from infrastructure.native_tools.search.brave import BraveSearch
 from infrastructure.native_tools.search.duckduckgo import DuckDuckGoSearch
 from infrastructure.native_tools.search.provider import SearchProvider

@@ -12,12 +12,12 @@ from domain.json_value import JsonObject, JsonValue
 from domain.policy.canary import CanaryToken
 from domain.policy.rule_json import policies_from_json, policies_to_json
 from domain.tools.capabilities import ToolType
-from infrastructure.json_text import decode, encode
 from infrastructure.persistence.columns.limits_json import limits_from_json, limits_to_json
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import agent, agent_version
+from infrastructure.runtime.json_text import decode, encode
 
 select_version: Select[Any] = select(
     agent.c.id,

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
 from domain.json_value import JsonValue
-from infrastructure.json_text import decode, encode
+from infrastructure.runtime.json_text import decode, encode
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

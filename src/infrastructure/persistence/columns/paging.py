@@ -10,8 +10,8 @@ from sqlalchemy import Column, Connection, Row, Select, bindparam, tuple_
 
 from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
-from infrastructure.json_text import decode, encode
 from infrastructure.persistence.columns.column_types import micros, moment_of
+from infrastructure.runtime.json_text import decode, encode
 
 ItemT = TypeVar("ItemT")
 AnyRow = Row[*tuple[Any, ...]]

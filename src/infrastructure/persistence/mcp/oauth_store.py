@@ -7,13 +7,13 @@ from sqlalchemy import Connection, bindparam, delete, or_, select, update
 
 from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.json_text import decode, encode
 from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, PendingAuthorization
 from infrastructure.persistence.columns.column_types import micros, moment_of
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant
+from infrastructure.runtime.json_text import decode, encode
 
 _load = (
     select(oauth_grant.c.sealed)

@@ -20,10 +20,10 @@ from domain.mcp.server import (
 )
 from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretValue
-from infrastructure.json_text import decode, encode
 from infrastructure.persistence.columns.auth_json import auth_from_json, auth_to_json, value_from_json, value_to_json
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.secrets.box import SecretBox
+from infrastructure.runtime.json_text import decode, encode
 
 
 def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:

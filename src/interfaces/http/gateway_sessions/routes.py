@@ -5,9 +5,9 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
-from application.gateway.list_sessions import ListGatewaySessions, ListGatewaySessionsCommand
-from application.gateway.open_session import OpenGatewaySession, OpenGatewaySessionCommand
-from application.gateway.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
+from application.gateway.sessions.list_sessions import ListGatewaySessions, ListGatewaySessionsCommand
+from application.gateway.sessions.open_session import OpenGatewaySession, OpenGatewaySessionCommand
+from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import GatewaySessionId, RunId, WorkflowRunId
 from interfaces.http.gateway_sessions.schemas import OpenGatewaySessionBody

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from application.gateway.open_session import DEFAULT_TTL_S, MAX_TTL_S
+from application.gateway.sessions.open_session import DEFAULT_TTL_S, MAX_TTL_S
 from domain.gateway.session import ToolNames
 from domain.json_value import JsonObject
 from domain.workflows.graph import MAX_NODES

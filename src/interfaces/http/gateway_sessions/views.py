@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from application.gateway.open_session import OpenedGatewaySession
+from application.gateway.sessions.open_session import OpenedGatewaySession
 from domain.gateway.session import GatewaySession
 from domain.threads.message_json import timestamp
 

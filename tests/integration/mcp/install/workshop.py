@@ -19,8 +19,8 @@ from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.runtime.system import RandomIds, SystemClock
 from infrastructure.settings import installer_environment
-from infrastructure.system import RandomIds, SystemClock
 from tests.builders import a_server, numbered
 from tests.completeness import beyond
 

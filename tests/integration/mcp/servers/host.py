@@ -9,8 +9,8 @@ from pathlib import Path
 from mcp import Client
 from mcp.types import TextContent
 
-from infrastructure.mcp.stdio import StderrLog, StdioTransport
-from infrastructure.mcp.stdio_process import StdioCommand
+from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.transports.stdio_process import StdioCommand
 
 ODD_SERVER = Path(__file__).with_name("odd_server.py")
 

@@ -17,7 +17,7 @@ from domain.identity.role import Role
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolRule, Verdict
 from domain.runs.run import Run
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import KEY, a_run, a_tool_call, after, an_agent
 from tests.refusals import refused, storage_away
 from tests.run_builders import (

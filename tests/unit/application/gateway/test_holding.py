@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from pytest_mock import MockerFixture
 
-from application.gateway.answer import GatewayAnswer
-from application.gateway.ask_client import Conversation, Question
-from application.gateway.held_calls import Continuation, HeldCall, HeldCalls
-from application.gateway.request_states import RequestStates
+from application.gateway.calls.answer import GatewayAnswer
+from application.gateway.calls.ask_client import Conversation, Question
+from application.gateway.calls.held_calls import Continuation, HeldCall, HeldCalls
+from application.gateway.calls.request_states import RequestStates
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.ids import GatewayNoteId, ToolCallId
 from domain.mcp.client_request import ClientRequest, ClientRequestKind
-from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secrets import SecretBox
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
+from infrastructure.secrets.secret_box import SecretBox
 from tests.contract.test_gateway import a_session
 from tests.doubles.gateway_notes import InMemoryGatewayNotes
 from tests.doubles.state import InMemoryState

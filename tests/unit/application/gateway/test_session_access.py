@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import pytest
 from pytest_mock import MockerFixture
 
-from application.gateway.gateway_access import GatewayAccess
-from application.gateway.session_ends import SessionEnds
+from application.gateway.sessions.gateway_access import GatewayAccess
+from application.gateway.sessions.session_ends import SessionEnds
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.runs.ports import status_topic

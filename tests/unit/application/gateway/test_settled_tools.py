@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from application.gateway.toolbox import GatewayToolbox
+from application.gateway.tools.toolbox import GatewayToolbox
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs

@@ -18,7 +18,7 @@ from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.json_value import JsonValue
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.state import InMemoryState

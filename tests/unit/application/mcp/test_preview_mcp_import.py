@@ -10,7 +10,7 @@ from application.mcp.register_mcp_server import RegisterMcpServer
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.json_value import JsonValue
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
 from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds

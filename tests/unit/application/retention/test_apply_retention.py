@@ -21,7 +21,7 @@ from domain.ids import ThreadId, WorkflowId, WorkflowRunId
 from domain.runs.run import RunStatus
 from domain.threads.thread import Quarantine
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
-from infrastructure.system import RandomIds
+from infrastructure.runtime.system import RandomIds
 from tests.builders import KEY, ORG, OTHER_ORG, RUN, START, a_message, a_run, a_thread, a_thread_id, an_organization
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.audit_chain import InMemoryAuditChain

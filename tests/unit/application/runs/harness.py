@@ -13,18 +13,18 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
-from application.runs.active_runs import ActiveRuns, LeaseSettings
-from application.runs.agent_loop import AgentLoop
-from application.runs.ask_model import AskModel
-from application.runs.call_tools import CallTools, CallToolsSettings
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.daily_budget import DailyBudgets
-from application.runs.decide_anew import DecideAnew
-from application.runs.execute_run import ExecuteRun, ExecuteRunCommand
+from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
+from application.runs.execution.agent_loop import AgentLoop
+from application.runs.execution.ask_model import AskModel
+from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.daily_budget import DailyBudgets
+from application.runs.execution.decide_anew import DecideAnew
+from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
+from application.runs.execution.prepare_prompt import PreparePrompt
+from application.runs.execution.record_reply import RecordReply
+from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.ports import RunJournal, events_topic
-from application.runs.prepare_prompt import PreparePrompt
-from application.runs.record_reply import RecordReply
-from application.runs.recover_runs import RecoverRuns
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.stop_run import StopRun
@@ -46,12 +46,12 @@ from domain.runs.events import RunEvent, RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run
 from domain.threads.message import Role, TextContent, UserContent
-from infrastructure.egress import EgressPolicy
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.logs import log_context
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
-from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secrets import SecretBox
+from infrastructure.runtime.logs import log_context
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import (
     KEY,
     ORG,

@@ -8,7 +8,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.models.ports import ToolChoice
-from application.runs.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
+from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelUsage

@@ -6,7 +6,7 @@ import pytest
 
 from application.mcp.ports import McpReply
 from application.models.ports import ModelError, TextDelta, ToolChoice
-from application.runs.ask_model import CLOSING_OUTPUT_TOKENS
+from application.runs.execution.ask_model import CLOSING_OUTPUT_TOKENS
 from domain.runs.events import RunEventType
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.run import Run, RunStatus

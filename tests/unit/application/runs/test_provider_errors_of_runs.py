@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from application.models.ports import ModelError, ModelRetrying
-from application.runs.provider_error_text import MAX_MESSAGE_BYTES
+from application.runs.execution.provider_error_text import MAX_MESSAGE_BYTES
 from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
 from domain.runs.provider_error import ProviderError

@@ -21,8 +21,8 @@ from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolResult
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secrets import SecretBox
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
+from infrastructure.secrets.secret_box import SecretBox
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import KEY, RUN, START, a_displayable_call, a_tool_call, a_tool_use
 from tests.doubles.runs import InMemoryRunStore

@@ -8,7 +8,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpProgress, McpReply
-from application.runs.call_tools import CallToolsSettings
+from application.runs.execution.call_tools import CallToolsSettings
 from application.tools.execute_tool import IDEMPOTENCY_META
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
 from domain.json_value import JsonObject

@@ -8,7 +8,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.mcp.ports import McpProgress, McpReply
-from application.runs.event_buffer import COALESCING_S
+from application.runs.execution.event_buffer import COALESCING_S
 from application.runs.ports import LeaseLost, RunJournal, StepOutcome
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.events import NewEvent, RunEventType

@@ -12,8 +12,8 @@ from application.webhooks.webhook_check import WebhookCheck
 from domain.audit.event import AuditEvent
 from domain.runs.run import Run
 from domain.schedules.schedule import Schedule
-from infrastructure.cron import CronsimTimes
-from infrastructure.egress import EgressPolicy
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.runtime.cron import CronsimTimes
 from tests.doubles.schedules import InMemoryScheduleStore
 from tests.doubles.scripted_model import ModelTurn
 from tests.doubles.secrets import InMemorySecretStore

@@ -21,7 +21,7 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
-from infrastructure.cron import CronsimTimes
+from infrastructure.runtime.cron import CronsimTimes
 from tests.builders import ORG, THREAD, a_thread_id
 from tests.doubles.surroundings import START
 from tests.schedule_builders import SCHEDULE, a_schedule, a_schedule_id, made

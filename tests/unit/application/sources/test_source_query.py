@@ -12,7 +12,7 @@ from domain.ids import SourceId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
 from infrastructure.native_tools.source_query import SOURCE_QUERY, SourceQueryTool
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, RUN, THREAD, a_thread, a_thread_id, an_audit_event, numbered
 from tests.doubles.plain_text_extractor import PlainTextExtractor
 from tests.doubles.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore

@@ -7,7 +7,7 @@ from application.tools.toolset import Toolset
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.threads.message import ToolUse
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import a_tool
 
 

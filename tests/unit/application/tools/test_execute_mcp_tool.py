@@ -31,7 +31,7 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputV
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, RUN, SERVER, THREAD, a_definition, a_server, a_tool, an_organization
 from tests.doubles.mcp_connections import text_reply
 

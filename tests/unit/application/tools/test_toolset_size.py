@@ -12,7 +12,7 @@ from application.tools.toolset import Toolset
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition
 from domain.tools.tool import Tool
-from infrastructure.mcp.catalog import read_listing
+from infrastructure.mcp.catalogs.catalog import read_listing
 from tests.builders import a_catalog
 from tests.unit.application.tools.test_tool_catalog import House
 

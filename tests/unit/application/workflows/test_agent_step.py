@@ -20,7 +20,7 @@ from domain.runs.run import Run, RunStatus
 from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.expressions import JmesPathExpressions
+from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from tests.builders import KEY, ORG, RUN, START, a_run, a_tool_call, a_tool_use
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState, StoredRun

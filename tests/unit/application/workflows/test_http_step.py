@@ -12,7 +12,7 @@ from domain.ids import RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.secrets.secret import Secret
 from domain.workflows.execution import NodeRun, NodeStatus
-from infrastructure.expressions import JmesPathExpressions
+from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from tests.builders import KEY, ORG, START, an_audit_event
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState

@@ -10,7 +10,7 @@ from domain.ids import RunId
 from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import NodeDefinition
-from infrastructure.expressions import JmesPathExpressions
+from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from tests.builders import KEY, ORG, after
 from tests.doubles.surroundings import FixedClock
 from tests.workflow_builders import WORKFLOW_RUN, agent, entrypoint, node, planned, transform

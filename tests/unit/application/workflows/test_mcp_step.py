@@ -14,8 +14,8 @@ from domain.ids import WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.workflows.execution import NodeRun, NodeStatus
-from infrastructure.expressions import JmesPathExpressions
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import KEY, ORG, an_organization
 from tests.doubles.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.surroundings import FixedClock

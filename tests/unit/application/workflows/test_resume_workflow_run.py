@@ -19,7 +19,7 @@ from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.run import NOT_WAITING, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import after
 from tests.doubles.state import InMemoryState
 from tests.doubles.stored_workflow_run import StoredWorkflowRun

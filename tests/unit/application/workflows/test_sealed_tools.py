@@ -5,7 +5,7 @@ from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.secrets.secret import SecretRef
 from domain.workflows.graph import HttpRequestConfig
-from infrastructure.secrets import SecretBox
+from infrastructure.secrets.secret_box import SecretBox
 
 BOX = SecretBox(["a key"])
 TOKEN = "token-that-nobody-sees"

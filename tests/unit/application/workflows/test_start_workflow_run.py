@@ -17,7 +17,7 @@ from domain.json_value import JsonValue
 from domain.secrets.secret import Secret
 from domain.workflows.run import WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.schemas import JsonSchemaValidator
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, START
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState

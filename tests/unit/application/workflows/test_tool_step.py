@@ -28,9 +28,9 @@ from domain.tools.tool import Tool
 from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import NodeDefinition
-from infrastructure.expressions import JmesPathExpressions
-from infrastructure.schemas import JsonSchemaValidator
-from infrastructure.secrets import SecretBox
+from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
+from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, START, a_server, an_audit_event, an_organization, numbered
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore

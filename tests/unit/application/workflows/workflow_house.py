@@ -20,7 +20,7 @@ from domain.workflows.graph import NodeDefinition, NodeKind, Workflow
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.expressions import JmesPathExpressions
+from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import KEY, ORG, an_audit_event
 from tests.doubles.state import InMemoryState

@@ -7,9 +7,9 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from infrastructure.mcp.message_sink import AnswerWriter, MessageSink
 from infrastructure.mcp.pace import BURST, MESSAGE, Pace
-from infrastructure.mcp.stdio_pipes import MAX_ITEMS, MessageReader
+from infrastructure.mcp.transports.message_sink import AnswerWriter, MessageSink
+from infrastructure.mcp.transports.stdio_pipes import MAX_ITEMS, MessageReader
 
 pytestmark = pytest.mark.requirement("A5", "B3")
 

@@ -13,10 +13,10 @@ from application.system.deadline import Deadline
 from domain.ids import McpServerId
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
-from infrastructure.mcp.asked_calls import AskedCalls
-from infrastructure.mcp.input_requests import read_input_required
+from infrastructure.mcp.connections.asked_calls import AskedCalls
+from infrastructure.mcp.connections.input_requests import read_input_required
 from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.redaction import Redactor
+from infrastructure.secrets.redaction import Redactor
 
 FORM: JsonObject = {"type": "object", "properties": {"colour": {"type": "string"}}}
 RED: JsonObject = {"action": "accept", "content": {"colour": "red"}}

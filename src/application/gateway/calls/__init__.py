@@ -1,0 +1,1 @@
+"""One call of an outside client: decided, approved, sent, settled and answered."""

@@ -1,0 +1,226 @@
+"""CallGatewayTool: one call of an outside client, under the same policy, ledger, audit and canaries as a call of a run."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from application.gateway.calls.answer import GatewayAnswer
+from application.gateway.calls.call_command import CallGatewayToolCommand
+from application.gateway.calls.clear_call import (
+    Clearance,
+    Cleared,
+    ClearGatewayCall,
+    Ended,
+    Refused,
+    Waiting,
+    pending_result,
+)
+from application.gateway.calls.held_calls import Continuation, HeldCalls
+from application.gateway.calls.request_states import RequestStates
+from application.gateway.calls.send_call import SendGatewayCall
+from application.gateway.calls.settle_call import SettleGatewayCall
+from application.gateway.calls.settle_lost_calls import due_at
+from application.gateway.ports import GatewayLedger
+from application.gateway.tools.param_headers import HeaderParam, header_mismatch
+from application.gateway.tools.toolbox import GatewayToolbox, Toolbox
+from application.system.ports import Clock, IdSource
+from application.tools import failure_text
+from application.tools.check_tool_call import CheckedCall, CheckToolCall
+from application.tools.result_text import cleaned
+from domain.errors import ServiceError, invalid, not_found
+from domain.gateway.call import GatewayCall
+from domain.gateway.session import GatewaySession
+from domain.ids import ApprovalId, ToolCallId
+from domain.json_value import JsonObject
+from domain.policy.decision import decide_call
+from domain.policy.rules import Verdict
+from domain.tools.capabilities import ToolType
+from domain.tools.names import MAX_NAME_LENGTH
+from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
+
+
+class CallGatewayTool:
+    """Rules: a name the session does not have is refused as unknown and audited, and so is one that an allowlist hides; arguments that do
+    not fit, and what policy denies, are answered with the text a run's model gets; a call is sent (`SendGatewayCall`) only after its
+    intent is durable; a canary token in arguments ends the session and its run, and puts its thread in quarantine. A call that
+    needs an approval is held open for a while, and is made when its client waits, or asks again, after somebody approved it.
+    """
+
+    def __init__(
+        self,
+        *,
+        toolbox: GatewayToolbox,
+        check: CheckToolCall,
+        clearing: ClearGatewayCall,
+        sending: SendGatewayCall,
+        settling: SettleGatewayCall,
+        held: HeldCalls,
+        states: RequestStates,
+        ledger: GatewayLedger,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._toolbox = toolbox
+        self._check = check
+        self._clearing = clearing
+        self._sending = sending
+        self._settling = settling
+        self._held = held
+        self._states = states
+        self._ledger = ledger
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: CallGatewayToolCommand) -> GatewayAnswer:
+        """The outcome. Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`, CONFLICT
+        `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`, UNAVAILABLE `storage_unavailable`."""
+        approval_id = None
+        if command.request_state is not None:
+            state = self._states.opened(command.session, command.request_state)
+            if "call" in state:
+                return await self._held.go_on(_continued(command, state))
+            approval_id = ApprovalId(str(state.get("approval")))
+        hold_s, now = self._clearing.hold_s(resumable=command.resumable), asyncio.get_running_loop().time
+        until = now() + (0.0 if command.as_task else hold_s)
+        while True:
+            answer = await self._attempt(command, approval_id, max(0.0, until - now()))
+            if not isinstance(answer, Ended):
+                return answer
+            approval_id = answer.approval_id
+
+    async def resume(self, command: CallGatewayToolCommand, approval_id: ApprovalId) -> GatewayAnswer | None:
+        """The same for a call that was asked for, which is not asked for again; None if it does not wait any more."""
+        answer = await self._attempt(command, approval_id, None)
+        return None if isinstance(answer, Ended) else answer
+
+    async def _attempt(
+        self, command: CallGatewayToolCommand, approval_id: ApprovalId | None, hold_s: float | None
+    ) -> GatewayAnswer | Ended:
+        session = command.session
+        toolbox = await self._toolbox.of(session)
+        checked, tool = await self._checked(command, toolbox)
+        if command.param_headers is not None:
+            _check_headers(toolbox.header_params(tool), command.arguments, command.param_headers)
+        call = self._call(session, toolbox, checked, tool)
+        found = toolbox.guard.arguments(
+            {**call.params, _ANSWERS: {**command.responses}} if command.responses else call.params
+        )
+        if found is not None:
+            refusal, kept = ToolResult.blocked("run_halted", _HALTED), toolbox.guard.without(call.params)
+            call = replace(call, params=kept)
+            raise await self._settling.halt(
+                session, toolbox, call, refusal, found, decision=checked.decision, duration_s=0.0
+            )
+        if checked.answer is not None:
+            await self._settling.refuse(session, toolbox, call, checked.answer, decision=checked.decision)
+            return GatewayAnswer(result=checked.answer)
+        needs_approval = checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL
+        if not needs_approval and approval_id is None:
+            return await self._recorded(command, toolbox, call, checked)
+        cleared = await self._clearing.execute(
+            session, toolbox, call, checked, approval_id=approval_id, hold_s=hold_s, client=command.client
+        )
+        return await self._after_clearance(command, toolbox, checked, cleared)
+
+    async def _checked(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> tuple[CheckedCall, Tool]:
+        """The call as policy sees it, and its tool. Raises for a tool that the session does not have or may not see."""
+        name = toolbox.model_facing(command.name)
+        if name is None:
+            raise await self._unknown(command, toolbox)
+        checked = self._check.recheck(name, command.arguments, toolbox.toolset)
+        if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
+            raise await self._unknown(command, toolbox)
+        return checked, checked.tool
+
+    async def _after_clearance(
+        self, command: CallGatewayToolCommand, toolbox: Toolbox, checked: CheckedCall, cleared: Clearance
+    ) -> GatewayAnswer | Ended:
+        match cleared:
+            case Cleared(call=sent, decision=decision, is_recorded=is_recorded):
+                approved = replace(checked, params=sent.params, decision=decision)
+                if is_recorded:
+                    return await self._sending.execute(command, toolbox, sent, approved)
+                return await self._recorded(command, toolbox, sent, approved)
+            case Refused(call=refused, result=result, decision=decision, is_stored=is_stored):
+                end = self._settling.settle if is_stored else self._settling.refuse
+                await end(command.session, toolbox, refused, result, decision=decision)
+                return GatewayAnswer(result=result)
+            case Waiting(approval=approval):
+                return GatewayAnswer(result=pending_result(approval), waiting=cleared)
+            case Ended():
+                return cleared
+            case _:
+                assert_never(cleared)
+
+    async def _recorded(
+        self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
+    ) -> GatewayAnswer:
+        """Record the call, and make it."""
+        policy = toolbox.toolset.policy_of(call.name)
+        if not await self._ledger.intend(call, max_calls=policy.max_calls):
+            reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
+            refusal = failure_text.blocked_by_policy(reached)
+            await self._settling.refuse(command.session, toolbox, call, refusal, decision=reached)
+            return GatewayAnswer(result=refusal)
+        return await self._sending.execute(command, toolbox, call, checked)
+
+    def _call(self, session: GatewaySession, toolbox: Toolbox, checked: CheckedCall, tool: Tool) -> GatewayCall:
+        now = self._clock.now()
+        return GatewayCall(
+            id=ToolCallId(self._ids.new("call")),
+            session_id=session.id,
+            organization_id=session.organization_id,
+            name=checked.name,
+            type=tool.type,
+            server_id=None if tool.mcp is None else tool.mcp.server_id,
+            params=checked.params,
+            recorded_at=now,
+            due_at=due_at(now, toolbox.timeout_s(checked.name)),
+        )
+
+    async def _unknown(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> ServiceError:
+        """Store the call of a tool that the session does not have, by its name alone. The refusal; or, with a canary token in the
+        arguments, the end of the session."""
+        now = self._clock.now()
+        name = toolbox.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
+        call = GatewayCall(
+            id=ToolCallId(self._ids.new("call")),
+            session_id=command.session.id,
+            organization_id=command.session.organization_id,
+            name=name,
+            type=ToolType.MCP_TOOL,
+            server_id=None,
+            params={},
+            recorded_at=now,
+            due_at=now,
+        )
+        canary_id = toolbox.guard.arguments(command.arguments)
+        if canary_id is not None:
+            halted = ToolResult.blocked("run_halted", _HALTED)
+            return await self._settling.halt(
+                command.session, toolbox, call, halted, canary_id, decision=None, duration_s=0.0
+            )
+        refusal = failure_text.unknown_tool(name)
+        await self._settling.refuse(command.session, toolbox, call, refusal, decision=None)
+        return not_found("tool", command.name)
+
+
+_ANSWERS = "inputResponses"
+_HALTED = "The session was halted before this call was sent."
+
+
+def _continued(command: CallGatewayToolCommand, state: JsonObject) -> Continuation:
+    return Continuation(
+        session=command.session,
+        name=command.name,
+        arguments=command.arguments,
+        state=state,
+        responses=command.responses,
+    )
+
+
+def _check_headers(params: tuple[HeaderParam, ...], arguments: JsonObject, headers: Mapping[str, str | None]) -> None:
+    if params and (wrong := header_mismatch(params, arguments, headers)) is not None:
+        raise invalid("header_mismatch", wrong)

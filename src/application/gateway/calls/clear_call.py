@@ -1,0 +1,273 @@
+"""ClearGatewayCall: whether a call that policy wants approved may be sent now, and who is asked if it may not."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
+from application.gateway.calls.ask_client import AskableClient
+from application.gateway.calls.request_states import RequestStates
+from application.gateway.calls.session_approvals import new_approval, outcome_of, request_of
+from application.gateway.calls.tell_of_approval import TellOfApproval
+from application.gateway.ports import AskedCall, GatewayApprovals
+from application.gateway.tools.toolbox import Toolbox
+from application.system.ports import Clock, IdSource
+from application.system.wakeups import Wakeups
+from application.tools import failure_text
+from application.tools.check_tool_call import CheckedCall, CheckToolCall
+from domain.approvals.approval import Approval, ApprovalState, approval_digest
+from domain.gateway.call import GatewayCall, GatewayCallState
+from domain.gateway.session import GatewaySession
+from domain.ids import ApprovalId
+from domain.policy.decision import Decision, decide_call
+from domain.policy.rules import Verdict
+from domain.runs.approvals import denied_result
+from domain.tools.result import ToolResult
+
+_REREAD_S = 5.0
+"""How long a wake-up that was lost may go unnoticed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holds:
+    """For how many seconds a request stays open while nobody has decided: of a client that comes back with what it is given,
+    and of one that may have to make the call anew; and how many calls of a tool may wait in one session."""
+
+    resumable_s: float = 15.0
+    last_s: float = 25.0
+    most_waiting: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """The call is to be sent, with these arguments. `decision` is policy's word on them. `is_recorded`: it stands in the ledger
+    as about to be sent."""
+
+    call: GatewayCall
+    decision: Decision | None
+    is_recorded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The call is not sent, and settled with this. `is_stored`: it stands in the ledger already."""
+
+    call: GatewayCall
+    result: ToolResult
+    decision: Decision | None
+    is_stored: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Nobody has decided yet. `request_state` is sealed: with it, the client's next request is about the same approval."""
+
+    approval: Approval
+    request_state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The approval ended while the request was held open, or another request was faster: all is decided about anew."""
+
+    approval_id: ApprovalId
+
+
+Clearance = Cleared | Refused | Waiting | Ended
+
+
+class ClearGatewayCall:
+    """Rules: the same call of a session waits for one approval, however often it is made; an approved call is sent once, when
+    its client makes it again or still waits; other arguments are another call; after the agent has changed, the call is asked
+    for anew; a session asks people for no more calls of a tool at one time than they can look at; what was denied, or not approved in time, is told once to whoever makes the call, who may ask again after that.
+    """
+
+    def __init__(
+        self,
+        *,
+        asking: GatewayApprovals,
+        approvals: ApprovalStore,
+        check: CheckToolCall,
+        wakeups: Wakeups,
+        states: RequestStates,
+        clock: Clock,
+        ids: IdSource,
+        holds: Holds,
+        telling: TellOfApproval,
+    ) -> None:
+        self._asking = asking
+        self._approvals = approvals
+        self._check = check
+        self._wakeups = wakeups
+        self._states = states
+        self._clock = clock
+        self._ids = ids
+        self._holds = holds
+        self._telling = telling
+
+    def hold_s(self, *, resumable: bool) -> float:
+        """How long the request of a client is held open."""
+        return self._holds.resumable_s if resumable else self._holds.last_s
+
+    async def execute(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        call: GatewayCall,
+        checked: CheckedCall,
+        *,
+        approval_id: ApprovalId | None,
+        hold_s: float | None,
+        client: AskableClient | None = None,
+    ) -> Clearance:
+        """What becomes of a call that is of this session's tools. `approval_id` is the one its `client` was told of. With
+        None for `hold_s` a call that does not wait any more is not asked for anew."""
+        decision = checked.decision
+        assert decision is not None
+        waiting = await self._asking.asked(session.organization_id, session.id, call.name)
+        found = _same(waiting, call, approval_id)
+        if found is None and approval_id is not None and hold_s is None:
+            return Ended(approval_id=approval_id)
+        if decision.verdict is not Verdict.REQUIRE_APPROVAL:
+            asked_for = call if found is None else replace(call, id=found.call.id, approval_id=found.approval.id)
+            begun = found is not None and await self._asking.begin(found, asked_for)
+            return Cleared(call=asked_for if begun else call, decision=decision, is_recorded=begun)
+        version = toolbox.agent.version
+        if found is None:
+            asked = await self._ask(session, call, decision, version, waiting)
+            if isinstance(asked, Refused):
+                return asked
+            found = asked
+        elif found.approval.agent_version != version or found.approval.state is ApprovalState.STALE:
+            renewed = await self._renew(session, found, decision, version)
+            if renewed is None:
+                return Ended(approval_id=found.approval.id)
+            found = renewed
+        return await self._by_state(
+            session, toolbox, found, call, checked=checked, decision=decision, hold_s=hold_s, client=client
+        )
+
+    async def _by_state(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        found: AskedCall,
+        call: GatewayCall,
+        *,
+        checked: CheckedCall,
+        decision: Decision,
+        hold_s: float | None,
+        client: AskableClient | None,
+    ) -> Clearance:
+        match found.approval.state:
+            case ApprovalState.APPROVED:
+                return await self._begin(toolbox, found, call, checked)
+            case ApprovalState.PENDING | ApprovalState.STALE:
+                if client is not None and self._telling.can_tell(client):
+                    has_ended = await self._telling.execute(session, found, client, guard=toolbox.guard)
+                    return Ended(approval_id=found.approval.id) if has_ended else self._waiting(session, found.approval)
+                return await self._waited(session, found, hold_s or 0.0)
+            case ApprovalState.CANCELLED:
+                result = ToolResult.blocked("approval_cancelled", _SESSION_ENDED)
+            case ApprovalState.DENIED | ApprovalState.EXPIRED:
+                result = denied_result(request_of(found.approval), outcome_of(found.approval))
+            case _:
+                assert_never(found.approval.state)
+        return Refused(call=found.call, result=result, decision=decision, is_stored=True)
+
+    def _is_full(self, waiting: tuple[AskedCall, ...]) -> bool:
+        open_ones = sum(asked.approval.state is ApprovalState.PENDING for asked in waiting)
+        return open_ones >= self._holds.most_waiting
+
+    async def _ask(
+        self,
+        session: GatewaySession,
+        call: GatewayCall,
+        decision: Decision,
+        version: int,
+        waiting: tuple[AskedCall, ...],
+    ) -> AskedCall | Refused:
+        if self._is_full(waiting):
+            result = ToolResult.blocked("approvals_waiting", _TOO_MANY)
+            return Refused(call=call, result=result, decision=decision, is_stored=False)
+        approval = self._new(session, call, decision, version)
+        asked = AskedCall(
+            call=replace(call, state=GatewayCallState.AWAITING_APPROVAL, approval_id=approval.id), approval=approval
+        )
+        if not await self._asking.ask(asked.call, approval, max_calls=decision.policy.max_calls):
+            made = decision.policy.max_calls or 0
+            reached = decide_call(decision.policy, call.name, call.params, calls_so_far=made)
+            refusal = failure_text.blocked_by_policy(reached)
+            return Refused(call=call, result=refusal, decision=reached, is_stored=False)
+        self._wakeups.wake(TIMERS_TOPIC)
+        return asked
+
+    async def _renew(
+        self, session: GatewaySession, stale: AskedCall, decision: Decision, version: int
+    ) -> AskedCall | None:
+        approval = self._new(session, stale.call, decision, version)
+        call = replace(stale.call, approval_id=approval.id)
+        if not await self._asking.ask(call, approval, instead_of=stale.approval):
+            return None
+        self._wakeups.wake(TIMERS_TOPIC, session_approvals_topic(session.id))
+        return AskedCall(call=call, approval=approval)
+
+    def _new(self, session: GatewaySession, call: GatewayCall, decision: Decision, version: int) -> Approval:
+        approval_id = ApprovalId(self._ids.new("apr"))
+        return new_approval(approval_id, session, call, decision, agent_version=version, at=self._clock.now())
+
+    async def _begin(self, toolbox: Toolbox, found: AskedCall, call: GatewayCall, checked: CheckedCall) -> Clearance:
+        edited = found.approval.edited_arguments
+        if edited is not None:
+            checked = self._check.recheck(call.name, edited, toolbox.toolset)
+            if checked.answer is not None:
+                return Refused(call=found.call, result=checked.answer, decision=checked.decision, is_stored=True)
+        sent = replace(call, id=found.call.id, params=checked.params, approval_id=found.approval.id)
+        if not await self._asking.begin(found, sent):
+            return Ended(approval_id=found.approval.id)
+        return Cleared(call=sent, decision=checked.decision, is_recorded=True)
+
+    async def _waited(self, session: GatewaySession, found: AskedCall, hold_s: float) -> Clearance:
+        """Hold on until the approval has ended, or for as long as the client is to wait."""
+        approval, now = found.approval, asyncio.get_running_loop().time
+        until = now() + hold_s
+        async with self._wakeups.subscribe(session_approvals_topic(session.id)) as ended:
+            while True:
+                stored = await self._approvals.get(session.organization_id, approval.id)
+                if stored is None or stored.state is not ApprovalState.PENDING:
+                    return Ended(approval_id=approval.id)
+                left_s = until - now()
+                if left_s <= 0:
+                    break
+                await ended.wait(min(left_s, _REREAD_S))
+        return self._waiting(session, approval)
+
+    def _waiting(self, session: GatewaySession, approval: Approval) -> Waiting:
+        return Waiting(approval=approval, request_state=self._states.sealed(session, {"approval": approval.id}))
+
+
+def _same(waiting: tuple[AskedCall, ...], call: GatewayCall, approval_id: ApprovalId | None) -> AskedCall | None:
+    """The same call, as it was asked for before: the one the client speaks of, else the oldest."""
+    same = [
+        asked
+        for asked in waiting
+        if asked.approval.digest == approval_digest(call.name, call.params, asked.approval.agent_version)
+    ]
+    return next((asked for asked in same if asked.approval.id == approval_id), same[0] if same else None)
+
+
+def pending_result(approval: Approval) -> ToolResult:
+    """What a client is told that cannot come back with a state."""
+    return ToolResult.blocked(
+        "approval_pending",
+        f"This call needs an approval, and nobody has decided about it yet: {approval.id}, until"
+        f" {approval.expires_at:%Y-%m-%dT%H:%M:%SZ}. It was not executed. Make the same call again, with the same arguments,"
+        " once it is approved: then it is executed.",
+    )
+
+
+_TOO_MANY = (
+    "This call needs an approval, and as many calls of this tool wait for one as may. It was not executed, and nobody was"
+    " asked. Wait until some of them are decided."
+)
+_SESSION_ENDED = "This call needed an approval, and its session ended before anybody decided. It was not executed."

@@ -1,0 +1,104 @@
+"""SettleGatewayCall: what became of a call is stored with its audit entry, and then traced."""
+
+import asyncio
+from collections.abc import Sequence
+
+from application.gateway.ports import GatewayLedger
+from application.gateway.sessions.halt_session import HaltGatewaySession
+from application.gateway.tools.toolbox import Toolbox
+from application.system.ports import Clock
+from application.tracing.ports import GatewayCallRecord, GatewayTracer
+from domain.errors import ServiceError
+from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
+from domain.gateway.session import GatewaySession
+from domain.json_value import JsonValue
+from domain.policy.decision import Decision
+from domain.tools.result import ToolResult, outcome_unknown
+
+
+class SettleGatewayCall:
+    """Rules: a call has one outcome; one that was cut short has an unknown one, kept though nobody waits for it any more; a canary
+    token that was seen ends the session, whichever way its call ended."""
+
+    def __init__(
+        self, *, ledger: GatewayLedger, halting: HaltGatewaySession, tracer: GatewayTracer, clock: Clock
+    ) -> None:
+        self._ledger = ledger
+        self._halting = halting
+        self._tracer = tracer
+        self._clock = clock
+
+    async def settle(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        call: GatewayCall,
+        result: ToolResult,
+        *,
+        decision: Decision | None,
+        duration_s: float = 0.0,
+        asked: Sequence[JsonValue] = (),
+    ) -> None:
+        """Store the outcome of a stored call."""
+        settlement = self._settlement(call, result, duration_s)
+        await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision, asked=asked))
+        self._trace(session, toolbox, settlement)
+
+    async def refuse(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        call: GatewayCall,
+        refusal: ToolResult,
+        *,
+        decision: Decision | None,
+    ) -> None:
+        """Store a call that is not made, and was not stored before."""
+        settlement = self._settlement(call, refusal, 0.0)
+        await self._ledger.refuse(settlement, gateway_call_audit(session, settlement, decision=decision))
+        self._trace(session, toolbox, settlement)
+
+    async def cut_short(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        call: GatewayCall,
+        *,
+        decision: Decision | None,
+        duration_s: float,
+        asked: Sequence[JsonValue],
+    ) -> None:
+        """Whoever waited for the answer has gone. May be cancelled: the outcome is stored all the same."""
+        result, found = outcome_unknown(), toolbox.guard.seen(call.id)
+        if found is not None:
+            await self.halt(session, toolbox, call, result, found, decision=decision, duration_s=duration_s)
+            return
+        settling = self.settle(session, toolbox, call, result, decision=decision, duration_s=duration_s, asked=asked)
+        await asyncio.shield(settling)
+
+    async def halt(
+        self,
+        session: GatewaySession,
+        toolbox: Toolbox,
+        call: GatewayCall,
+        result: ToolResult,
+        canary_id: str,
+        *,
+        decision: Decision | None,
+        duration_s: float,
+    ) -> ServiceError:
+        """Store the outcome of a call in which a canary token was found, which ends its session; what its client is told."""
+        settlement = self._settlement(call, result, duration_s)
+        halted = await self._halting.execute(session, settlement, decision, canary_id)
+        self._trace(session, toolbox, settlement)
+        return halted
+
+    def _settlement(self, call: GatewayCall, result: ToolResult, duration_s: float) -> GatewaySettlement:
+        return GatewaySettlement(call=call, result=result, duration_ms=round(duration_s * 1000), at=self._clock.now())
+
+    def _trace(self, session: GatewaySession, toolbox: Toolbox, settlement: GatewaySettlement) -> None:
+        if self._tracer.enabled:
+            tool = toolbox.toolset.find(settlement.call.name)
+            self._tracer.gateway_call(
+                GatewayCallRecord(session=session, agent=toolbox.agent, tool=tool, settlement=settlement)
+            )

@@ -1,0 +1,1 @@
+"""Resources, prompts and completion of the servers behind a gateway session."""

@@ -1,0 +1,131 @@
+"""ContentSources: the servers whose resources and prompts a session may use, and asking all of them for a list of theirs."""
+
+import asyncio
+import logging
+import re
+from dataclasses import dataclass
+from typing import cast
+
+from application.gateway.contents.content_names import ContentKind, exposed, policy_name, resolved_uri
+from application.gateway.tools.toolbox import GatewayToolbox, Toolbox, scope_of
+from application.mcp.contents import ContentMethod, ContentRequest, McpContents
+from application.mcp.mcp_switch import McpSwitch
+from application.mcp.ports import McpFailure, McpServerStore
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.json_value import JsonObject
+from domain.mcp.server import McpServer
+from domain.policy.decision import decide_tool
+
+logger = logging.getLogger(__name__)
+
+LIST_TIMEOUT_S = 10.0
+"""How long a server may take for its whole list; one that takes longer has none this time."""
+MAX_ENTRIES = 1_000
+"""Of one kind and server; what comes after is left out."""
+
+_CUT = re.compile(r"_[0-9a-f]{8}$")
+_LISTED_BY = {
+    ContentKind.RESOURCES: ContentMethod.RESOURCES,
+    ContentKind.TEMPLATES: ContentMethod.TEMPLATES,
+    ContentKind.PROMPTS: ContentMethod.PROMPTS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What a session reaches, and the servers that may be asked for contents of a kind."""
+
+    session: GatewaySession
+    toolbox: Toolbox
+    servers: tuple[McpServer, ...]
+
+
+class ContentSources:
+    """Rules: the servers are the agent's; those that policy or an allowlist denies for a kind are not there; a server that is
+    disabled, not installed, or does not answer has no contents, and the others' stand."""
+
+    def __init__(
+        self, *, toolbox: GatewayToolbox, servers: McpServerStore, contents: McpContents, switch: McpSwitch
+    ) -> None:
+        self._toolbox = toolbox
+        self._servers = servers
+        self._contents = contents
+        self._switch = switch
+
+    async def of(self, session: GatewaySession, kind: ContentKind) -> Sources:
+        """The servers, in the order of their slugs. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
+        toolbox = await self._toolbox.of(session)
+        found: list[McpServer] = []
+        if await self._switch.is_on(session.organization_id):
+            for slug in sorted(set(toolbox.agent.config.mcp_servers)):
+                name = policy_name(slug, kind)
+                server = await self._servers.get(session.organization_id, slug)
+                if server is None or not server.config.enabled or server.lacks_installation:
+                    continue
+                if decide_tool(toolbox.toolset.policy_of(name), name) is None:
+                    found.append(server)
+        return Sources(session=session, toolbox=toolbox, servers=tuple(found))
+
+    async def listed(self, sources: Sources, kind: ContentKind) -> tuple[JsonObject, ...]:
+        """Everything of a kind under the client's names, by server; a name that was there before is left out."""
+        names = sources.session.names
+        lists = await asyncio.gather(*(self._list(sources.session, server, kind) for server in sources.servers))
+        entries: dict[str, JsonObject] = {}
+        for server, listed in zip(sources.servers, lists, strict=True):
+            for entry in listed:
+                shown = exposed(entry, server.config.slug, kind, names)
+                if shown is not None:
+                    entries.setdefault(str(shown.get("uri") or shown.get("uriTemplate") or shown["name"]), shown)
+        return tuple(entries.values())
+
+    async def owner_of_uri(self, sources: Sources, uri: str) -> tuple[McpServer, str] | None:
+        """Whose resource that is, with the server's own URI for it."""
+        for server in sources.servers:
+            if sources.session.names is ToolNames.ORIGINAL:
+                return server, uri
+            if (own := resolved_uri(uri, server.config.slug)) is not None:
+                return server, own
+        return None
+
+    async def owner_of_prompt(self, sources: Sources, name: str) -> tuple[McpServer, str] | None:
+        """Whose prompt that is, with the server's own name for it. One whose name was cut is looked for in its list."""
+        for server in sources.servers:
+            if sources.session.names is ToolNames.ORIGINAL:
+                return server, name
+            slug = server.config.slug
+            if not name.startswith(f"mcp__{slug}__"):
+                continue
+            plain: JsonObject = {"name": name.removeprefix(f"mcp__{slug}__")}
+            # A name that ends like one that was cut or replaced may be one.
+            listed = await self._list(sources.session, server, ContentKind.PROMPTS) if _CUT.search(name) else []
+            for entry in (*listed, plain):
+                shown = exposed(entry, slug, ContentKind.PROMPTS, sources.session.names)
+                if shown is not None and shown["name"] == name:
+                    return server, str(entry["name"])
+        return None
+
+    async def _list(self, session: GatewaySession, server: McpServer, kind: ContentKind) -> list[JsonObject]:
+        entries: list[JsonObject] = []
+        try:
+            async with asyncio.timeout(LIST_TIMEOUT_S):
+                cursor: object = None
+                cursors: set[object] = set()
+                while len(entries) < MAX_ENTRIES:
+                    params: JsonObject = {} if cursor is None else {"cursor": str(cursor)}
+                    request = ContentRequest(method=_LISTED_BY[kind], params=params, timeout_s=LIST_TIMEOUT_S)
+                    page = await self._contents.ask(server, scope_of(session), request)
+                    listed = page.get(kind.value)
+                    entries += (
+                        [cast(JsonObject, one) for one in listed if isinstance(one, dict)]
+                        if isinstance(listed, list)
+                        else []
+                    )
+                    cursor = page.get("nextCursor")
+                    if not cursor or cursor in cursors or not listed:
+                        break
+                    cursors.add(cursor)
+        except (McpFailure, TimeoutError) as failure:
+            detail = failure.kind.value if isinstance(failure, McpFailure) else "timeout"
+            ids = {"server_id": server.id, "server": server.config.slug, "gateway_session_id": session.id}
+            logger.info("contents of a server are not listed", extra={**ids, "kind": kind.value, "failure": detail})
+        return entries[:MAX_ENTRIES]

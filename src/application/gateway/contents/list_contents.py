@@ -1,0 +1,31 @@
+"""ListGatewayContents: the resources, templates of resources, or prompts that a session's client may use."""
+
+from dataclasses import dataclass
+
+from application.gateway.contents.content_names import ContentKind
+from application.gateway.contents.content_sources import ContentSources
+from domain.gateway.session import GatewaySession
+from domain.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGatewayContentsCommand:
+    """Whose, and of which kind."""
+
+    session: GatewaySession
+    kind: ContentKind
+
+
+class ListGatewayContents:
+    """Rules: servers are asked at the time, in parallel, with a deadline each; an entry that holds a canary token is left
+    out."""
+
+    def __init__(self, *, sources: ContentSources) -> None:
+        self._sources = sources
+
+    async def execute(self, command: ListGatewayContentsCommand) -> tuple[JsonObject, ...]:
+        """The entries as servers have them, but for their names. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
+        sources = await self._sources.of(command.session, command.kind)
+        listed = await self._sources.listed(sources, command.kind)
+        guard = sources.toolbox.guard
+        return tuple(entry for entry in listed if guard.arguments(entry) is None)

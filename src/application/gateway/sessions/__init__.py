@@ -1,0 +1,1 @@
+"""Gateway sessions and their clients: opened, recognised by their token, ended."""

@@ -1,0 +1,175 @@
+"""GatewayAccess: from a bearer token to the session that it opens, without reading the same row again and again."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.gateway.ports import GatewaySessionStore
+from application.gateway.sessions.open_session import own_thread
+from application.gateway.sessions.session_ends import SessionEnds
+from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.key_limits import KeyLimits
+from application.system.ports import Clock
+from domain.errors import ErrorKind, ServiceError, invalid
+from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
+from domain.identity.api_key import Principal, hash_token
+from domain.identity.role import Role
+from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ThreadId, derived_id
+
+CAPACITY = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    session: GatewaySession
+    read_at: float
+
+
+class GatewayAccess:
+    """Rules: tokens that are unknown, expired or revoked are told apart by nobody; an API key with the role runner opens the
+    tools of an agent that is named beside it, as a session that lasts for the (UTC) day; a session's token is held to the
+    service's rate limit as a key is, and all sessions of a key together to that key's own.
+
+    What was read of a session counts for `fresh_s`. While this process is told of sessions that others end (`is_told`) it
+    counts until then; of those that end with a run, as long as `ends` hears of that. `on_forget` is called when a session has ended here.
+    """
+
+    def __init__(
+        self,
+        *,
+        sessions: GatewaySessionStore,
+        agents: AgentStore,
+        authenticate: Authenticate,
+        limits: KeyLimits,
+        clock: Clock,
+        is_told: Callable[[], bool],
+        ends: SessionEnds,
+        fresh_s: float = 0.5,
+        on_forget: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._sessions = sessions
+        self._on_forget = on_forget
+        self._agents = agents
+        self._authenticate = authenticate
+        self._limits = limits
+        self._clock = clock
+        self._is_told = is_told
+        self._ends = ends
+        self._fresh_s = fresh_s
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._hashes: dict[GatewaySessionId, str] = {}
+        self._served: dict[GatewaySessionId, GatewaySession] = {}
+        self._generation = 0
+
+    async def open(self, token: str, *, agent: str | None = None) -> GatewaySession:
+        """The session. `agent` is for API keys. Raises UNAUTHENTICATED `token_invalid`, FORBIDDEN, INVALID `agent_missing`,
+        NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
+        if not token.startswith(SESSION_TOKEN_PREFIX):
+            principal = await self._authenticate.execute(AuthenticateCommand(token=token))
+            return await self._of_key(principal, agent)
+        token_hash = hash_token(token)
+        session = self._fresh(token_hash)
+        if session is None:
+            generation = self._generation
+            session = await self._sessions.by_token_hash(token_hash)
+            if session is None:
+                raise _unauthenticated()
+            self._keep(token_hash, session, generation)
+        if not session.is_open(self._clock.now()):
+            raise _unauthenticated()
+        self._limits.take_of_session(ApiKeyId(session.id), session.created_by, session.rate_limit)
+        return session
+
+    def forget(self, session_id: GatewaySessionId) -> None:
+        """The session has ended: nothing is known of it any more, nor what is being read now."""
+        self._read_anew(session_id)
+        self._on_forget()
+
+    def forget_organization(self, organization_id: OrganizationId | None) -> None:
+        """Sessions of the organization have ended elsewhere, None: perhaps of any: none of them is known any more, nor what
+        is being read now."""
+        self._generation += 1
+        for token_hash, known in list(self._known.items()):
+            if organization_id is None or known.session.organization_id == organization_id:
+                del self._known[token_hash]
+                self._hashes.pop(known.session.id, None)
+
+    def served(self) -> tuple[GatewaySession, ...]:
+        """Sessions that were let in here and not `dropped` since, ended or not."""
+        return tuple(self._served.values())
+
+    def knows(self, session_id: GatewaySessionId) -> bool:
+        """Whether the session is known here as it is stored, as far as this process is told."""
+        return session_id in self._hashes
+
+    def dropped(self, session_id: GatewaySessionId) -> None:
+        """The session is over, and nothing is kept for it any more."""
+        self.forget(session_id)
+        self._ends.leave(session_id)
+        self._served.pop(session_id, None)
+
+    def _fresh(self, token_hash: str) -> GatewaySession | None:
+        known = self._known.get(token_hash)
+        if known is None:
+            return None
+        session = known.session
+        lasts = self._is_told() and (not session.ends_with_another or self._ends.hears_since(session.id, known.read_at))
+        if not lasts and self._clock.monotonic() - known.read_at >= self._fresh_s:
+            return None
+        self._known.move_to_end(token_hash)
+        return session
+
+    def _read_anew(self, session_id: GatewaySessionId) -> None:
+        self._generation += 1
+        token_hash = self._hashes.pop(session_id, None)
+        if token_hash is not None:
+            self._known.pop(token_hash, None)
+
+    def _keep(self, token_hash: str, session: GatewaySession, generation: int) -> None:
+        self._served[session.id] = session
+        if session.ends_with_another and session.revoked_at is None:
+            self._ends.follow(session, self._read_anew)
+        if generation != self._generation:
+            return
+        self._known[token_hash] = _Known(session=session, read_at=self._clock.monotonic())
+        self._hashes[session.id] = token_hash
+        if len(self._known) > CAPACITY:
+            _, oldest = self._known.popitem(last=False)
+            self._hashes.pop(oldest.session.id, None)
+
+    async def _of_key(self, principal: Principal, name: str | None) -> GatewaySession:
+        principal.require(Role.RUNNER)
+        if not name:
+            raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")
+        agent = await existing_agent(self._agents, principal.organization_id, name)
+        now = self._clock.now()
+        session_id = GatewaySessionId(derived_id("gws", principal.key_id, agent.id, now.date().isoformat()))
+        session = self._fresh(session_id)
+        if session is None:
+            generation = self._generation
+            wanted = GatewaySession(
+                id=session_id,
+                organization_id=principal.organization_id,
+                agent_id=agent.id,
+                thread_id=ThreadId(derived_id("thr", session_id)),
+                names=ToolNames.NAMESPACED,
+                created_by=principal.key_id,
+                created_at=now,
+                expires_at=_end_of_day(now),
+            )
+            session = await self._sessions.keep(wanted, thread=own_thread(wanted))
+            self._keep(session_id, session, generation)
+        if not session.is_open(now):
+            raise _unauthenticated()
+        return session
+
+
+def _end_of_day(now: datetime) -> datetime:
+    return datetime.combine(now.date() + timedelta(days=1), time(), tzinfo=UTC)
+
+
+def _unauthenticated() -> ServiceError:
+    return ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, "The token is unknown, expired or revoked.")

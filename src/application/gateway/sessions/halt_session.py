@@ -1,0 +1,59 @@
+"""HaltGatewaySession: a canary token was found, so the session ends, and the run that it belongs to."""
+
+import asyncio
+
+from application.gateway.ports import GatewayLedger
+from application.gateway.sessions.gateway_access import GatewayAccess
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from domain.audit.event import AuditAction, AuditEvent
+from domain.errors import ServiceError, conflict
+from domain.gateway.call import GatewaySettlement, gateway_call_audit
+from domain.gateway.session import GatewaySession
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import AuditEventId, RunId, derived_id
+from domain.policy.decision import Decision
+from domain.threads.thread import Quarantine
+
+
+class HaltGatewaySession:
+    """Rules: the call in which the token was found is settled, the session is revoked, and its thread is put in quarantine, all at
+    once; then its run is cancelled. A client that leaves meanwhile stops none of that."""
+
+    def __init__(self, *, ledger: GatewayLedger, access: GatewayAccess, cancel_run: CancelRun) -> None:
+        self._ledger = ledger
+        self._access = access
+        self._cancel_run = cancel_run
+        self._halting: set[asyncio.Task[None]] = set()
+
+    async def execute(
+        self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
+    ) -> ServiceError:
+        """Halt it; the CONFLICT `gateway_session_halted` that its client is told."""
+        halting = asyncio.create_task(self._halt(session, settlement, decision, canary_id), name="gateway-halt")
+        self._halting.add(halting)
+        halting.add_done_callback(self._halting.discard)
+        await asyncio.shield(halting)
+        return conflict("gateway_session_halted", f"The session {session.id} was halted.")
+
+    async def _halt(
+        self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
+    ) -> None:
+        call = settlement.call
+        halted = AuditEvent(
+            id=AuditEventId(derived_id("aud", call.id, "halted")),
+            organization_id=session.organization_id,
+            action=AuditAction.SESSION_HALTED,
+            actor="system",
+            resource=session.id,
+            at=settlement.at,
+            run_id=session.run_id,
+            details={"reason": "canary", "canary_id": canary_id, "tool_call_id": call.id},
+        )
+        quarantine = Quarantine(run_id=session.run_id or RunId(session.id), canary_id=canary_id, at=settlement.at)
+        audit = gateway_call_audit(session, settlement, decision=decision)
+        await self._ledger.halt(settlement, (audit, halted), quarantine)
+        self._access.forget(session.id)
+        if session.run_id is not None:
+            opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.OPERATOR)
+            await self._cancel_run.execute(CancelRunCommand(principal=opener, run_id=session.run_id))

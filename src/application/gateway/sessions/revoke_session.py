@@ -1,0 +1,65 @@
+"""RevokeGatewaySession: a token stops working at once."""
+
+from dataclasses import dataclass
+
+from application.approvals.ports import session_approvals_topic
+from application.audit.entries import audit_entry
+from application.gateway.ports import GatewaySessionStore, session_topic
+from application.gateway.sessions.gateway_access import GatewayAccess
+from application.mcp.ports import ConnectionScope, McpConnections
+from application.system.ports import Clock, IdSource
+from application.system.wakeups import Wakeups
+from domain.audit.event import AuditAction
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import GatewaySessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeGatewaySessionCommand:
+    """Which session."""
+
+    principal: Principal
+    session_id: GatewaySessionId
+
+
+class RevokeGatewaySession:
+    """Operators end sessions of their organization. Calls that were sent already go on; the session's own connections to
+    servers close. Audited `gateway_session.revoked`."""
+
+    def __init__(
+        self,
+        *,
+        sessions: GatewaySessionStore,
+        access: GatewayAccess,
+        connections: McpConnections,
+        wakeups: Wakeups,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._sessions = sessions
+        self._access = access
+        self._connections = connections
+        self._wakeups = wakeups
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: RevokeGatewaySessionCommand) -> None:
+        """Raises FORBIDDEN, NOT_FOUND `gateway_session_not_found`, also for one that has ended."""
+        principal = command.principal
+        principal.require(Role.OPERATOR)
+        audit = audit_entry(
+            principal,
+            AuditAction.GATEWAY_SESSION_REVOKED,
+            command.session_id,
+            ids=self._ids,
+            at=self._clock.now(),
+        )
+        if not await self._sessions.revoke(principal.organization_id, command.session_id, audit):
+            raise not_found("gateway session", command.session_id)
+        self._access.forget(command.session_id)
+        self._wakeups.wake(session_topic(command.session_id), session_approvals_topic(command.session_id))
+        await self._connections.release(
+            ConnectionScope(organization_id=principal.organization_id, gateway_session_id=command.session_id)
+        )

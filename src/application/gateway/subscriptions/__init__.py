@@ -1,0 +1,1 @@
+"""Which changes a client of the gateway follows, and how it is notified."""

@@ -1,0 +1,1 @@
+"""Agents that gateway clients call as tasks."""

@@ -1,0 +1,205 @@
+"""GatewayToolbox: the tools of a session as they are now, under the names that its client knows them by."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from application.agents.ports import AgentStore
+from application.gateway.tools.param_headers import HeaderParam, header_params
+from application.identity.ports import OrganizationStore
+from application.mcp.ports import ConnectionScope
+from application.policy.canary_guard import CanaryGuard
+from application.runs.ports import RunStore
+from application.tools.agent_tools import AgentTools
+from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset import Toolset
+from domain.agents.agent import Agent
+from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import GatewaySession, ToolNames
+from domain.identity.organization import Organization
+from domain.ids import GatewaySessionId, RunId
+from domain.policy.allowlist import Allowlist
+from domain.runs.limits import Limits
+from domain.tools.capabilities import ToolType
+from domain.tools.tool import Tool
+from domain.tools.wired import WiredNodes
+
+_CAPACITY = 1_000
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolbox:
+    """What a session reaches. Tools that a client displays are not there: nobody would settle their calls."""
+
+    agent: Agent
+    organization: Organization | None
+    toolset: Toolset
+    names: ToolNames
+    guard: CanaryGuard
+
+    @cached_property
+    def tool_timeout_s(self) -> float:
+        """How long a call may take, as agent and organization have it."""
+        limits = self.agent.config.limits
+        return Limits.of(
+            limits if self.organization is None else limits.narrowed_by(self.organization.limits)
+        ).tool_timeout_s
+
+    def timeout_s(self, name: str) -> float:
+        """How long a call of the tool, by its model-facing name, may take."""
+        found = self._timeouts_s.get(name)
+        if found is None:
+            found = self._timeout_s(name)
+            if self.toolset.find(name) is not None:  # models and clients call others by any name
+                self._timeouts_s[name] = found
+        return found
+
+    def _timeout_s(self, name: str) -> float:
+        policy, tool = self.toolset.policy_of(name), self.toolset.find(name)
+        # An agent has limits of its own, and what they allow takes longer than a tool may.
+        allowed_s = self.tool_timeout_s if tool is None or tool.agent is None else tool.agent.timeout_s
+        return allowed_s if policy.timeout_s is None else min(allowed_s, policy.timeout_s)
+
+    @cached_property
+    def tools(self) -> tuple[tuple[str, Tool], ...]:
+        """The tools with their names for the client, in a deterministic order."""
+        return tuple((self._exposed(tool), tool) for tool in self.toolset.tools if not tool.is_displayable)
+
+    def header_params(self, tool: Tool) -> tuple[HeaderParam, ...]:
+        """The tool's parameters that are to be in HTTP headers too."""
+        if tool.mcp is None:
+            return ()
+        found = self._header_params.get(tool.name)
+        if found is None:
+            found = self._header_params[tool.name] = header_params(tool.parameters)
+        return found
+
+    def slug_of(self, tool: Tool | None) -> str | None:
+        """Whose tool it is, if the client knows the server's resources by other URIs than the server does."""
+        return None if tool is None or tool.mcp is None or self.names is ToolNames.ORIGINAL else tool.mcp.server_slug
+
+    def model_facing(self, name: str) -> str | None:
+        """The name under which policy and ledger know the tool that the client calls `name`, be it allowed or denied; None
+        if there is none."""
+        return self._model_facing.get(name)
+
+    @cached_property
+    def _timeouts_s(self) -> dict[str, float]:
+        return {}
+
+    @cached_property
+    def _header_params(self) -> dict[str, tuple[HeaderParam, ...]]:
+        """Read once for each tool that is called."""
+        return {}
+
+    @cached_property
+    def _model_facing(self) -> dict[str, str]:
+        there = (*self.toolset.tools, *self.toolset.denied)
+        return {self._exposed(tool): tool.name for tool in there if not tool.is_displayable}
+
+    def _exposed(self, tool: Tool) -> str:
+        if self.names is ToolNames.ORIGINAL and tool.type is ToolType.MCP_TOOL and tool.mcp is not None:
+            return tool.mcp.tool_name
+        return tool.name
+
+
+class GatewayToolbox:
+    """Rules: what an agent is changed to holds for the next request; a session of a run has what that run may use, one of nodes of a workflow
+    run exactly their tools; a disabled agent has no tools any more.
+
+    `rows` gives another number after each change of agents, organizations, servers and what these list, and None while one may
+    be unheard of: tools that only change with them are not put together again before that.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: AgentStore,
+        runs: RunStore,
+        organizations: OrganizationStore,
+        catalog: ToolCatalog,
+        agent_tools: AgentTools,
+        rows: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._agents = agents
+        self._runs = runs
+        self._organizations = organizations
+        self._catalog = catalog
+        self._agent_tools = agent_tools
+        self._narrowings: OrderedDict[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = OrderedDict()
+        self._kept: OrderedDict[GatewaySessionId, Toolbox] = OrderedDict()
+        self._rows = rows
+        self._settled: OrderedDict[GatewaySessionId, tuple[int, Toolbox]] = OrderedDict()
+
+    async def of(self, session: GatewaySession) -> Toolbox:
+        """The tools, now. Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
+        rows = self._rows()
+        settled = self._settled.get(session.id)
+        if settled is not None and rows is not None and settled[0] == rows:
+            return settled[1]
+        made = await self._made(session)
+        if rows is not None and session.wired is None and session.run_id is None and made.toolset.is_settled:
+            _keep(self._settled, session.id, (rows, made))
+        return made
+
+    async def _made(self, session: GatewaySession) -> Toolbox:
+        agent = await self._agents.get(session.organization_id, session.agent_id)
+        if agent is None:
+            raise _closed("agent_not_found", "The agent of this session was deleted.")
+        if not agent.config.enabled:
+            raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
+        # Runs do not call agents, so that a run's session does not either.
+        agents = () if session.ends_with_another else await self._agent_tools.of(session.organization_id, agent.config)
+        allowlist, wired = await self._narrowing(session)
+        if wired is not None:
+            # Nothing of the agent's own is there, whoever looks.
+            agent = replace(agent, config=replace(agent.config, tools=(), mcp_servers=()))
+        toolset = await self._catalog.toolset(
+            agent.config, scope_of(session), run_allowlist=allowlist, agents=agents, wired=wired
+        )
+        organization = await self._organizations.get(session.organization_id)
+        kept = self._kept.get(session.id)
+        if kept is None or kept.toolset is not toolset or kept.agent != agent or kept.organization != organization:
+            kept = Toolbox(
+                agent=agent,
+                organization=organization,
+                toolset=toolset,
+                names=session.names,
+                guard=CanaryGuard.of(agent, session.run_id or RunId(session.id)),
+            )
+        _keep(self._kept, session.id, kept)
+        return kept
+
+    async def _narrowing(self, session: GatewaySession) -> tuple[Allowlist, WiredNodes | None]:
+        """What the session's run was made with, which does not change."""
+        if session.run_id is None:
+            return None, session.wired
+        if session.id not in self._narrowings:
+            run = await self._runs.get(session.organization_id, session.run_id)
+            _keep(self._narrowings, session.id, ((), None) if run is None else (run.tool_allowlist, run.wired))
+        return self._narrowings[session.id]
+
+
+def scope_of(session: GatewaySession) -> ConnectionScope:
+    """Whose connections the session's calls use: its run's, or its own."""
+    return ConnectionScope(
+        organization_id=session.organization_id,
+        thread_id=session.thread_id,
+        run_id=session.run_id,
+        gateway_session_id=None if session.run_id is not None else session.id,
+    )
+
+
+def _closed(code: str, detail: str) -> ServiceError:
+    return ServiceError(code, ErrorKind.FORBIDDEN, detail)
+
+
+def _keep(entries: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    entries[key] = value
+    entries.move_to_end(key)
+    if len(entries) > _CAPACITY:
+        entries.popitem(last=False)

@@ -1,0 +1,119 @@
+"""The runs this worker executes: their leases are renewed together, and they are stopped or drained together."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from application.runs.execution.interruption import StopReason, StopSignal
+from application.runs.ports import RunLeases
+from application.system.ports import Clock
+from domain.errors import is_storage_away
+from domain.ids import RunId, WorkerId
+from domain.runs.lease import Lease
+
+logger = logging.getLogger(__name__)
+
+_TRIES_BETWEEN = 10
+"""How many tries a renewal that failed gets before the next one would have been due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSettings:
+    """`lease_s` is how long a claim holds, `renew_every_s` how often it is extended, `margin_s` how long before its end a
+    worker stops acting on it (clocks of machines drift apart)."""
+
+    lease_s: float = 15.0
+    renew_every_s: float = 5.0
+    margin_s: float = 2.0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Held:
+    lease: Lease
+    stop: StopSignal
+    renewed_at: float
+
+
+class ActiveRuns:
+    """Rules: a lease counts from before the statement that renews it; a run whose lease is lost is stopped and writes
+    nothing more; when the store cannot be reached, leases lapse by the clock and nothing is sent on them."""
+
+    def __init__(self, *, leases: RunLeases, clock: Clock, worker_id: WorkerId, settings: LeaseSettings) -> None:
+        self._leases = leases
+        self._clock = clock
+        self._settings = settings
+        self._held: dict[RunId, _Held] = {}
+        self._draining = False
+        self.worker_id = worker_id
+
+    @property
+    def lease_s(self) -> float:
+        """How long a claim holds, in seconds."""
+        return self._settings.lease_s
+
+    @property
+    def count(self) -> int:
+        """How many runs this worker has in its hands."""
+        return len(self._held)
+
+    def add(self, lease: Lease, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
+        """Keep a claimed run; returns the question whether its lease still holds. `claimed_at`: monotonic, before the
+        claim."""
+        held = _Held(lease=lease, stop=stop, renewed_at=claimed_at)
+        self._held[lease.run_id] = held
+        if self._draining:
+            stop.drain()
+        life_s = self._settings.lease_s - self._settings.margin_s
+        return lambda: self._clock.monotonic() < held.renewed_at + life_s
+
+    def remove(self, lease: Lease) -> None:
+        """The run is out of this worker's hands."""
+        held = self._held.get(lease.run_id)
+        if held is not None and held.lease.epoch == lease.epoch:
+            del self._held[lease.run_id]
+
+    def drain(self) -> None:
+        """Let every run finish the step in hand and hand itself back; runs added later as well."""
+        self._draining = True
+        for held in self._held.values():
+            held.stop.drain()
+
+    def stop_all(self) -> None:
+        """Cut short what has not drained."""
+        for held in self._held.values():
+            held.stop.fire(StopReason.SHUTDOWN)
+
+    async def keep(self) -> None:
+        """Renew leases until cancelled; sooner again where that failed, so that they outlast a database that is away for
+        a moment whenever that was."""
+        wait_s = self._settings.renew_every_s
+        while True:
+            await asyncio.sleep(wait_s)
+            wait_s = self._settings.renew_every_s
+            try:
+                await self.renew()
+            except Exception as error:
+                wait_s /= _TRIES_BETWEEN
+                ids = {"worker_id": self.worker_id}
+                if is_storage_away(error):
+                    logger.warning("leases could not be renewed: the database is away", extra=ids)
+                else:
+                    logger.exception("leases could not be renewed", extra=ids)
+
+    async def renew(self) -> None:
+        """Renew all leases once and stop the runs that were lost."""
+        leases = tuple(held.lease for held in self._held.values())
+        if not leases:
+            return
+        began = self._clock.monotonic()
+        lost = await self._leases.renew(self.worker_id, leases, lease_s=self._settings.lease_s, at=self._clock.now())
+        for lease in leases:
+            held = self._held.get(lease.run_id)
+            if held is None or held.lease.epoch != lease.epoch:
+                continue
+            if lease.run_id in lost:
+                logger.warning("lease lost", extra={"run_id": lease.run_id, "worker_id": self.worker_id})
+                held.stop.fire(StopReason.LEASE_LOST)
+            else:
+                held.renewed_at = began

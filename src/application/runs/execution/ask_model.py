@@ -1,0 +1,303 @@
+"""One model call of a run: the composed request, its deltas published as they come, its price, its trace."""
+
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from application.models.ports import (
+    FallbackModels,
+    ModelError,
+    ModelReply,
+    ModelRequest,
+    ModelRetrying,
+    PriceTable,
+    TextDelta,
+    ToolChoice,
+)
+from application.policy.canary_guard import CanaryFound, CleanReply
+from application.runs.execution.interruption import Interrupted, TimeUp
+from application.runs.execution.prepare_prompt import Prompt
+from application.runs.execution.provider_error_text import masked
+from application.runs.execution.run_session import RunSession
+from application.system.ports import Clock
+from application.tracing.ports import GenerationRecord, Tracer
+from domain.ids import MessageId, message_id
+from domain.json_value import JsonObject
+from domain.policy.canary import mark
+from domain.runs.events import NewEvent, RunEventType
+from domain.runs.finish_reason import FinishReason
+from domain.runs.provider_error import ProviderError
+from domain.runs.run_events import message_discarded
+from domain.runs.usage import ModelSpending, ModelUsage
+from domain.threads.message import Message
+
+CLOSING_OUTPUT_TOKENS = 1_024
+"""Most tokens the closing turn may answer with where tokens or cost are limited, and what is reserved for it."""
+BUDGETED_OUTPUT_TOKENS = 8_192
+"""Most tokens a turn may answer with under a daily budget: what is reserved for it must not be exceeded."""
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A complete, priced reply and the id its message will have (the one its deltas carried)."""
+
+    reply: ModelReply
+    message_id: MessageId
+
+    def spending(self, session: RunSession, *, at: datetime) -> ModelSpending:
+        """What it adds to the sums of the day."""
+        return ModelSpending(
+            model=self.reply.model, usage=self.reply.usage, at=at, still_reserved_usd=session.kept_reserve_usd
+        )
+
+
+class AskModel:
+    """Rules:
+    - No transaction is open while the model works.
+    - Text of an attempt that fails is taken back with `message.discarded`.
+    - A wait on the model ends at once when the run is stopped or its time is up.
+    - An attempt that was cut off after its reply had begun is paid for, and counted by an estimate: providers count at the
+      end of a reply only.
+    - What a provider says of a failed attempt is logged and, for the last one, given on with the error: without canary tokens,
+      and cut at 2 KiB.
+    """
+
+    def __init__(self, *, models: FallbackModels, prices: PriceTable, tracer: Tracer, clock: Clock) -> None:
+        self._models = models
+        self._prices = prices
+        self._tracer = tracer
+        self._clock = clock
+
+    async def execute(
+        self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool = False
+    ) -> Answer:
+        """Raises ModelError, Interrupted, CanaryFound, and TimeUp when the run's time is up."""
+        request = self._request(session, prompt, messages, closing=closing)
+        timeout_s = session.time_left_s if closing else session.work_time_left_s
+        publishing = _Publishing(session, self._clock, request, part="closing" if closing else "reply")
+        began = self._clock.now()
+        try:
+            with session.stop.interruptible(max(timeout_s, 0)):
+                checked = await self._read(session, request, prompt, publishing)
+        except (ModelError, Interrupted, TimeUp) as error:
+            code = _error_code(error)
+            said = None
+            if isinstance(error, ModelError) and error.provider_error is not None:
+                said = error.provider_error = masked(error.provider_error, session.guard)
+                _log_refusal(session, request, model=publishing.model, code=code, said=said)
+            publishing.discard(code, self._abandon(session, prompt, publishing))
+            self._trace(session, request, None, code, began, provider_error=said)
+            raise
+        reply = self._priced(checked.reply)
+        session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
+        self._trace(session, request, reply, None if checked.found is None else "canary", began)
+        if checked.found is not None:
+            raise CanaryFound(
+                checked.found, reply=reply, message_id=publishing.message_id, call_index=checked.call_index
+            )
+        return Answer(reply=reply, message_id=publishing.message_id)
+
+    def _request(
+        self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool
+    ) -> ModelRequest:
+        limits = session.limits
+        budgeted = session.kept_reserve_usd is not None
+        capped = closing and (budgeted or limits.max_tokens is not None or limits.max_cost_usd is not None)
+        cap = CLOSING_OUTPUT_TOKENS if capped else BUDGETED_OUTPUT_TOKENS if budgeted and not closing else None
+        return ModelRequest(
+            organization_id=session.run.organization_id,
+            run_id=session.run.id,
+            turn=session.run.usage.turns + 1,
+            model=session.model,
+            system=prompt.system,
+            messages=messages,
+            tools=prompt.toolset.shown,
+            tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
+            max_output_tokens=cap,
+        )
+
+    async def _read(
+        self, session: RunSession, request: ModelRequest, prompt: Prompt, publishing: "_Publishing"
+    ) -> CleanReply:
+        fallbacks = tuple(model for model in session.agent.config.fallback_models if model != request.model)
+        reply: ModelReply | None = None
+        # Read to the stream's end: leaving early would leave closing it to the garbage collector.
+        stream = self._models.stream(request, fallbacks)
+        async for event in stream:
+            match event:
+                case TextDelta():
+                    found = publishing.delta(event.text)
+                    if found is not None:
+                        if isinstance(stream, AsyncGenerator):
+                            await stream.aclose()  # ends the request: nobody is to hear the rest
+                        return _cut_short(session, request, prompt, publishing.said, found)
+                case ModelRetrying():
+                    if event.provider_error is not None:
+                        said = masked(event.provider_error, session.guard)
+                        _log_refusal(session, request, model=publishing.model, code=event.reason, said=said)
+                    publishing.retrying(event, self._abandon(session, prompt, publishing))
+                case ModelReply():
+                    reply = event
+        if reply is None:
+            raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
+        publishing.finish()
+        return session.guard.reply(reply)
+
+    def _abandon(self, session: RunSession, prompt: Prompt, publishing: "_Publishing") -> ModelSpending | None:
+        """Count the attempt that was cut off, if its reply had begun."""
+        if not publishing.streamed_bytes:
+            return None
+        usage = ModelUsage(
+            input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
+            output_tokens=session.window.tokens_of(publishing.streamed_bytes),
+        )
+        usage = replace(usage, cost_usd=self._prices.cost_usd(publishing.model, usage))
+        spending = ModelSpending(model=publishing.model, usage=usage, at=self._clock.now())
+        session.abandoned = (*session.abandoned, spending)
+        return spending
+
+    def _priced(self, reply: ModelReply) -> ModelReply:
+        if reply.usage.cost_usd is not None:
+            return reply
+        cost_usd = self._prices.cost_usd(reply.model, reply.usage)
+        return reply if cost_usd is None else replace(reply, usage=replace(reply.usage, cost_usd=cost_usd))
+
+    def _trace(
+        self,
+        session: RunSession,
+        request: ModelRequest,
+        reply: ModelReply | None,
+        error_code: str | None,
+        began: datetime,
+        *,
+        provider_error: ProviderError | None = None,
+    ) -> None:
+        self._tracer.generation(
+            GenerationRecord(
+                run=session.run,
+                agent=session.agent,
+                turn=request.turn,
+                request=session.guard.traced(request),
+                reply=reply,
+                error_code=error_code,
+                provider_error=provider_error,
+                started_at=began,
+                finished_at=self._clock.now(),
+            )
+        )
+
+
+def _error_code(error: ModelError | Interrupted | TimeUp) -> str:
+    match error:
+        case ModelError():
+            return error.code
+        case Interrupted():
+            return f"run_{error.reason.value}"
+        case TimeUp():
+            return "run_timeout"
+
+
+def _log_refusal(session: RunSession, request: ModelRequest, *, model: str, code: str, said: ProviderError) -> None:
+    run = session.run
+    logger.warning(
+        "model provider answered with an error",
+        extra={
+            "run_id": run.id,
+            "thread_id": run.thread_id,
+            "organization_id": run.organization_id,
+            "agent_id": run.agent_id,
+            "turn": request.turn,
+            "model": model,
+            "code": code,
+            "http_status": said.status,
+            "provider_code": said.code,
+            "provider_message": said.message,
+        },
+    )
+
+
+def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said: str, found: str) -> CleanReply:
+    """What was said until the token. Its tokens are estimated: a provider counts at the end of a reply only."""
+    usage = ModelUsage(
+        input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
+        output_tokens=-(-len(said.encode()) // 4),
+    )
+    reply = ModelReply(model=request.model, text=said, calls=(), usage=usage, finish_reason=FinishReason.CANARY)
+    return CleanReply(reply=reply, found=found)
+
+
+class _Publishing:
+    """The events of one model call. Each attempt at a reply has a message id of its own. Text that could begin a canary
+    token is held back until it is known to be none; what was said is kept where tokens are watched for. `model` is who
+    makes the attempt, `message_id` names the reply under way, `streamed_bytes` is what came of it so far."""
+
+    def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
+        self.model = request.model
+        self.streamed_bytes = 0
+        self._session = session
+        self._clock = clock
+        self._turn = request.turn
+        self._part = f"{part}.{session.run.attempt}"
+        self._attempt = 0
+        self.message_id = self._new_message_id()
+        self._begun = False
+        self._watched = session.guard.stream()
+        self._said: list[str] = []
+
+    @property
+    def said(self) -> str:
+        """The text published of the reply under way."""
+        return "".join(self._said)
+
+    def delta(self, text: str) -> str | None:
+        """Publish a piece of text. Gives the id of the canary token that ended it, its mark being the last of it."""
+        self.streamed_bytes += len(text.encode(errors="replace"))
+        if self._watched is None:
+            self._publish(text)
+            return None
+        clean = self._watched.feed(text)
+        shown = clean.text if clean.found is None else clean.text + mark(clean.found)
+        if shown:
+            self._said.append(shown)
+            self._publish(shown)
+        return clean.found
+
+    def finish(self) -> None:
+        """Publish what was held back: the reply is complete."""
+        rest = "" if self._watched is None else self._watched.finish()
+        if rest:
+            self._publish(rest)
+
+    def _publish(self, text: str) -> None:
+        self._begun = True
+        self._session.unfinished = self.message_id
+        self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
+
+    def retrying(self, event: ModelRetrying, spent: ModelSpending | None) -> None:
+        """Take back what was published and tell of the new attempt."""
+        self.discard(event.reason, spent)
+        self.model = event.model
+        self._add(RunEventType.MODEL_RETRYING, {"model": event.model, "attempt": event.attempt})
+
+    def discard(self, reason: str, spent: ModelSpending | None) -> None:
+        """Take back what was published of the reply under way, if anything was."""
+        if self._begun:
+            at = self._clock.now()
+            self._session.buffer.add(message_discarded(self.message_id, reason=reason, at=at, spent=spent))
+        self._begun = False
+        self._session.unfinished = None
+        self.streamed_bytes = 0
+        self._watched = self._session.guard.stream()
+        self._said.clear()
+        self._attempt += 1
+        self.message_id = self._new_message_id()
+
+    def _new_message_id(self) -> MessageId:
+        return message_id(self._session.run.id, self._turn, self._part, self._attempt)
+
+    def _add(self, kind: RunEventType, data: JsonObject) -> None:
+        self._session.buffer.add(NewEvent(type=kind, at=self._clock.now(), data=data))

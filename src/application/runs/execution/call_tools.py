@@ -1,0 +1,204 @@
+"""Executes the calls of one turn: side by side within a bound, each settled as it finishes, answers in the model's order."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from application.mcp.ports import McpProgress
+from application.policy.canary_guard import CanaryFound
+from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
+from application.runs.execution.run_session import RunSession
+from application.runs.sealed_input import sealed, unsealed
+from application.system.ports import Clock
+from application.tools import failure_text
+from application.tools.agent_calls import DEPTH_META
+from application.tools.check_tool_call import gone_tool
+from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
+from application.tools.ports import Box, InputAwaited
+from application.tools.toolset import Toolset
+from application.tracing.ports import Tracer
+from domain.errors import ServiceError
+from domain.ids import ToolCallId
+from domain.mcp.elicitation import InputRound
+from domain.policy.decision import standing_decision
+from domain.runs.audit_trail import tool_call_audit
+from domain.runs.called_by import CalledBy
+from domain.runs.events import NewEvent, RunEventType
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run import Run, RunStatus
+from domain.runs.run_events import tool_settled, tool_started
+from domain.runs.step import Step
+from domain.runs.turn_end import turn_end
+from domain.tools.result import ToolResult
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallToolsSettings:
+    """`parallel_calls` bounds how many calls of a turn run at a time; `grace_s` is how much longer than its own timeout a
+    tool may take to stop before it is abandoned."""
+
+    parallel_calls: int = 8
+    grace_s: float = 2.0
+
+
+class CallTools:
+    """Rules: a call is executed only while the lease holds (whether it may be made is decided before); one whose server asks for input waits, and is recorded anew before it is
+    sent again with the answers; one that was approved is recorded before it is sent; every outcome is stored when it is known; the turn's last settlement also stores the
+    tool message and begins the next turn, or suspends the run for its client."""
+
+    def __init__(
+        self, *, execute_tool: ExecuteTool, box: Box, tracer: Tracer, clock: Clock, settings: CallToolsSettings
+    ) -> None:
+        self._execute_tool = execute_tool
+        self._box = box
+        self._tracer = tracer
+        self._clock = clock
+        self._settings = settings
+
+    async def execute(self, session: RunSession, toolset: Toolset) -> None:
+        """Bring the turn under way to its end. Raises Interrupted, LeaseLost and CanaryFound; calls that are under way when
+        a token is found are cancelled."""
+        todo = [call for call in session.open_calls.values() if call.state.is_executable]
+        deadline = self._clock.monotonic() + min(session.limits.turn_tool_timeout_s, session.work_time_left_s)
+        if not todo:
+            await self._finish_turn(session)
+        elif len(todo) == 1:
+            await self._settle(session, toolset, todo[0], deadline)
+        else:
+            places = asyncio.Semaphore(self._settings.parallel_calls)
+
+            async def in_turn(call: ToolCall) -> None:
+                async with places:
+                    await self._settle(session, toolset, call, deadline)
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for call in sorted(todo, key=lambda entry: entry.index):
+                        group.create_task(in_turn(call))
+            except ExceptionGroup as failures:
+                leaks = (failure for failure in failures.exceptions if isinstance(failure, CanaryFound))
+                raise next(leaks, failures.exceptions[0]) from None
+        # A turn that ended or suspended the run is over, however late the stop came.
+        if session.stop.fired is not None and session.run.status is RunStatus.IN_PROGRESS:
+            raise Interrupted(session.stop.fired)
+
+    async def _finish_turn(self, session: RunSession) -> None:
+        """All calls were settled before (a resumed run): what is missing is the tool message."""
+
+        def build() -> Step:
+            end = turn_end(session.run, tuple(session.open_calls.values()), session.transcript, at=self._clock.now())
+            return end or Step(run=session.run)
+
+        await session.advance(build)
+
+    async def _settle(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> None:
+        if call.state in (ToolCallState.INPUT_GIVEN, ToolCallState.APPROVED):
+            began_now = (tool_started(call, at=self._clock.now()),) if call.state is ToolCallState.APPROVED else ()
+            call = replace(call, state=ToolCallState.RECORDED)
+            await session.advance(lambda: Step(run=session.run, events=began_now, changed=(call,)))
+        began = self._clock.monotonic()
+        try:
+            result = await self._outcome(session, toolset, call, deadline)
+        except Interrupted:
+            return  # whoever stopped the run also answers its open calls; `execute` raises it again
+        except InputAwaited as asked:
+            leaked = session.guard.questions(asked.awaited) or session.guard.seen(call.id)
+            if leaked is not None:
+                raise CanaryFound(leaked, tool_call_id=call.id) from None
+            await self._await_input(session, call, asked.awaited)
+            return
+        result, leaked = session.guard.result(result)
+        leaked = leaked or session.guard.seen(call.id)
+        duration_s = self._clock.monotonic() - began
+        now = self._clock.now()
+        settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
+        if leaked is not None:
+            raise CanaryFound(leaked, tool_call_id=call.id, settlement=settlement)
+        await self._store(session, toolset, call, settlement)
+
+    async def _outcome(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> ToolResult:
+        tool = toolset.find(call.name)
+        if tool is None:
+            return gone_tool(toolset, call.name)
+        policy = toolset.policy_of(call.name)
+        allowed_s = session.limits.tool_timeout_s
+        allowed_s = allowed_s if policy.timeout_s is None else min(allowed_s, policy.timeout_s)
+        timeout_s = min(allowed_s, deadline - self._clock.monotonic())
+        if timeout_s <= 0:
+            return failure_text.limit_reached("timeout_s" if session.work_time_left_s <= 0 else "turn_tool_timeout_s")
+        try:
+            given = None if call.input is None else unsealed(call.input, self._box)
+        except ServiceError:
+            logger.warning("answers for a tool cannot be decrypted", extra={"run_id": call.run_id, "tool": call.name})
+            return failure_text.input_lost()
+        if not session.lease_holds:
+            session.stop.fire(StopReason.LEASE_LOST)
+        command = ExecuteToolCommand(
+            organization_id=session.run.organization_id,
+            thread_id=session.run.thread_id,
+            run_id=session.run.id,
+            tool_call_id=call.id,
+            tool=tool,
+            arguments=call.params,
+            timeout_s=timeout_s,
+            meta={IDEMPOTENCY_META: call.id, **_depth(session.run), **self._tracer.trace_context(session.run, call.id)},
+            on_progress=lambda progress: self._progress(session, call.id, progress),
+            input=given,
+            max_results=policy.max_results,
+            max_result_bytes=policy.max_result_bytes,
+            holds_canary=session.guard.watch_of(call.id),
+        )
+        try:
+            with session.stop.interruptible(timeout_s + self._settings.grace_s):
+                return await self._execute_tool.execute(command)
+        except TimeUp:
+            ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}
+            logger.warning("tool did not stop in time and was abandoned", extra=ids)
+            return failure_text.abandoned(timeout_s)
+
+    async def _await_input(self, session: RunSession, call: ToolCall, awaited: InputRound) -> None:
+        def build() -> Step:
+            asking = replace(
+                call,
+                state=ToolCallState.AWAITING_INPUT,
+                elicitation=awaited.current,
+                input=sealed(awaited, self._box),
+            )
+            calls = {**session.open_calls, call.id: asking}
+            end = turn_end(session.run, tuple(calls.values()), session.transcript, at=self._clock.now())
+            return replace(end or Step(run=session.run), changed=(asking,))
+
+        await session.advance(build)
+
+    async def _store(self, session: RunSession, toolset: Toolset, call: ToolCall, settlement: Settlement) -> None:
+        tool = toolset.find(call.name)
+        decision = standing_decision(toolset.policy_of(call.name))
+        server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None
+
+        def build() -> Step:
+            calls = {**session.open_calls, call.id: call.settled(settlement)}
+            end = turn_end(session.run, tuple(calls.values()), session.transcript, at=settlement.at)
+            settled = tool_settled(call, settlement, server=server, decision=decision)
+            audit = tool_call_audit(session.run, call, settlement, decision=decision)
+            if end is None:
+                return Step(run=session.run, events=(settled,), settled=(settlement,), audit=(audit,))
+            return end.led_by(settled, settled=settlement, audit=audit)
+
+        await session.advance(build)
+
+    async def _progress(self, session: RunSession, call_id: ToolCallId, progress: McpProgress) -> None:
+        session.buffer.add(
+            NewEvent(
+                type=RunEventType.TOOL_PROGRESS,
+                at=self._clock.now(),
+                data={"tool_call_id": call_id, **session.guard.progress(call_id, progress_data(progress))},
+            )
+        )
+
+
+def _depth(run: Run) -> dict[str, str]:
+    """How many agents have called each other up to this run, for a server that may lead back here."""
+    called_by = CalledBy.of(run.metadata)
+    return {} if called_by is None else {DEPTH_META: str(called_by.depth)}

@@ -1,0 +1,75 @@
+"""Keeps runs within the daily budgets of their organization and agent, however many of them work at a time."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from application.identity.ports import OrganizationStore
+from application.models.ports import PriceTable
+from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
+from application.runs.execution.run_session import RunSession
+from application.system.ports import Clock
+from application.usage.ports import Reservation, Reservations
+from domain.runs.usage import ModelUsage
+
+
+class _Budgets(NamedTuple):
+    of_organization_usd: Decimal | None
+    of_agent_usd: Decimal | None
+
+
+class DailyBudgets:
+    """Rules: before each model call of a run with a daily budget, its cost and that of a closing turn are reserved; once the
+    call has been paid for, the closing turn's share stays reserved; what is not to be had is not spent. Days are UTC days.
+    Calls of models without a price count as nothing. Without a budget nothing is asked or stored."""
+
+    def __init__(
+        self, *, organizations: OrganizationStore, reservations: Reservations, prices: PriceTable, clock: Clock
+    ) -> None:
+        self._organizations = organizations
+        self._reservations = reservations
+        self._prices = prices
+        self._clock = clock
+
+    async def admit_turn(self, session: RunSession, *, input_tokens: int) -> bool:
+        """Whether an ordinary turn over so many tokens may be asked for. Raises LeaseLost."""
+        budgets = await self._budgets(session)
+        if budgets is None:
+            return True
+        closing = self._cost(session, input_tokens, CLOSING_OUTPUT_TOKENS)
+        turn = self._cost(session, input_tokens, BUDGETED_OUTPUT_TOKENS)
+        return await self._reserve(session, budgets, turn + closing, kept=closing)
+
+    async def admit_closing(self, session: RunSession, *, input_tokens: int) -> bool:
+        """Whether the closing turn may be asked for; what was kept for it counts. Raises LeaseLost."""
+        budgets = await self._budgets(session)
+        if budgets is None:
+            return True
+        closing = self._cost(session, input_tokens, CLOSING_OUTPUT_TOKENS)
+        return await self._reserve(session, budgets, closing, kept=Decimal(0))
+
+    async def _budgets(self, session: RunSession) -> _Budgets | None:
+        """Those in force now; None without any: then nothing is priced, asked or kept."""
+        organization = await self._organizations.get(session.run.organization_id)
+        of_organization = None if organization is None else organization.daily_budget_usd
+        of_agent = session.agent.config.daily_budget_usd
+        if of_organization is None and of_agent is None:
+            session.kept_reserve_usd = None
+            return None
+        return _Budgets(of_organization, of_agent)
+
+    async def _reserve(self, session: RunSession, budgets: _Budgets, amount: Decimal, *, kept: Decimal) -> bool:
+        wanted = Reservation(
+            agent_id=session.agent.id,
+            day=self._clock.now().date(),
+            amount_usd=amount,
+            organization_budget_usd=budgets.of_organization_usd,
+            agent_budget_usd=budgets.of_agent_usd,
+        )
+        session.kept_reserve_usd = kept
+        return await self._reservations.reserve(session.lease, wanted)
+
+    def _cost(self, session: RunSession, input_tokens: int, output_tokens: int) -> Decimal:
+        """The dearest of the models that may be asked, since a fallback may answer."""
+        call = ModelUsage(input_tokens=input_tokens, output_tokens=output_tokens)
+        models = {session.model, *session.agent.config.fallback_models}
+        return max((self._prices.cost_usd(model, call) or Decimal(0) for model in models), default=Decimal(0))

@@ -1,0 +1,179 @@
+"""Decides anew about calls that an earlier worker left behind, before any of them is made, or made again."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from application.runs.execution.run_session import RunSession
+from application.system.ports import Clock
+from application.tools import failure_text
+from application.tools.check_tool_call import CheckedCall, CheckToolCall
+from application.tools.toolset import Toolset
+from domain.approvals.approval import approval_digest
+from domain.policy.decision import Decision
+from domain.policy.layers import Source, ToolPolicy
+from domain.policy.rules import OnUnknownOutcome, Verdict
+from domain.runs.approvals import approval_request, closed_approvals
+from domain.runs.audit_trail import tool_call_audit
+from domain.runs.halting import halted_end
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.run_events import tool_settled
+from domain.runs.step import Step
+from domain.tools.result import ToolResult, outcome_unknown
+
+_OUTCOME_UNKNOWN = "The service was interrupted after this call may have been sent, and its outcome is unknown. Approving sends it again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """A call that is not going to be made (again)."""
+
+    call: ToolCall
+    settlement: Settlement
+    decision: Decision | None = None
+
+    @property
+    def halts(self) -> bool:
+        """Whether the call ends the run."""
+        return self.decision is not None and self.decision.halts
+
+
+class DecideAnew:
+    """Rules: an approval is good for the tool, the arguments and the version of the agent it was given for; if any of that has
+    changed, or policy has tightened, the call is decided about like a new one: made, blocked, or asked for anew. A call that
+    was recorded before a crash may have been sent: it is sent again only if it was repeatable and still is, else its outcome
+    is unknown, or, where policy says so, a person decides about sending it again."""
+
+    def __init__(self, *, check: CheckToolCall, clock: Clock) -> None:
+        self._check = check
+        self._clock = clock
+
+    async def execute(self, session: RunSession, toolset: Toolset) -> None:
+        """One step, if anything changes; to be called before any of the session's calls is made. Raises LeaseLost."""
+        now = self._clock.now()
+        changed: list[ToolCall] = []
+        ended: list[_Ended] = []
+        for call in session.open_calls.values():
+            if not call.state.is_executable:
+                continue
+            checked = self._check.recheck(call.name, call.params, toolset)
+            after = _decided(call, checked, toolset.policy_of(call.name), agent_version=session.agent.version)
+            if isinstance(after, ToolResult):
+                decision = checked.decision if after is checked.answer else None
+                ended.append(_Ended(call=call, settlement=_settlement(call, after, now), decision=decision))
+            elif after != call:
+                changed.append(after)
+        if not changed and not ended:
+            return
+        halting = next((end.call for end in ended if end.halts), None)
+        if halting is None:
+            await session.advance(lambda: _step(session, toolset, tuple(changed), ended))
+        else:
+            await session.advance(lambda: _halting_step(session, toolset, ended, halting, now))
+
+
+def asks_for_approval(checked: CheckedCall) -> Decision | None:
+    """The decision that wants a person's word on the call, if it is that."""
+    decision = checked.decision
+    if checked.answer is not None or decision is None or decision.verdict is not Verdict.REQUIRE_APPROVAL:
+        return None
+    return decision
+
+
+def awaiting_approval(call: ToolCall, decision: Decision, *, agent_version: int) -> ToolCall:
+    """A call that was not sent, as it waits for an approval on the terms of policy."""
+    return _awaiting(call, decision.policy, _cause(decision.source), agent_version=agent_version)
+
+
+def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_version: int) -> ToolCall | ToolResult:
+    """The call as it is to be made, or waits; or the result it gets instead."""
+    bound = approval_digest(call.name, checked.params, agent_version)
+    is_stale = call.state is ToolCallState.UNDECIDED or call.approval is None or call.approval.digest != bound
+    wanted = asks_for_approval(checked)
+    if checked.answer is not None:
+        return outcome_unknown() if call.was_perhaps_sent else checked.answer
+    if call.was_perhaps_sent:
+        repeatable = call.repeatable and checked.tool is not None and checked.tool.repeatable
+        sent_again_by_approval = call.state is ToolCallState.APPROVED and not is_stale
+        if not repeatable and not sent_again_by_approval:
+            if policy.on_unknown_outcome is OnUnknownOutcome.INFORM:
+                return outcome_unknown()
+            cause = f"{_OUTCOME_UNKNOWN} {_cause(policy.source_of('on_unknown_outcome'))}"
+            return _awaiting(call, policy, cause, agent_version=agent_version, outcome_unknown=True)
+    call = replace(call, params=checked.params)
+    if wanted is not None and is_stale:
+        lost = call.was_perhaps_sent
+        cause = f"{_OUTCOME_UNKNOWN} {_cause(wanted.source)}" if lost else _cause(wanted.source)
+        return _awaiting(call, wanted.policy, cause, agent_version=agent_version, outcome_unknown=lost)
+    if call.state is not ToolCallState.UNDECIDED:
+        return call
+    return replace(call, state=ToolCallState.AWAITING_CLIENT if call.is_displayed else ToolCallState.APPROVED)
+
+
+def _awaiting(
+    call: ToolCall, policy: ToolPolicy, cause: str, *, agent_version: int, outcome_unknown: bool = False
+) -> ToolCall:
+    asked = approval_request(
+        call,
+        agent_version=agent_version,
+        reason=cause,
+        ttl_s=policy.approval.ttl_s,
+        allow_self_approval=policy.approval.allow_self,
+        outcome_unknown=outcome_unknown,
+    )
+    return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
+
+
+def _cause(source: Source) -> str:
+    """Who wants the approval, in a sentence for people."""
+    rule = "" if source.pattern is None else f" for {source.pattern}"
+    return f"The policy of the {source.layer.value}{rule} requires an approval."
+
+
+def _settlement(call: ToolCall, result: ToolResult, now: datetime) -> Settlement:
+    return Settlement(tool_call_id=call.id, result=result, duration_ms=0, at=now)
+
+
+def _server(toolset: Toolset, call: ToolCall) -> str | None:
+    tool = toolset.find(call.name)
+    return None if tool is None or tool.mcp is None else tool.mcp.server_slug
+
+
+def _step(session: RunSession, toolset: Toolset, changed: tuple[ToolCall, ...], ended: Sequence[_Ended]) -> Step:
+    return Step(
+        run=session.run,
+        events=tuple(
+            tool_settled(end.call, end.settlement, server=_server(toolset, end.call), decision=end.decision)
+            for end in ended
+        ),
+        changed=changed,
+        settled=tuple(end.settlement for end in ended),
+        audit=tuple(tool_call_audit(session.run, end.call, end.settlement, decision=end.decision) for end in ended),
+    )
+
+
+def _halting_step(
+    session: RunSession, toolset: Toolset, blocked: Sequence[_Ended], halting: ToolCall, now: datetime
+) -> Step:
+    """The run ends: what is open beside the blocked calls is not executed."""
+    ends = [*blocked, *_left_out(session, {end.call.id for end in blocked}, halting, now)]
+    settlements = {end.settlement.tool_call_id: end.settlement for end in ends}
+    calls = tuple(
+        call.settled(settlements[call.id]) if call.id in settlements else call for call in session.open_calls.values()
+    )
+    end = halted_end(session.run, calls, halting, said=session.run.output, at=now)
+    rest = _step(session, toolset, (), ends)
+    return replace(
+        end,
+        events=(*rest.events, *end.events),
+        settled=rest.settled,
+        outcomes=closed_approvals(session.open_calls.values(), at=now, by="system"),
+        audit=(*rest.audit, *end.audit),
+    )
+
+
+def _left_out(session: RunSession, but: set[str], halting: ToolCall, now: datetime) -> Iterator[_Ended]:
+    for call in session.open_calls.values():
+        if call.state is not ToolCallState.SETTLED and call.id not in but:
+            result = outcome_unknown() if call.was_perhaps_sent else failure_text.halted(halting.name)
+            yield _Ended(call=call, settlement=_settlement(call, result, now))

@@ -1,0 +1,240 @@
+"""Executes one run on this worker: claims it, works until it ends, waits or is stopped, and leaves it consistent."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from application.mcp.ports import ConnectionScope, McpConnections
+from application.models.ports import ModelError
+from application.runs.execution.active_runs import ActiveRuns
+from application.runs.execution.agent_loop import AgentLoop
+from application.runs.execution.interruption import Interrupted, StopReason, StopSignal
+from application.runs.execution.run_session import RunSession
+from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
+from application.runs.trace_ended_run import TraceEndedRun
+from application.system.ended import ended
+from application.system.ports import Clock, IdSource, LogContext
+from application.system.wakeups import Subscription, Wakeups
+from application.tracing.ports import Tracer
+from domain.errors import is_storage_away
+from domain.ids import RunId
+from domain.runs.closing import cancelled_step, closing_step
+from domain.runs.lease import Lease
+from domain.runs.run import RunError, RunStatus
+from domain.runs.run_events import message_discarded
+from domain.runs.step import Step
+from domain.tools.result import ToolResult
+
+logger = logging.getLogger(__name__)
+
+CONTROL_REREAD_S = 5.0
+"""How often a cancel request is looked for even if nobody rang."""
+_FAILED = "The run failed before this call was finished."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteRunCommand:
+    """The doorbell rang for this run."""
+
+    run_id: RunId
+
+
+class ExecuteRun:
+    """Rules: claiming decides who executes; a stop from outside ends waits but no write; at every end each call has its
+    result; a fault of ours fails the run with a reference and never takes the worker down; a lost lease writes nothing;
+    a run whose steps cannot be stored for now is left as it is, and goes on once its lease has lapsed;
+    connections of the run are released, and the thread's next run is rung for, or this one if it was handed back."""
+
+    def __init__(
+        self,
+        *,
+        leases: RunLeases,
+        journal: RunJournal,
+        queue: RunQueue,
+        wakeups: Wakeups,
+        loop: AgentLoop,
+        active_runs: ActiveRuns,
+        connections: McpConnections,
+        tracer: Tracer,
+        trace_ended: TraceEndedRun,
+        clock: Clock,
+        ids: IdSource,
+        log_context: LogContext,
+    ) -> None:
+        self._leases = leases
+        self._journal = journal
+        self._queue = queue
+        self._wakeups = wakeups
+        self._loop = loop
+        self._active_runs = active_runs
+        self._connections = connections
+        self._tracer = tracer
+        self._trace_ended = trace_ended
+        self._clock = clock
+        self._ids = ids
+        self._log_context = log_context
+
+    async def execute(self, command: ExecuteRunCommand) -> None:
+        """Returns when this worker is done with the run, or at once if the run is not to be had."""
+        async with self._wakeups.subscribe(control_topic(command.run_id)) as control:
+            began = self._clock.monotonic()
+            claimed = await self._leases.claim(
+                command.run_id,
+                self._active_runs.worker_id,
+                lease_s=self._active_runs.lease_s,
+                at=self._clock.now(),
+            )
+            if isinstance(claimed, EndedAtClaim):
+                await self._ended_at_claim(claimed)
+            if not isinstance(claimed, ClaimedRun):
+                return
+            stop = StopSignal()
+            holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
+            session = RunSession(
+                claimed=claimed,
+                journal=self._journal,
+                clock=self._clock,
+                tracer=self._tracer,
+                stop=stop,
+                lease_holds=holds,
+            )
+            lease = claimed.lease
+            with self._log_context(
+                run_id=lease.run_id, thread_id=lease.thread_id, organization_id=lease.organization_id
+            ):
+                await self._hold(session, control)
+        await self._leave(session)
+
+    async def _ended_at_claim(self, claimed: EndedAtClaim) -> None:
+        run = claimed.run
+        ids = {"run_id": run.id, "thread_id": run.thread_id, "organization_id": run.organization_id}
+        logger.log(
+            logging.WARNING if run.status is RunStatus.FAILED else logging.INFO,
+            "run ended as it was taken up",
+            extra={
+                **ids,
+                "agent_id": run.agent_id,
+                "attempt": run.attempt,
+                "status": run.status.value,
+                "error_code": None if run.error is None else run.error.code,
+            },
+        )
+        await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
+        if claimed.promoted is not None:
+            await self._queue.submit(claimed.promoted)
+        await self._trace_ended.execute(run)
+
+    async def _hold(self, session: RunSession, control: Subscription) -> None:
+        watching = asyncio.create_task(self._watch_control(session.lease, control, session.stop))
+        try:
+            await self._work(session)
+        finally:
+            session.buffer.close()
+            self._active_runs.remove(session.lease)
+            watching.cancel()
+            await ended(watching)
+
+    async def _work(self, session: RunSession) -> None:
+        ids = _log_ids(session)
+        try:
+            await self._loop.run(session)
+            logger.info("run left the loop", extra={**ids, "status": session.run.status.value})
+        except LeaseLost:
+            logger.warning("lease lost, run left alone", extra=ids)
+        except Interrupted as stopped:
+            await self._stopped(session, stopped.reason)
+        except ModelError as error:
+            logger.warning("model failed", extra={**ids, "error_code": error.code})
+            failed = RunError(code=error.code, detail=error.detail, provider_error=error.provider_error)
+            await self._fail(session, failed)
+        except Exception as error:
+            if is_storage_away(error):
+                logger.warning("storage lost, run left to whoever has one once its lease lapses", extra=ids)
+                return
+            reference = self._ids.new("ref")
+            logger.exception("run failed unexpectedly", extra={**ids, "reference": reference})
+            detail = f"The run failed because of an internal error (reference {reference})."
+            await self._fail(session, RunError(code="internal_error", detail=detail))
+
+    async def _stopped(self, session: RunSession, reason: StopReason) -> None:
+        ids = _log_ids(session)
+        try:
+            if reason is StopReason.CANCELLED:
+                now = self._clock.now()
+                await session.advance(
+                    lambda: cancelled_step(
+                        session.run, tuple(session.open_calls.values()), at=now, actor=session.stop.actor
+                    )
+                )
+                logger.info("run cancelled", extra=ids)
+            elif reason is StopReason.SHUTDOWN:
+                if session.abandoned:
+                    await session.advance(lambda: Step(run=session.run))
+                await session.flush()
+                if await self._leases.hand_back(session.lease, active_s=session.active_s, at=self._clock.now()):
+                    logger.info("run handed back", extra=ids)
+                    await self._queue.submit(session.run.id)  # a worker that stays may take it up at once
+                else:
+                    logger.warning("lease lost, run left alone", extra=ids)
+            else:
+                logger.warning("lease lost, run left alone", extra=ids)
+        except LeaseLost:
+            logger.warning("lease lost, run left alone", extra=ids)
+        except Exception:
+            logger.exception("the run's stop could not be stored", extra={**ids, "reason": reason.value})
+
+    async def _fail(self, session: RunSession, error: RunError) -> None:
+        """End the run as failed; if even that cannot be stored, the lease lapses and another worker takes the run up."""
+        if session.run.status is not RunStatus.IN_PROGRESS:
+            return
+        now = self._clock.now()
+
+        def build() -> Step:
+            failed = session.run.ended(RunStatus.FAILED, at=now, error=error)
+            step = closing_step(
+                failed, tuple(session.open_calls.values()), result=ToolResult.failed("run_failed", _FAILED), at=now
+            )
+            if session.unfinished is None:
+                return step
+            taken_back = message_discarded(session.unfinished, reason=error.code, at=now)
+            return replace(step, events=(taken_back, *step.events))
+
+        try:
+            await session.advance(build)
+        except LeaseLost:
+            logger.warning("lease lost, run left alone", extra=_log_ids(session))
+        except Exception:
+            logger.exception("the run's failure could not be stored", extra=_log_ids(session))
+
+    async def _leave(self, session: RunSession) -> None:
+        run = session.run
+        # The run's own connections only: those of its thread are kept for the thread's next run. Nor is a server sent away
+        # that waits for an answer: many sign what they give us to keep with a key of their process. It may become idle.
+        if not (run.status is RunStatus.REQUIRES_ACTION and any(use.elicitation for use in run.pending)):
+            await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
+        if run.status.is_terminal:
+            self._tracer.run_finished(run, session.agent)
+        if session.promoted is not None:
+            await self._queue.submit(session.promoted)
+
+    async def _watch_control(self, lease: Lease, control: Subscription, stop: StopSignal) -> None:
+        """Stop the run when somebody asks for it; a failing look is repeated at the next ring."""
+        while stop.fired is None:
+            await control.wait(CONTROL_REREAD_S)
+            try:
+                actor = await self._journal.cancel_requested_by(lease)
+                if actor is not None:
+                    stop.fire(StopReason.CANCELLED, actor=actor)
+            except Exception:
+                logger.exception("cancel request could not be read", extra={"run_id": lease.run_id})
+
+
+def _log_ids(session: RunSession) -> dict[str, object]:
+    run = session.run
+    return {
+        "run_id": run.id,
+        "thread_id": run.thread_id,
+        "organization_id": run.organization_id,
+        "attempt": run.attempt,
+        "turns": run.usage.turns,
+    }

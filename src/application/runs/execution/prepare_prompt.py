@@ -1,0 +1,73 @@
+"""Prepares what stays the same from turn to turn of a run: the toolset and the system prompt, until the agent changes."""
+
+import logging
+from dataclasses import dataclass
+
+from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
+from application.mcp.ports import ConnectionScope
+from application.runs.execution.compose_request import servers_overview, system_prompt
+from application.runs.execution.run_session import RunSession
+from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset import Toolset
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """`fixed_bytes` is the size of the system prompt and the tool definitions together."""
+
+    toolset: Toolset
+    system: str
+    fixed_bytes: int
+
+
+class AgentDisabled(Exception):
+    """The run's agent was disabled after the run was made: it may not go on."""
+
+
+class PreparePrompt:
+    """Rules: the overview of servers is made once, at the run's start, and kept for all its attempts; a change of the agent or
+    of its organization reaches the run at its next turn; a disabled agent has none."""
+
+    def __init__(self, *, catalog: ToolCatalog, agents: AgentStore, organizations: OrganizationStore) -> None:
+        self._catalog = catalog
+        self._agents = agents
+        self._organizations = organizations
+
+    async def execute(self, session: RunSession, previous: Prompt | None = None) -> Prompt:
+        """The prompt for the coming turn: `previous`, unless agent or organization have changed since. Raises AgentDisabled,
+        Interrupted, and TimeUp when discovery uses the run's time up."""
+        if not await self._renewed(session, first=previous is None) and previous is not None:
+            return previous
+        if not session.agent.config.enabled:
+            raise AgentDisabled
+        run = session.run
+        scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
+        with session.stop.interruptible(max(session.time_left_s, 0)):
+            toolset = await self._catalog.toolset(
+                session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired
+            )
+        session.toolset = toolset
+        for problem in toolset.problems:
+            logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
+        overview = servers_overview(toolset) if run.overview is None else run.overview
+        if run.overview is None:
+            session.run = run.advanced(usage=run.usage, overview=overview)
+        system = session.guard.filled(system_prompt(session.agent.config, overview))
+        return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
+
+    async def _renewed(self, session: RunSession, *, first: bool) -> bool:
+        """Bring what the session knows of organization and agent up to date; whether anything is new."""
+        before = session.organization
+        organization = await self._organizations.get(session.run.organization_id)
+        is_new = first or before is None or organization is None or organization.version != before.version
+        if is_new:
+            session.govern(organization)
+        if not first:
+            newest = await self._agents.get(session.run.organization_id, session.agent.id)
+            if newest is not None and newest.version != session.agent.version:
+                session.adopt(newest)
+                is_new = True
+        return is_new

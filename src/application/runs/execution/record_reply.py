@@ -1,0 +1,285 @@
+"""Stores a reply of the model together with what was decided about each of its calls, before anything is executed."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from application.runs.execution.ask_model import Answer
+from application.runs.execution.decide_anew import asks_for_approval, awaiting_approval
+from application.runs.execution.run_session import RunSession
+from application.runs.ports import RunStore
+from application.system.ports import Clock
+from application.tools import failure_text
+from application.tools.check_tool_call import CheckToolCall
+from application.tools.toolset import Toolset
+from domain.ids import tool_call_id
+from domain.policy.decision import Decision
+from domain.runs.audit_trail import run_ended_audit, tool_call_audit
+from domain.runs.events import NewEvent
+from domain.runs.finish_reason import FinishReason
+from domain.runs.halting import halted_end
+from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.limits import IncompleteReason
+from domain.runs.run import RunStatus
+from domain.runs.run_events import message_completed, run_ended, tool_settled, tool_started, turn_started
+from domain.runs.step import Step
+from domain.runs.turn_end import turn_end
+from domain.threads.message import Content, Message, Role, TextContent, ToolUse
+from domain.tools.meta_tools import called_name
+from domain.tools.result import ToolOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """A call and, if it is refused (or was a search, which is answered here), its settlement; `decision` is policy's word."""
+
+    call: ToolCall
+    refused: Settlement | None
+    decision: Decision | None = None
+
+    @property
+    def halts(self) -> bool:
+        """Whether the call ends the run."""
+        return self.refused is not None and self.decision is not None and self.decision.halts
+
+
+class RecordReply:
+    """Rules:
+    - A whole reply without calls completes the run.
+    - A reply without calls that was cut at the output limit ends the run `incomplete` with `max_output_tokens`.
+    - A reply that was filtered or refused, or that filled the context window, ends the run `incomplete` with that reason.
+      Its calls are dropped: the provider withdrew them, or no model could read their results.
+    - A reply cut at the output limit that has calls does not end the run. Calls with complete arguments are treated as in
+      any reply; the one that was cut is settled here with a text that says so.
+    - A paused reply without calls is stored, and the next turn asks the model to continue it.
+    - A call the run may not make (no such tool, arguments that do not fit, a limit, policy) is settled here with a text for
+      the model, and so is a search for tools.
+    - A call for which policy halts the run ends it, and none of its siblings is executed.
+    - A call that needs an approval awaits it; displayable calls await the client; all others are recorded as intended and
+      executed after.
+    - Everything is one step.
+    """
+
+    def __init__(self, *, check: CheckToolCall, runs: RunStore, clock: Clock) -> None:
+        self._check = check
+        self._runs = runs
+        self._clock = clock
+
+    async def execute(
+        self, session: RunSession, toolset: Toolset, answer: Answer, *, limit: IncompleteReason | None
+    ) -> IncompleteReason | None:
+        """Store the reply. `limit` forbids all of its calls. Returns the limit that forbade any of them. Raises LeaseLost."""
+        now = self._clock.now()
+        reason = answer.reply.finish_reason
+        if reason is FinishReason.PAUSED and not answer.reply.calls:
+            await session.advance(lambda: paused_step(session, answer, at=now))
+            return limit
+        if reason.forbids_calls or not answer.reply.calls:
+            await session.advance(lambda: answered_step(session, answer, at=now, limit=reason.incomplete_reason))
+            return None
+        uses = self._uses(session, answer)
+        made = await self._calls_made(session, toolset, uses)
+        was_cut = reason is FinishReason.LENGTH
+        decided, reached = self._decide(session, toolset, uses, limit, now, made=made, was_cut=was_cut)
+        blocked = next((entry.call for entry in decided if entry.halts), None)
+        if blocked is not None:
+            decided = [_left_out(entry, blocked, now) for entry in decided]
+        message = reply_message(session, answer, uses, at=now)
+        await session.advance(
+            lambda: self._step(session, toolset, answer, message=message, decided=decided, blocked=blocked, now=now)
+        )
+        return reached
+
+    def _uses(self, session: RunSession, answer: Answer) -> tuple[ToolUse, ...]:
+        turn = session.run.usage.turns + 1
+        return tuple(
+            ToolUse(
+                id=tool_call_id(session.run.id, turn, index),
+                name=call.name,
+                params=call.arguments,
+                malformed=call.malformed,
+            )
+            for index, call in enumerate(answer.reply.calls)
+        )
+
+    async def _calls_made(self, session: RunSession, toolset: Toolset, uses: tuple[ToolUse, ...]) -> Counter[str]:
+        """The run's calls so far by tool. They are read from the ledger when policy counts one of them for the first
+        time, and kept count of from then on."""
+        if session.calls_made is not None:
+            return session.calls_made
+        if all(toolset.policy_of(called_name(use)).max_calls is None for use in uses):
+            return Counter()
+        ledger = await self._runs.tool_calls(session.run.organization_id, session.run.id)
+        session.calls_made = Counter(call.name for call in ledger if _was_made(call))
+        return session.calls_made
+
+    def _decide(
+        self,
+        session: RunSession,
+        toolset: Toolset,
+        uses: tuple[ToolUse, ...],
+        limit: IncompleteReason | None,
+        now: datetime,
+        *,
+        made: Counter[str],
+        was_cut: bool,
+    ) -> tuple[list[_Decided], IncompleteReason | None]:
+        left = session.limits.tool_calls_left(session.run.usage)
+        decided: list[_Decided] = []
+        for index, use in enumerate(uses):
+            checked = self._check.check(use, toolset, made)
+            refusal = checked.answer
+            if was_cut and refusal is not None and refusal.error_code == failure_text.MALFORMED:
+                refusal = failure_text.cut_arguments()
+            if refusal is None and limit is None and left is not None and left <= 0:
+                limit = IncompleteReason.MAX_TOOL_CALLS
+            if refusal is None and limit is not None:
+                refusal = failure_text.limit_reached(limit.value)
+            if refusal is None:
+                made[checked.name] += 1
+                left = None if left is None else left - 1
+            tool = checked.tool
+            waits = tool is not None and tool.is_displayable
+            call = ToolCall(
+                id=use.id,
+                run_id=session.run.id,
+                turn=session.run.usage.turns + 1,
+                index=index,
+                name=checked.name,
+                type=None if tool is None else tool.type,
+                server_id=None if tool is None or tool.mcp is None else tool.mcp.server_id,
+                params=checked.params,
+                called_as=use.name if use.name != checked.name else None,
+                repeatable=tool is not None and tool.repeatable,
+                state=ToolCallState.AWAITING_CLIENT if waits else ToolCallState.RECORDED,
+                recorded_at=now,
+            )
+            wanted = asks_for_approval(checked)
+            if wanted is not None:
+                call = awaiting_approval(call, wanted, agent_version=session.agent.version)
+            if refusal is None:
+                decided.append(_Decided(call=call, refused=None, decision=checked.decision))
+            else:
+                settlement = Settlement(tool_call_id=call.id, result=refusal, duration_ms=0, at=now)
+                decided.append(_Decided(call=call.settled(settlement), refused=settlement, decision=checked.decision))
+        return decided, limit
+
+    def _step(
+        self,
+        session: RunSession,
+        toolset: Toolset,
+        answer: Answer,
+        *,
+        message: Message,
+        decided: list[_Decided],
+        blocked: ToolCall | None,
+        now: datetime,
+    ) -> Step:
+        executing = sum(entry.refused is None for entry in decided)
+        usage = session.run.usage.after_turn(answer.reply.usage, tool_calls=executing)
+        run = session.run.advanced(usage=usage)
+        calls = tuple(entry.call for entry in decided)
+        if blocked is None:
+            end = turn_end(run, calls, [*session.transcript[-8:], message], at=now)
+        else:
+            end = halted_end(run, calls, blocked, said=answer.reply.text or None, at=now)
+        spent = answer.spending(session, at=now)
+        events: list[NewEvent] = [message_completed(message, spent)]
+        for entry in decided:
+            if entry.call.state is ToolCallState.RECORDED:
+                events.append(tool_started(entry.call))
+            elif entry.refused is not None:
+                server = _server(toolset, entry.call)
+                events.append(tool_settled(entry.call, entry.refused, server=server, decision=entry.decision))
+        audit = tuple(
+            [
+                tool_call_audit(run, entry.call, entry.refused, decision=entry.decision)
+                for entry in decided
+                if entry.refused is not None
+            ]
+        )
+        if end is None:
+            return Step(run=run, events=tuple(events), messages=(message,), recorded=calls, audit=audit, spent=(spent,))
+        return Step(
+            run=end.run,
+            events=(*events, *end.events),
+            messages=(message, *end.messages),
+            recorded=calls,
+            approvals=end.approvals,
+            audit=(*audit, *end.audit),
+            spent=(spent,),
+        )
+
+
+def _paused_text(session: RunSession) -> str:
+    """What the run said in paused replies just before: replies that no tool message follows."""
+    texts: list[str] = []
+    for message in reversed(session.transcript):
+        if message.run_id != session.run.id or message.role is not Role.ASSISTANT or message.tool_uses:
+            break
+        texts.append(message.text)
+    return "".join(reversed(texts))
+
+
+def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
+    """A call beside the one that ends the run is not executed."""
+    if entry.refused is not None:
+        return entry
+    settlement = Settlement(tool_call_id=entry.call.id, result=failure_text.halted(blocked.name), duration_ms=0, at=now)
+    return replace(entry, call=entry.call.settled(settlement), refused=settlement)
+
+
+def _was_made(call: ToolCall) -> bool:
+    """Whether the call counts for `max_calls`: it was executed, or is going to be."""
+    result = call.result
+    if result is None:
+        return True
+    return result.outcome is not ToolOutcome.BLOCKED and result.error_code not in failure_text.NEVER_MADE
+
+
+def _server(toolset: Toolset, call: ToolCall) -> str | None:
+    tool = toolset.find(call.name)
+    return None if tool is None or tool.mcp is None else tool.mcp.server_slug
+
+
+def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...], *, at: datetime) -> Message:
+    """The assistant's message: its text, if any, then its calls."""
+    text: tuple[Content, ...] = (TextContent(text=answer.reply.text),) if answer.reply.text or not uses else ()
+    return Message(
+        id=answer.message_id,
+        thread_id=session.run.thread_id,
+        run_id=session.run.id,
+        role=Role.ASSISTANT,
+        content=(*text, *uses),
+        created_at=at,
+    )
+
+
+def paused_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
+    """A reply that the model has not finished, and the turn that continues it."""
+    message = reply_message(session, answer, (), at=at)
+    spent = answer.spending(session, at=at)
+    run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
+    events = (message_completed(message, spent), turn_started(run.usage.turns + 1, at=at))
+    return Step(run=run, messages=(message,), events=events, spent=(spent,))
+
+
+def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: IncompleteReason | None) -> Step:
+    """The last step of a run with its answer: completed, or incomplete where a `limit` cut it short. Calls the reply may
+    hold are dropped. The run's output begins with the paused replies that this one continues."""
+    message = reply_message(session, answer, (), at=at)
+    spent = answer.spending(session, at=at)
+    run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
+    ended = run.ended(
+        RunStatus.COMPLETED if limit is None else RunStatus.INCOMPLETE,
+        at=at,
+        output=_paused_text(session) + answer.reply.text,
+        incomplete_reason=limit,
+    )
+    return Step(
+        run=ended,
+        events=(message_completed(message, spent), run_ended(ended, at=at)),
+        messages=(message,),
+        audit=(run_ended_audit(ended, at=at),),
+        spent=(spent,),
+    )

@@ -1,0 +1,1 @@
+"""HTTP requests that leave the service, and the egress guard on them."""

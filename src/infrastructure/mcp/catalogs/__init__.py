@@ -1,0 +1,1 @@
+"""What MCP servers offer, and how changes of it become known."""

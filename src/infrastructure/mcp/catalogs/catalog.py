@@ -1,0 +1,137 @@
+"""What a server offers, off the wire (MCP server/tools): all pages, in a fixed order, bad entries set aside. Pure but for
+the `list_page` it is given."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+
+from application.mcp.ports import McpFailure, McpFailureKind
+from domain.json_value import JsonObject
+from domain.mcp.catalog import McpToolDefinition, SkippedTool
+from domain.tools.names import is_legal_mcp_name
+from infrastructure.mcp.catalogs.display import read_display
+from infrastructure.mcp.text import capped, clean
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
+
+MAX_TOOLS = 10_000
+_MAX_PAGES = 1_000
+_MAX_SHOWN_NAME = 128
+_SCHEMAS_AT_A_TIME = 20
+"""How many schemas are looked at before others have their turn; one takes about 0.2 ms."""
+
+HeaderMap = Mapping[tuple[str, ...], str]
+ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolListing:
+    """Tools and skipped entries by name; `header_maps` says, by tool, which arguments go into HTTP headers as well
+    (2026-07-28, basic/transports)."""
+
+    tools: tuple[McpToolDefinition, ...]
+    skipped: tuple[SkippedTool, ...]
+    header_maps: Mapping[str, HeaderMap]
+
+
+async def read_listing(list_page: ListPage) -> ToolListing:
+    """Read every page; `list_page` takes the cursor. Raises what that raises, and McpFailure INVALID_REPLY for pages
+    without an end or without tools."""
+    tools: dict[str, McpToolDefinition] = {}
+    skipped: list[SkippedTool] = []
+    header_maps: dict[str, HeaderMap] = {}
+    cursor: str | None = None
+    cursors: set[str] = set()
+    while True:
+        page = await list_page(cursor)
+        entries = page.get("tools")
+        if not isinstance(entries, list):
+            raise _invalid("The server's list of tools is not valid.")
+        for entry in entries:
+            definition = _read_tool(entry)
+            if isinstance(definition, SkippedTool):
+                skipped.append(definition)
+            elif definition.name in tools:
+                skipped.append(SkippedTool(name=definition.name, reason="another tool of the server has this name"))
+            else:
+                tools[definition.name] = definition
+                if header_map := x_mcp_header_map(definition.input_schema):
+                    header_maps[definition.name] = header_map
+        cursor = page.get("nextCursor")
+        if not cursor:
+            break
+        if not isinstance(cursor, str) or cursor in cursors or len(cursors) >= _MAX_PAGES or len(tools) > MAX_TOOLS:
+            raise _invalid("The server's list of tools does not end.")
+        cursors.add(cursor)
+    return ToolListing(
+        tools=tuple(tools[name] for name in sorted(tools)),
+        skipped=_by_name(*skipped),
+        header_maps=header_maps,
+    )
+
+
+async def with_usable_schemas(listing: ToolListing) -> ToolListing:
+    """The listing without the tools whose arguments cannot be checked, because their input schema leads elsewhere, is no
+    JSON Schema, or is too costly; these are skipped with the reason."""
+    schemas = JsonSchemaValidator()
+    skipped: list[SkippedTool] = []
+    for number, tool in enumerate(listing.tools, start=1):
+        if (problem := schemas.problem_with(tool.input_schema)) is not None:
+            skipped.append(SkippedTool(name=tool.name, reason=f"its input schema cannot be used: {problem}"))
+        if number % _SCHEMAS_AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    names = {tool.name for tool in skipped}
+    return replace(
+        listing,
+        tools=tuple(tool for tool in listing.tools if tool.name not in names),
+        skipped=_by_name(*listing.skipped, *skipped),
+    )
+
+
+def _by_name(*skipped: SkippedTool) -> tuple[SkippedTool, ...]:
+    return tuple(sorted(skipped, key=lambda one: (one.name, one.reason)))
+
+
+def _invalid(detail: str) -> McpFailure:
+    return McpFailure(McpFailureKind.INVALID_REPLY, detail)
+
+
+def _read_tool(entry: object) -> McpToolDefinition | SkippedTool:
+    if not isinstance(entry, dict) or not isinstance(name := entry.get("name"), str):
+        return SkippedTool(name="", reason="it has no name")
+    if not is_legal_mcp_name(name):
+        shown = capped(clean(name), _MAX_SHOWN_NAME)
+        return SkippedTool(name=shown, reason="its name is not 1 to 128 characters of A-Z a-z 0-9 _ . -")
+    schema = entry.get("inputSchema")
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        return SkippedTool(name=name, reason="its input schema does not describe an object")
+    if find_invalid_x_mcp_header(schema) is not None:
+        return SkippedTool(name=name, reason="its input schema has an invalid x-mcp-header")
+    output_schema = entry.get("outputSchema")
+    if output_schema is not None and not isinstance(output_schema, dict):
+        return SkippedTool(name=name, reason="its output schema is not an object")
+    description = entry.get("description")
+    hints = entry.get("annotations")
+    return McpToolDefinition(
+        name=name,
+        description=clean(description) if isinstance(description, str) else "",
+        input_schema=_with_type(schema),
+        output_schema=output_schema,
+        **_hints(hints if isinstance(hints, dict) else {}),
+        display=read_display(entry),
+    )
+
+
+def _with_type(schema: JsonObject) -> JsonObject:
+    return schema if "type" in schema else {"type": "object", **schema}
+
+
+def _hints(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    destructive = annotations.get("destructiveHint")
+    return {
+        "read_only_hint": annotations.get("readOnlyHint") is True,
+        "idempotent_hint": annotations.get("idempotentHint") is True,
+        "destructive_hint": destructive if isinstance(destructive, bool) else None,
+    }

@@ -1,0 +1,68 @@
+"""What becomes of one connection, on its way to the server's record and the pool. Above: the pool; below: nothing."""
+
+import logging
+from collections.abc import Callable
+
+from application.mcp.ports import McpFailure
+from application.system.ports import Clock
+from infrastructure.mcp.catalogs.tool_changes import ToolChanges
+from infrastructure.mcp.connections.connection import McpConnection
+from infrastructure.mcp.connections.connection_key import ConnectionKey
+from infrastructure.mcp.connections.server_record import ServerRecord
+from infrastructure.mcp.connections.server_session import ServerFacts
+
+logger = logging.getLogger(__name__)
+
+
+class ConnectionLife:
+    """What becomes of one connection, told to the server's record and, in the end, to the pool."""
+
+    def __init__(
+        self,
+        record: ServerRecord,
+        key: ConnectionKey | None,
+        clock: Clock,
+        on_lost: Callable[["ConnectionLife", float], None],
+        on_end: Callable[[McpConnection], None],
+    ) -> None:
+        self.record = record
+        self.key = key
+        self.connection: McpConnection | None = None
+        self.changes: ToolChanges | None = None
+        self._clock = clock
+        self._on_lost = on_lost
+        self._on_end = on_end
+        self._opened_at: float | None = None
+        self._is_told = False
+
+    def connected(self, facts: ServerFacts) -> None:
+        """It is open."""
+        self._opened_at = self._clock.monotonic()
+        self.record.connected(facts.protocol_version)
+
+    def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
+        """It could not be opened."""
+        self._is_told = True
+        self.record.failed(failure, needs_auth=needs_auth)
+
+    def lost(self, detail: str, *, needs_auth: bool = False) -> None:
+        """It ended by itself."""
+        self._is_told = True
+        assert self._opened_at is not None  # it was open before
+        server = self.record.server
+        ids = {"server_id": server.id, "organization_id": server.organization_id}
+        logger.info("MCP connection lost", extra={**ids, "detail": detail})
+        self.record.disconnected(detail, needs_auth=needs_auth)
+        self._on_lost(self, self._clock.monotonic() - self._opened_at)
+
+    def ended(self) -> None:
+        """Nothing of it is left."""
+        if not self._is_told:
+            if self._opened_at is not None:
+                self.record.disconnected()
+            else:
+                self.record.abandoned()
+        if self.changes is not None:
+            self.changes.close()
+        if self.connection is not None:
+            self._on_end(self.connection)

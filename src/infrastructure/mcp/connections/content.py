@@ -1,0 +1,120 @@
+"""Results of `tools/call` off the wire as replies of ours (MCP 2024-11-05 to 2026-07-28, server/tools). Pure."""
+
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpReply
+from domain.threads.message import ImageContent
+from infrastructure.mcp.connections.input_requests import read_input_required
+from infrastructure.mcp.text import capped, clean, clean_value
+
+_IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+_MAX_LABEL = 512
+_KIB = 1024
+
+
+def read_reply(result: Mapping[str, Any]) -> McpReply:
+    """The reply in a raw result. Raises McpFailure INVALID_REPLY.
+
+    A block that cannot be read is described instead of failing its siblings.
+    """
+    match result.get("resultType", "complete"):
+        case "complete":
+            pass
+        case "input_required":
+            return McpReply(is_error=False, content=(), input_required=read_input_required(result))
+        case _:
+            raise _invalid("The server's reply is of an unknown kind.")
+    structured = result.get("structuredContent")
+    blocks = result.get("content", [] if structured is not None else None)
+    is_error = result.get("isError", False)
+    if not isinstance(blocks, list) or not isinstance(is_error, bool):
+        raise _invalid("The server's reply is not a valid tool result.")
+    return McpReply(
+        is_error=is_error,
+        content=tuple(_read_block(block) for block in blocks),
+        structured=clean_value(structured),
+        raw=result,
+    )
+
+
+def _invalid(detail: str) -> McpFailure:
+    return McpFailure(McpFailureKind.INVALID_REPLY, detail)
+
+
+def _read_block(block: object) -> ContentBlock:
+    if not isinstance(block, dict):
+        return _left_out("no type")
+    kind = block.get("type")
+    reader = _READERS.get(kind) if isinstance(kind, str) else None
+    return reader(block) if reader else _left_out(_label(kind) or "no type")
+
+
+def _left_out(what: str) -> ContentBlock:
+    return ContentBlock(kind=ContentKind.TEXT, text=f"[content left out: {what}]")
+
+
+def _text(block: Mapping[str, Any]) -> ContentBlock:
+    text = block.get("text")
+    return ContentBlock(kind=ContentKind.TEXT, text=clean(text)) if isinstance(text, str) else _left_out("text")
+
+
+def _image(block: Mapping[str, Any]) -> ContentBlock:
+    data, media_type = block.get("data"), block.get("mimeType")
+    size = _decoded_size(data)
+    text = _described(media_type or "image", size)
+    if size is None or not isinstance(media_type, str) or not _IMAGE_TYPE.fullmatch(media_type):
+        return ContentBlock(kind=ContentKind.IMAGE, text=text)
+    return ContentBlock(kind=ContentKind.IMAGE, text=text, image=ImageContent(media_type=media_type, data=data))
+
+
+def _audio(block: Mapping[str, Any]) -> ContentBlock:
+    return ContentBlock(
+        kind=ContentKind.AUDIO, text=_described(block.get("mimeType") or "audio", _decoded_size(block.get("data")))
+    )
+
+
+def _resource(block: Mapping[str, Any]) -> ContentBlock:
+    resource = block.get("resource")
+    if not isinstance(resource, dict):
+        return _left_out("resource")
+    if isinstance(text := resource.get("text"), str):
+        return ContentBlock(kind=ContentKind.RESOURCE, text=clean(text))
+    described = _described(resource.get("mimeType") or "binary", _decoded_size(resource.get("blob")))
+    return ContentBlock(kind=ContentKind.RESOURCE, text=f"{_label(resource.get('uri'))} ({described})")
+
+
+def _resource_link(block: Mapping[str, Any]) -> ContentBlock:
+    name = _label(block.get("title")) or _label(block.get("name"))
+    return ContentBlock(kind=ContentKind.RESOURCE_LINK, text=f"{name} ({_label(block.get('uri'))})")
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], ContentBlock]] = {
+    "text": _text,
+    "image": _image,
+    "audio": _audio,
+    "resource": _resource,
+    "resource_link": _resource_link,
+}
+
+
+def _label(value: object) -> str:
+    return capped(clean(value), _MAX_LABEL) if isinstance(value, str) else ""
+
+
+def _decoded_size(data: object) -> int | None:
+    """The bytes in base64 text, None if it is none."""
+    if not isinstance(data, str):
+        return None
+    try:
+        return len(binascii.a2b_base64(data, strict_mode=True))
+    except ValueError:
+        return None
+
+
+def _described(media_type: object, size: int | None) -> str:
+    if size is None:
+        return f"{_label(media_type)}, unreadable"
+    return f"{_label(media_type)}, {size} bytes" if size < _KIB else f"{_label(media_type)}, {size // _KIB} KiB"

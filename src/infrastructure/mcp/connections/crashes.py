@@ -1,0 +1,42 @@
+"""Started servers that end by themselves over and over are left alone for a while: what is remembered of their ends."""
+
+from collections.abc import Callable
+
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.restarts import RestartLimit, Restarts
+from infrastructure.mcp.connections.connection_key import ConnectionKey
+
+_MAX_KEYS = 10_000
+
+
+class Crashes:
+    """Per connection key: what a server does to one run or thread keeps it from no other."""
+
+    def __init__(self, limit: RestartLimit) -> None:
+        self._limit = limit
+        self._restarts: dict[ConnectionKey, Restarts] = {}
+
+    def crashed(self, key: ConnectionKey, *, lived_s: float, now: float) -> float:
+        """A server ended by itself; how long it is left alone now."""
+        before = self._restarts.pop(key, None) or Restarts(limit=self._limit)
+        after = self._restarts[key] = before.crashed(lived_s=lived_s, now=now)
+        while len(self._restarts) > _MAX_KEYS:
+            del self._restarts[next(iter(self._restarts))]
+        return after.left_alone_for_s(now)
+
+    def left_alone_for_s(self, key: ConnectionKey | None, now: float) -> float:
+        """How long it is not started; 0 if it may be."""
+        restarts = None if key is None else self._restarts.get(key)
+        return 0.0 if restarts is None else restarts.left_alone_for_s(now)
+
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """The server may be started again, for whomever."""
+        for key in [
+            key for key in self._restarts if (key.organization_id, key.server_id) == (organization_id, server_id)
+        ]:
+            del self._restarts[key]
+
+    def release(self, is_over: Callable[[ConnectionKey], bool]) -> None:
+        """The run or thread of such keys is over."""
+        for key in [key for key in self._restarts if is_over(key)]:
+            del self._restarts[key]

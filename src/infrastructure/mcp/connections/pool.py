@@ -1,0 +1,372 @@
+"""Live connections to MCP servers: the `McpConnections` port over the official SDK's client.
+
+Opened at the first call, pooled by who may share them, closed when idle, released, forgotten or at the end.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Self, TypeVar
+
+from mcp.types import Implementation
+
+from application.mcp.contents import ContentRequest
+from application.mcp.ports import (
+    ConnectionScope,
+    McpCall,
+    McpFailure,
+    McpFailureKind,
+    McpReply,
+    ProgressCallback,
+    ServerState,
+    ServerStatus,
+)
+from application.system.ports import Clock
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.restarts import RestartLimit
+from domain.mcp.server import Isolation, McpServer, McpServerKind
+from infrastructure.mcp.catalogs.catalog import with_usable_schemas
+from infrastructure.mcp.catalogs.list_news import Listed
+from infrastructure.mcp.catalogs.tool_changes import ToolChanges, ToolsChanged
+from infrastructure.mcp.connections.connection import McpConnection
+from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
+from infrastructure.mcp.connections.connection_life import ConnectionLife
+from infrastructure.mcp.connections.crashes import Crashes
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.process_room import ProcessRoom
+from infrastructure.mcp.connections.resource_following import follow_resources
+from infrastructure.mcp.connections.resource_watches import WantedResources
+from infrastructure.mcp.connections.server_record import NOTED, ServerRecord, StatusChanged
+from infrastructure.mcp.connections.server_session import ServerSession, UnusableConnectionError
+from infrastructure.mcp.known_secrets import KnownSecrets
+from infrastructure.mcp.transports.server_transports import OpenTransport
+from infrastructure.mcp.transports.stdio import StderrLog
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_CLOSE_TIMEOUT_S, DEFAULT_KEEP_ALIVE_S = 30.0, 5.0, 30.0
+DEFAULT_MAX_PROCESSES = 100
+
+_Answer = TypeVar("_Answer")
+
+
+class SdkMcpConnections:
+    """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
+    `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
+    `on_lost` is called when the connection that a server's organization shares is lost, `on_status` when the state of a
+    server changes, `on_listed` when one says that its resources or prompts are others. `known_secrets` are taken out
+    of what servers print and answer. `negotiate` settles the protocol version with servers that are not of kind
+    `sse`. An organization has at most `max_processes` servers started; one more takes the place of the one idle for
+    longest, or waits.
+    """
+
+    def __init__(
+        self,
+        *,
+        transports: OpenTransport,
+        clock: Clock,
+        client_version: str,
+        on_tools_changed: ToolsChanged | None = None,
+        on_lost: Callable[[McpServer], None] | None = None,
+        on_status: StatusChanged | None = None,
+        on_listed: Listed | None = None,
+        known_secrets: KnownSecrets,
+        negotiate: Negotiate = negotiate_any,
+        connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
+        close_timeout_s: float = DEFAULT_CLOSE_TIMEOUT_S,
+        keep_alive_s: float = DEFAULT_KEEP_ALIVE_S,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
+        restart_limit: RestartLimit | None = None,
+    ) -> None:
+        self._transports = transports
+        self._clock = clock
+        self._client = Implementation(name="dragoman", version=client_version)
+        self._on_tools_changed = on_tools_changed
+        self._known_secrets = known_secrets
+        self._on_lost = on_lost
+        self._on_status = on_status
+        self._on_listed = on_listed
+        self._negotiate = negotiate
+        self._connect_timeout_s, self._close_timeout_s = connect_timeout_s, close_timeout_s
+        self._keep_alive_s = keep_alive_s
+        self._crashes = Crashes(restart_limit or RestartLimit())
+        self._pool: dict[ConnectionKey, McpConnection] = {}
+        self._live: dict[McpConnection, ConnectionLife] = {}
+        self._room = ProcessRoom(max_processes, self._live, end=self._drop)
+        self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
+        self._logs: dict[tuple[OrganizationId, McpServerId], StderrLog] = {}
+        self._is_closed = False
+
+    @property
+    def connection_count(self) -> int:
+        """How many connections there are, those that are opening or closing included."""
+        return len(self._live)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends every connection and waits for it; later calls fail. Never raises."""
+        self._is_closed = True
+        ending = dict(self._live)
+        for connection in ending:
+            self._drop(connection)
+            connection.stop()
+        closed = await asyncio.gather(*(connection.closed(self._close_timeout_s) for connection in ending))
+        for life, is_closed in zip(ending.values(), closed, strict=True):
+            if not is_closed:
+                logger.error("an MCP connection does not end", extra={"server_id": life.record.server.id})
+        await self._transports.close()
+
+    async def call_tool(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> McpReply:
+        """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
+        record, known = self._admit(server), self._known_secrets
+        deadline = asyncio.get_running_loop().time() + call.timeout_s
+
+        def say(session: ServerSession) -> Awaitable[McpReply]:
+            # What the server was given in secret is known once it is connected: not before.
+            return session.call_tool(known.hiding_in(server.id, call), deadline, known.hiding(server.id, on_progress))
+
+        try:
+            return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
+        except McpFailure as failure:
+            known.hide_in_failure(server.id, failure)
+            if failure.kind in NOTED:
+                self._log_of(record).note(f"{call.tool_name}: {failure.detail}")
+            raise
+
+    async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
+        """As `McpContents` has it."""
+        deadline = asyncio.get_running_loop().time() + request.timeout_s
+        with self._known_secrets.hidden_in_failures(server.id):
+            result = await self._talk(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
+        return self._known_secrets.hide_in_json(server.id, result)
+
+    async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        """As `FollowingConnections` has it."""
+        deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
+        record, key = self._admit(server), connection_key(server, scope)
+        connection = self._pooled(key) or await self._opened(record, key, deadline)
+        connection.enter()
+        try:
+            await follow_resources(connection, await connection.session(deadline), wanted)
+        finally:
+            self._left(connection, key)
+
+    async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
+        """Connect if needed and list all tools (all pages). Raises McpFailure. Seldom enough not to wait for the pause
+        after an earlier failure to connect."""
+        record = self._admit(server)
+        record.hurry()
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        catalog = await self._talk(record, scope, deadline, lambda session: self._list(server, session, deadline))
+        record.listed(len(catalog.tools))
+        return catalog
+
+    async def release(self, scope: ConnectionScope) -> None:
+        """The run or gateway session of `scope` is over, or the thread if it names neither: its own connections begin to
+        close.
+
+        Returns at once: a server may take seconds to go, and the next run need not wait for that.
+        """
+        of_run = scope.run_id or scope.gateway_session_id
+        isolation, scope_id = (Isolation.RUN, of_run) if of_run is not None else (Isolation.THREAD, scope.thread_id)
+        if scope_id is None:
+            return
+
+        def is_its_own(key: ConnectionKey) -> bool:
+            own = (scope.organization_id, isolation, scope_id)
+            return (key.organization_id, key.isolation, key.scope_id) == own
+
+        self._crashes.release(is_its_own)
+        for connection, life in list(self._live.items()):
+            if life.key is not None and is_its_own(life.key):
+                self._drop(connection)
+                connection.stop()
+
+    def status(self, server: McpServer) -> ServerStatus:
+        """The state in this process."""
+        if not server.config.enabled:
+            return ServerStatus(state=ServerState.DISABLED, since=server.updated_at)
+        if record := self._records.get((server.organization_id, server.id, server.version)):
+            return record.status
+        return ServerStatus(state=ServerState.DISCONNECTED, since=server.updated_at)
+
+    def logs(self, server: McpServer) -> str:
+        """The bounded tail of the error output of a started server, and of how calls of any server failed."""
+        log = self._logs.get((server.organization_id, server.id))
+        return self._known_secrets.redact(server.id, log.text()) if log else ""
+
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """Crashes and failures to connect so far count no more."""
+        self._crashes.forgive(organization_id, server_id)
+        for record in self._records.values():
+            if (record.server.organization_id, record.server.id) == (organization_id, server_id):
+                record.forgive()
+
+    async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """The server was changed or removed: its connections end once their calls are done, without being waited for."""
+        for connection, life in list(self._live.items()):
+            if (life.record.server.organization_id, life.record.server.id) == (organization_id, server_id):
+                self._drop(connection)
+        self._crashes.forgive(organization_id, server_id)
+        for key, record in list(self._records.items()):
+            if (record.server.organization_id, record.server.id) == (organization_id, server_id):
+                del self._records[key]
+                record.forgotten()
+                self._logs.pop((organization_id, server_id), None)
+
+    def _admit(self, server: McpServer) -> ServerRecord:
+        if not server.config.enabled:
+            raise McpFailure(McpFailureKind.DISABLED, "The MCP server is disabled.")
+        if self._is_closed:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
+        key = (server.organization_id, server.id, server.version)
+        record = self._records.get(key)
+        if record is None:
+            on_lost = self._on_lost if server.config.isolation is Isolation.SHARED else None
+            record = self._records[key] = ServerRecord(server, self._clock, on_lost, self._on_status)
+        return record
+
+    async def _talk(
+        self,
+        record: ServerRecord,
+        scope: ConnectionScope,
+        deadline: float,
+        say: Callable[[ServerSession], Awaitable[_Answer]],
+    ) -> _Answer:
+        """Talk to the server on a connection for `scope`; on a second one if the first turned out to be of no use before
+        the server did anything."""
+        key = connection_key(record.server, scope)
+        for is_last in (False, True):
+            connection = self._pooled(key) or await self._opened(record, key, deadline)
+            connection.enter()
+            try:
+                return await say(connection.open_session or await connection.session(deadline))
+            except UnusableConnectionError as exc:
+                self._drop(connection)
+                if is_last or not exc.not_executed or exc.needs_auth:
+                    record.troubled(exc.failure.detail, needs_auth=exc.needs_auth)
+                    raise exc.failure from exc
+            finally:
+                self._left(connection, key)
+        raise AssertionError("the second attempt returns or raises")
+
+    async def _opened(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> McpConnection:
+        """A connection where there is none yet, to be entered at once, and `_left` after. Raises McpFailure."""
+        await self._wait_to_open(record, key, deadline)
+        return self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
+
+    def _left(self, connection: McpConnection, key: ConnectionKey | None) -> None:
+        """A use has ended; a connection that nobody else may use ends with it."""
+        connection.leave()
+        if key is None:
+            connection.stop()
+        self._room.made()
+
+    async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
+        """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
+        NOT_CONNECTED for a server that is left alone, BUSY if there is no room for another process by `deadline`."""
+        left_alone_s = self._crashes.left_alone_for_s(key, self._clock.monotonic())
+        if left_alone_s > 0:
+            detail = "The server ended by itself too often and is left alone for a while."
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=left_alone_s)
+        loop = asyncio.get_running_loop()
+        if (pause_s := record.pause_s) > 0:
+            await asyncio.sleep(min(pause_s, max(0.0, deadline - loop.time())))
+        if not record.server.config.kind.is_remote:
+            await self._room.wait(record.server.organization_id, lambda: self._pooled(key) is None, deadline)
+
+    def _pooled(self, key: ConnectionKey | None) -> McpConnection | None:
+        connection = self._pool.get(key) if key is not None else None
+        return connection if connection is not None and connection.is_usable else None
+
+    def _open(self, record: ServerRecord, key: ConnectionKey | None) -> McpConnection:
+        if self._is_closed:
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
+        server = record.server
+        life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
+        is_kept = server.config.isolation is not Isolation.RUN
+        if self._on_tools_changed is not None and is_kept:
+            life.changes = ToolChanges(server, self._on_tools_changed)
+        connection = McpConnection(
+            transport=self._transports(server, self._log_of(record)),
+            negotiate=negotiate_handshake if server.config.kind is McpServerKind.SSE else self._negotiate,
+            client=self._client,
+            events=life,
+            connect_timeout_s=self._connect_timeout_s,
+            idle_timeout_s=server.config.idle_timeout_s,
+            asks=server.config.asks,
+            is_private=server.config.isolation is not Isolation.SHARED,
+            keep_alive_s=self._keep_alive_s if is_kept else None,
+            on_tools_changed=life.changes.announce if life.changes else None,
+            on_listed=None if self._on_listed is None or key is None else partial(self._on_listed, *key.named),
+        )
+        life.connection = connection
+        record.connecting()
+        self._live[connection] = life
+        if key is not None:
+            self._pool[key] = connection
+        return connection
+
+    def _log_of(self, record: ServerRecord) -> StderrLog:
+        """The server's log; one that nobody will read for a server that was forgotten meanwhile."""
+        if not self._is_known(record):
+            return StderrLog()
+        return self._logs.setdefault((record.server.organization_id, record.server.id), StderrLog())
+
+    def _is_known(self, record: ServerRecord) -> bool:
+        server = record.server
+        return self._records.get((server.organization_id, server.id, server.version)) is record
+
+    def _drop(self, connection: McpConnection) -> None:
+        """No new uses of it."""
+        life = self._live.get(connection)
+        if life is not None and life.key is not None and self._pool.get(life.key) is connection:
+            del self._pool[life.key]
+        connection.retire()
+
+    def _lost(self, life: ConnectionLife, lived_s: float) -> None:
+        """A connection ended by itself: if it was a process, it crashed."""
+        record, key = life.record, life.key
+        if key is None or record.server.config.kind.is_remote:
+            return
+        if not self._is_known(record):
+            return  # forgotten meanwhile: nobody would ever ask for what is remembered of it
+        left_alone_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
+        if left_alone_s > 0:
+            minutes = math.ceil(left_alone_s / 60)
+            record.given_up(
+                f"{record.status.last_error} It ended by itself too often and is left alone for {minutes} min; "
+                "connecting, refreshing or testing it tries it again."
+            )
+
+    def _ended(self, connection: McpConnection) -> None:
+        life = self._live.pop(connection, None)
+        if life is not None and life.key is not None and self._pool.get(life.key) is connection:
+            del self._pool[life.key]
+        self._room.made()
+
+    async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
+        listing = await with_usable_schemas(await session.list_tools(deadline))
+        return McpCatalog(
+            server_id=server.id,
+            server_version=server.version,
+            protocol_version=session.facts.protocol_version,
+            server_name=session.facts.name or server.config.slug,
+            instructions=session.facts.instructions,
+            tools=listing.tools,
+            skipped=listing.skipped,
+            taken_at=self._clock.now(),
+        )

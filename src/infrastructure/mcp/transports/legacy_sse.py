@@ -1,0 +1,128 @@
+"""HTTP with a long-lived event stream, the transport before streamable HTTP (MCP 2024-11-05, basic/transports).
+
+Requests are posted from the task that waits for their answer; the answers come on the stream, read by one task.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCRequest
+
+from infrastructure.mcp.faults import (
+    BROKEN,
+    UNANSWERED,
+    TransportFailedError,
+    TransportFault,
+    content_type_fault,
+    fault_reply,
+)
+from infrastructure.mcp.transports.event_stream import StreamEvent
+from infrastructure.mcp.transports.message_sink import MessageSink
+from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
+from infrastructure.mcp.transports.stdio_framing import OversizedLine, read_line, read_oversized
+from infrastructure.mcp.transports.stdio_pipes import MessageReader
+
+_ACCEPT_EVENTS = {"accept": "text/event-stream", "cache-control": "no-store"}
+_NOTIFICATION_TIMEOUT_S = 5.0
+_POST = {"content-type": "application/json"}
+
+
+class LegacySseTransport:
+    """The stream is opened on entering, which waits until the server has named the address to post to."""
+
+    disconnect_cancels = False
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._post_to: asyncio.Future[Endpoint] | None = None
+        self._stream: asyncio.Task[None] | None = None
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
+        """Raises TransportFailedError."""
+        self._post_to = asyncio.get_running_loop().create_future()
+        self._stream = asyncio.create_task(self._read(self._post_to), name="mcp-sse-stream")
+        try:
+            await self._post_to
+        except BaseException:
+            await self._end_stream()
+            raise
+        return self._reader, MessageSink(self._send)
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._reader.close()
+        self._endpoint.abort_requests()
+        await self._end_stream()
+
+    def describe_end(self) -> str | None:
+        """Nothing is known about how a remote server ends."""
+        return None
+
+    def describe_noise(self) -> str | None:
+        """What is not MCP fails the exchange it comes in."""
+        return None
+
+    def stderr(self) -> str:
+        """A remote server's error output stays where it is."""
+        return ""
+
+    async def _send(self, item: SessionMessage) -> None:
+        """Posts a message; if that fails, a request is answered with the fault. Of anything else the server is waited for a
+        little only: the caller of a request bounds its time."""
+        assert self._post_to is not None
+        message = item.message
+        body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        timeout_s = None if isinstance(message, JSONRPCRequest) else _NOTIFICATION_TIMEOUT_S
+        fault: TransportFault | None = None
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._post_to.result().request("POST", _POST, body) as response,
+            ):
+                fault = status_fault(response)
+        except TransportFailedError as exc:
+            fault = exc.fault
+        except TimeoutError:
+            return
+        if fault is not None and isinstance(message, JSONRPCRequest):
+            self._reader.put(fault_reply(message.id, fault))
+
+    async def _end_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.cancel()
+            await asyncio.wait([self._stream])
+
+    async def _read(self, post_to: asyncio.Future[Endpoint]) -> None:
+        try:
+            async with self._endpoint.request("GET", _ACCEPT_EVENTS) as response:
+                if (fault := status_fault(response)) is not None:
+                    raise TransportFailedError(fault)
+                content_type = content_type_of(response)
+                if content_type != "text/event-stream":
+                    raise TransportFailedError(content_type_fault(content_type))
+                await self._hand_on(self._endpoint.read_events(response, self._reader.pace), post_to)
+            raise TransportFailedError(UNANSWERED if not post_to.done() else BROKEN)
+        except TransportFailedError as exc:
+            if not post_to.done():
+                post_to.set_exception(exc)
+        finally:
+            self._reader.end()
+
+    async def _hand_on(
+        self, events: AsyncIterator[StreamEvent | OversizedLine], post_to: asyncio.Future[Endpoint]
+    ) -> None:
+        async for event in events:
+            if isinstance(event, OversizedLine):
+                self._reader.put(read_oversized(event, self._endpoint.max_response_bytes))
+            elif event.type == "endpoint":
+                if not post_to.done():
+                    post_to.set_result(self._endpoint.at(event.data.decode(errors="replace")))
+            elif event.data:
+                items = read_line(event.data, self._reader.settled)
+                for item in items:
+                    self._reader.put(item, len(event.data) // len(items))
+            await self._reader.room()

@@ -1,0 +1,250 @@
+"""How each kind of server is reached: the transport for one connection to it."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from application.mcp.ports import McpFailure
+from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
+from domain.mcp.server import McpServer, McpServerKind
+from infrastructure.mcp.faults import (
+    DEAF,
+    TransportFailedError,
+    TransportFault,
+    connect_failure,
+    exit_detail,
+    stderr_tail,
+)
+from infrastructure.mcp.secret_values import SecretValues
+from infrastructure.mcp.transports.launch import Launch, launch_in_place
+from infrastructure.mcp.transports.legacy_sse import LegacySseTransport
+from infrastructure.mcp.transports.message_sink import MessageSink
+from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
+from infrastructure.mcp.transports.remote import Credentials, Endpoint, RemoteClient
+from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrLog, StdioTransport
+from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
+from infrastructure.mcp.transports.stdio_process import StdioCommand
+from infrastructure.mcp.transports.streamable_http import StreamableHttpTransport
+
+_OWN_LOG_BYTES = 8 * 1024
+
+
+class ServerTransport(Protocol):
+    """One life of a connection, entered and left by its owner task. Entering may raise TransportFailedError, OSError,
+    ValueError; leaving is bounded and completes under cancellation."""
+
+    disconnect_cancels: bool
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageSink | MessageWriter]: ...
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    def describe_end(self) -> str | None:
+        """How the connection ended, in a sentence; None if it has not, or there is no more to say than that."""
+        ...
+
+    def describe_noise(self) -> str | None:
+        """What the server said besides MCP, in a sentence, if it did."""
+        ...
+
+    def stderr(self) -> str:
+        """The last lines of the server's error output, for the operator."""
+        ...
+
+
+class OpenTransport(Protocol):
+    """Makes the transport for a new connection; `log` outlives it."""
+
+    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+        """Raises McpFailure NOT_CONNECTED if the server cannot be reached as it is configured, NOT_INSTALLED."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of what the transports share, after the last of them."""
+        ...
+
+
+CredentialsFor = Callable[[McpServer], Credentials]
+"""The credentials of a server with OAuth."""
+
+
+class ServerTransports:
+    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it, and the
+    resource limits `limits`. `launch` says what starts a server, and raises McpFailure if nothing does. A started server
+    that reads nothing for `write_timeout_s`, or for as long as its calls may take, is ended."""
+
+    def __init__(
+        self,
+        *,
+        remote: RemoteClient,
+        secrets: SecretValues,
+        credentials: CredentialsFor,
+        environment: Mapping[str, str],
+        launch: Callable[[McpServer], Launch] = launch_in_place,
+        working_directory: Path | None = None,
+        limits: Mapping[str, int] | None = None,
+        write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
+    ) -> None:
+        self._write_timeout_s = write_timeout_s
+        self._remote = remote
+        self._secrets = secrets
+        self._credentials = credentials
+        self._environment = environment
+        self._launch = launch
+        self._working_directory = working_directory
+        self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
+
+    async def close(self) -> None:
+        """As `OpenTransport`."""
+        await self._remote.close()
+
+    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+        """As `OpenTransport`."""
+        config = server.config
+        if config.kind.is_remote:
+            is_legacy = config.kind is McpServerKind.SSE
+            kind = LegacySseTransport if is_legacy else StreamableHttpTransport
+            return LateTransport(lambda: self._reached(server), disconnect_cancels=kind.disconnect_cancels)
+        launch = self._launch(server)
+        return LateTransport(
+            lambda: self._started(server, launch, log), disconnect_cancels=StdioServerTransport.disconnect_cancels
+        )
+
+    async def _reached(self, server: McpServer) -> ServerTransport:
+        config = server.config
+        assert config.url is not None  # the configuration was validated
+        headers = await self._secrets.headers(server, config.headers)
+        credentials = None
+        match config.auth:
+            case BearerAuth(token=token):
+                value = await self._secrets.header(server, "auth.token", token)
+                headers["authorization"] = f"Bearer {value}"
+            case ApiKeyAuth(header=name, value=key):
+                headers[name] = await self._secrets.header(server, "auth.value", key)
+            case ClientCredentialsAuth() | AuthorizationCodeAuth():
+                credentials = self._credentials(server)
+            case None:
+                pass
+        url = await self._secrets.url(server, config.url)
+        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
+        is_legacy = config.kind is McpServerKind.SSE
+        return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+
+    async def _started(self, server: McpServer, launch: Launch, log: StderrLog) -> ServerTransport:
+        config = server.config
+        env = await self._secrets.values(server, "env", config.env)
+        if launch.path_entries and "PATH" not in env:
+            inherited = self._environment.get("PATH", os.defpath)
+            env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
+        cwd = launch.cwd or self._working_directory
+        try:
+            command = StdioCommand(command=launch.command, args=launch.args, env=env, cwd=cwd, limits=self._limits)
+        except ValueError as exc:
+            raise connect_failure("The server's command, arguments or environment are not valid.") from exc
+
+        def redact(text: str) -> str:
+            return self._secrets.redact(server, text)
+
+        write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a call may keep a server from reading as long
+        return StdioServerTransport(
+            command, self._environment, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s
+        )
+
+
+class LateTransport:
+    """A transport that can be made only when its secrets have been read, which entering it does."""
+
+    def __init__(self, make: Callable[[], Awaitable[ServerTransport]], *, disconnect_cancels: bool) -> None:
+        self._make = make
+        self._made: ServerTransport | None = None
+        self.disconnect_cancels = disconnect_cancels
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageSink | MessageWriter]:
+        """Raises TransportFailedError, and what entering the transport raises."""
+        try:
+            self._made = await self._make()
+        except McpFailure as failure:
+            raise TransportFailedError(TransportFault(kind=failure.kind, detail=failure.detail)) from failure
+        return await self._made.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._made is not None:
+            await self._made.__aexit__(exc_type, exc, traceback)
+
+    def describe_end(self) -> str | None:
+        """Of the transport, once there is one."""
+        return self._made.describe_end() if self._made is not None else None
+
+    def describe_noise(self) -> str | None:
+        """Of the transport, once there is one."""
+        return self._made.describe_noise() if self._made is not None else None
+
+    def stderr(self) -> str:
+        """Of the transport, once there is one."""
+        return self._made.stderr() if self._made is not None else ""
+
+
+class StdioServerTransport:
+    """A started server. Its error output goes to its own log, for failures, and to the server's, which outlives it."""
+
+    disconnect_cancels = False
+
+    def __init__(
+        self,
+        command: StdioCommand,
+        environment: Mapping[str, str],
+        log: StderrLog,
+        max_line_bytes: int,
+        redact: Callable[[str], str],
+        *,
+        write_timeout_s: float,
+    ) -> None:
+        self._log = _CopyingLog(log)
+        self._redact = redact
+        self._transport = StdioTransport(
+            command,
+            environment=environment,
+            log=self._log,
+            max_line_bytes=max_line_bytes,
+            write_timeout_s=write_timeout_s,
+        )
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:
+        return await self._transport.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._transport.__aexit__(exc_type, exc, traceback)
+
+    def describe_end(self) -> str | None:
+        """How the process ended, or that it is ended for not reading."""
+        if self._transport.does_not_read:
+            return DEAF
+        status, description = self._transport.exit_status, self._transport.describe_exit()
+        return None if status is None or description is None else exit_detail(status, description)
+
+    def describe_noise(self) -> str | None:
+        """Lines on stdout that are none of the protocol's."""
+        lines = self._transport.unreadable_lines
+        return f"Lines of its standard output that are not MCP messages: {lines}." if lines else None
+
+    def stderr(self) -> str:
+        """The last lines of this process, without secrets."""
+        return self._redact(stderr_tail(self._log.text()))
+
+
+class _CopyingLog(StderrLog):
+    def __init__(self, also: StderrLog) -> None:
+        super().__init__(_OWN_LOG_BYTES)
+        self._also = also
+
+    def append(self, data: bytes) -> None:
+        super().append(data)
+        self._also.append(data)

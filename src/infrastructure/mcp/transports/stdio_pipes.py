@@ -1,0 +1,205 @@
+"""The message streams the MCP SDK reads and writes over the pipes of a stdio server.
+
+Futures instead of tasks: nothing to cancel, nothing to leak. Used by ``stdio.py``; asyncio only.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import msgspec
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from infrastructure.mcp.pace import MESSAGE, REPORT, Pace
+from infrastructure.mcp.transports.pipes import WritePipe
+
+DEFAULT_MAX_BYTES = 4 * 1024 * 1024
+MAX_ITEMS = 64
+"""That wait for the reader."""
+_IN_A_ROW = 32
+
+
+class MessageReader:
+    """The SDK's read stream: what the server said, for one reader. Ends when the connection does.
+
+    Bounded: when `is_full`, or while its `pace` is used up, whoever fills it stops reading from the server. Of the server's
+    requests no more than `requests_at_a_time` are taken before one is `answered`. `on_empty` is called when the reader has
+    taken everything, and when it leaves.
+    """
+
+    def __init__(self, on_empty: Callable[[], None] = lambda: None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self._on_empty = on_empty
+        self._max_bytes = max_bytes
+        self._items: deque[SessionMessage | Exception] = deque()
+        self._bytes = 0
+        self._room = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
+        self._ended = False
+        self._requests = 0
+        self._taken_in_a_row = 0
+        self.pace = Pace()
+        self.closed = False
+        """Whether the reader left; what arrives then is dropped."""
+        self.requests_at_a_time: int | None = None
+        """None for a reader that is not told what is `answered`."""
+        self.tap: Callable[[SessionMessage | Exception], bool] | None = None
+        """Sees each item first, and keeps those for which it returns True."""
+        self.answers: Callable[[int | str, dict[str, Any]], bool] | None = None
+        """Given each result first, of which then no item is made; True for those that somebody waited for."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing should be added until some of it has been taken."""
+        return len(self._items) >= MAX_ITEMS or self._bytes > self._max_bytes
+
+    def settled(self, call_id: int | str, result: dict[str, Any]) -> bool:
+        """Whether a result has come to the call it is for."""
+        return not self.closed and self.answers is not None and self.answers(call_id, result)
+
+    def put(self, item: SessionMessage | Exception, size: int = 0) -> None:
+        """Hands an item of `size` bytes to the reader."""
+        if self.closed:
+            return
+        if self.tap is not None and self.tap(item):
+            if not _is_reply(item):
+                self.pace.spend(REPORT, size)
+            return
+        self.pace.spend(MESSAGE, size)
+        self._items.append(item)
+        self._bytes += size
+        self._wake()
+
+    async def room(self) -> None:
+        """Wait until more may be put."""
+        while self.is_full and not self.closed:
+            self._room.clear()
+            await self._room.wait()
+        if not self.closed:
+            await self.pace.wait()
+
+    def answered(self) -> None:
+        """One of the server's requests that were taken is done with."""
+        self._requests = max(0, self._requests - 1)
+        self._wake()
+
+    def end(self) -> None:
+        """No more items: the reader gets what is there, then the end of the stream."""
+        self._ended = True
+        self._wake()
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next item. Raises anyio.EndOfStream, anyio.ClosedResourceError, anyio.BusyResourceError."""
+        if self._taken_in_a_row >= _IN_A_ROW:
+            self._taken_in_a_row = 0
+            await asyncio.sleep(0)  # what was taken is delivered by tasks: let them run
+        while not self._items or self._is_held_back(self._items[0]):
+            if self.closed:
+                raise anyio.ClosedResourceError
+            if self._ended:
+                raise anyio.EndOfStream
+            if self._waiting is not None:
+                raise anyio.BusyResourceError("receiving from")
+            if not self._items:
+                self._on_empty()
+            self._taken_in_a_row = 0
+            self._waiting = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiting
+            finally:
+                self._waiting = None
+        self._taken_in_a_row += 1
+        return self._take()
+
+    def _is_held_back(self, item: SessionMessage | Exception) -> bool:
+        limit = self.requests_at_a_time
+        return limit is not None and self._requests >= limit and _is_request(item)
+
+    def _take(self) -> SessionMessage | Exception:
+        item = self._items.popleft()
+        if not self._items:
+            self._bytes = 0
+        if self.requests_at_a_time is not None and isinstance(item, SessionMessage) and _is_request(item):
+            self._requests += 1
+            item.metadata = ServerMessageMetadata(on_request_unanswered=self._unanswered)
+        self._room.set()
+        return item
+
+    async def _unanswered(self) -> None:
+        """The server cancelled its request."""
+        self.answered()
+
+    async def aclose(self) -> None:
+        """The reader leaves."""
+        self.close()
+
+    def close(self) -> None:
+        """The reader leaves."""
+        self.closed = True
+        self._items.clear()
+        self._on_empty()
+        self._room.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class MessageWriter:
+    """The SDK's write stream: one message, one line."""
+
+    def __init__(self, pipe: WritePipe) -> None:
+        self._pipe = pipe
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Writes a message; raises as `WritePipe.write` does."""
+        await self._pipe.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+    async def ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """Writes a request, whose answer comes to the reader. Raises as `send`."""
+        request = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        await self._pipe.write(msgspec.json.encode(request) + b"\n")
+        return None
+
+    async def aclose(self) -> None:
+        """Closes the server's stdin once what was sent is written."""
+        self._pipe.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._pipe.close()
+
+
+def _is_request(item: SessionMessage | Exception) -> bool:
+    return isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest)
+
+
+def _is_reply(item: SessionMessage | Exception) -> bool:
+    return isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse | JSONRPCError)

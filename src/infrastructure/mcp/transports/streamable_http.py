@@ -1,0 +1,336 @@
+"""Streamable HTTP, both generations on one URL (MCP 2025-03-26 to 2026-07-28, basic/transports).
+
+Above: the SDK's dispatcher, which writes each request from the task that waits for its answer; so the POST runs in that
+task, ends with it, and there are no tasks here but the one that listens to an older server's own messages.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import msgspec
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
+from mcp.types import (
+    CONNECTION_CLOSED,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from infrastructure.http.kept_connection import BrokenError, HttpAnswer
+from infrastructure.mcp.faults import (
+    FOREIGN,
+    NOT_JSON_RPC,
+    SESSION_GONE,
+    UNANSWERED,
+    TransportFailedError,
+    content_type_fault,
+    fault_reply,
+)
+from infrastructure.mcp.transports.message_sink import MessageSink
+from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
+from infrastructure.mcp.transports.stdio_framing import OversizedLine, read_line, read_oversized
+from infrastructure.mcp.transports.stdio_pipes import MessageReader
+
+_SESSION_HEADER = "mcp-session-id"
+_OK = 200
+_BAD_REQUEST = 400
+_NOT_FOUND = 404
+_ACCEPTED = (202, 204)
+_ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_ACCEPT_EVENTS = {"accept": "text/event-stream", "cache-control": "no-store"}
+_MAX_RESUMPTIONS = 3
+_DEFAULT_RETRY_MS = 1000
+_MAX_RETRY_MS = 10_000
+_COURTESY_TIMEOUT_S = 2.0
+_NOTIFICATION_TIMEOUT_S = 5.0
+
+
+class StreamableHttpTransport:
+    """A logical connection: nothing is opened on entering. Leaving ends an older server's session, within 2 s."""
+
+    disconnect_cancels = True
+    """In the modern generation, giving up the POST is what cancels the call."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._session_id: str | None = None
+        self._version: str | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
+
+    async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
+        return self._reader, MessageSink(self._send, self._ask)
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._reader.close()
+        self._endpoint.abort_requests()
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.wait([self._listener])
+        if self._session_id is not None:
+            with contextlib.suppress(TransportFailedError, TimeoutError):
+                async with (
+                    asyncio.timeout(_COURTESY_TIMEOUT_S),
+                    self._endpoint.request("DELETE", self._own_headers()),
+                ):
+                    pass
+
+    def describe_end(self) -> str | None:
+        """Nothing is known about how a remote server ends."""
+        return None
+
+    def describe_noise(self) -> str | None:
+        """What is not MCP fails the exchange it comes in."""
+        return None
+
+    def stderr(self) -> str:
+        """A remote server's error output stays where it is."""
+        return ""
+
+    async def _send(self, item: SessionMessage) -> None:
+        """Posts a message. A request returns when its answer has been handed to the reader; what goes wrong becomes
+        that answer."""
+        message = item.message
+        stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
+        if isinstance(message, JSONRPCRequest) and message.method == "initialize":
+            self._version = None
+        elif stamped and MCP_PROTOCOL_VERSION_HEADER in stamped:
+            self._version = stamped[MCP_PROTOCOL_VERSION_HEADER]
+        headers = _ACCEPT | self._own_headers() | (stamped or {})
+        body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        if isinstance(message, JSONRPCRequest):
+            try:
+                await self._post(message, headers, body)
+            except TransportFailedError as exc:
+                self._reader.put(fault_reply(message.id, exc.fault))
+        else:
+            await self._notify(message, headers, body)
+
+    async def _ask(
+        self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        """As `MessageSink.ask`: most servers answer in JSON, and that is read without a detour."""
+        self._version = headers.get(MCP_PROTOCOL_VERSION_HEADER, self._version)
+        sent = _ACCEPT | self._own_headers() | dict(headers)
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+
+        def request() -> JSONRPCRequest:
+            return JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
+
+        async def read(answer: HttpAnswer) -> tuple[dict[str, Any] | None]:
+            result = self._plain_result(request_id, answer)
+            if result is None:
+                await self._read_answer(request(), answer, sent)
+            return (result,)
+
+        try:
+            found = await self._endpoint.post(sent, body, read)
+            if found is not None:
+                return found[0]
+            await self._post(request(), sent, body)
+        except TransportFailedError as exc:
+            self._reader.put(fault_reply(request_id, exc.fault))
+        return None
+
+    def _plain_result(self, request_id: str, answer: HttpAnswer) -> dict[str, Any] | None:
+        """The result in an answer that is nothing but that; None for all others, which take longer to understand."""
+        if answer.status != _OK or content_type_of(answer) != "application/json":
+            return None
+        try:
+            reply = msgspec.json.decode(self._endpoint.body_of(answer))
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            return None
+        if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or "error" in reply:
+            return None
+        if reply.get("id") != request_id:
+            return None
+        result = reply.get("result")
+        return result if isinstance(result, dict) else None
+
+    def _own_headers(self) -> dict[str, str]:
+        headers = {}
+        if self._session_id is not None:
+            headers[_SESSION_HEADER] = self._session_id
+        if self._version is not None:
+            headers[MCP_PROTOCOL_VERSION_HEADER] = self._version
+        return headers
+
+    async def _notify(
+        self, message: JSONRPCNotification | JSONRPCResponse | JSONRPCError, headers: Mapping[str, str], body: bytes
+    ) -> None:
+        if self._version in MODERN_PROTOCOL_VERSIONS:
+            return  # the modern wire has no messages of this direction besides requests
+        with contextlib.suppress(TransportFailedError, TimeoutError):
+            async with asyncio.timeout(_NOTIFICATION_TIMEOUT_S), self._endpoint.request("POST", headers, body):
+                pass
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/initialized":
+            self._listener = asyncio.create_task(self._listen(), name="mcp-http-listener")
+
+    async def _post(self, message: JSONRPCRequest, headers: Mapping[str, str], body: bytes) -> None:
+        async with self._endpoint.request("POST", headers, body) as response:
+            await self._read_answer(message, response, headers)
+
+    async def _read_answer(
+        self, message: JSONRPCRequest, response: aiohttp.ClientResponse | HttpAnswer, headers: Mapping[str, str]
+    ) -> None:
+        """Hands on what a POST is answered with; a stream that breaks off is taken up again."""
+        if response.status == _NOT_FOUND and _SESSION_HEADER in headers:
+            raise TransportFailedError(SESSION_GONE)
+        if message.method == "initialize":
+            self._session_id = response.headers.get(_SESSION_HEADER)
+        content_type = content_type_of(response)
+        if content_type == "application/json":
+            await self._read_json(message.id, response, headers)
+            return
+        if (fault := status_fault(response)) is not None:
+            raise TransportFailedError(fault)
+        if response.status in _ACCEPTED:
+            raise TransportFailedError(UNANSWERED)
+        if content_type != "text/event-stream":
+            raise TransportFailedError(content_type_fault(content_type))
+        last_id, retry_ms, answered = await self._read_events(message.id, response)
+        response.close()
+        for _ in range(_MAX_RESUMPTIONS):
+            if answered or not last_id:
+                break
+            last_id, retry_ms, answered = await self._resume(message.id, last_id, retry_ms)
+        if not answered:
+            raise TransportFailedError(UNANSWERED)
+
+    async def _read_json(
+        self, request_id: RequestId, response: aiohttp.ClientResponse | HttpAnswer, headers: Mapping[str, str]
+    ) -> None:
+        failed = status_fault(response)
+        if failed is not None and failed.needs_auth:
+            raise TransportFailedError(failed)
+        if isinstance(response, HttpAnswer):
+            body = self._endpoint.body_of(response)
+        else:
+            body = await self._endpoint.read_body(response)
+        reply = _reply_in(read_line(body)) or _error_without_id(body, request_id)
+        if reply is None or (failed is not None and isinstance(reply, JSONRPCResponse)):
+            raise TransportFailedError(failed or NOT_JSON_RPC)
+        if response.status == _BAD_REQUEST and _SESSION_HEADER in headers and _is_unspecific(reply):
+            raise TransportFailedError(SESSION_GONE)
+        if not _is_to(request_id, reply):
+            raise TransportFailedError(FOREIGN)
+        reply.id = request_id
+        self._reader.put(SessionMessage(reply))
+
+    async def _read_events(
+        self, request_id: RequestId, response: aiohttp.ClientResponse | HttpAnswer
+    ) -> tuple[str, int | None, bool]:
+        """Hands on what comes; the last event id, the delay asked for, and whether the request was answered."""
+        last_id, retry_ms = "", None
+        try:
+            async for event in self._endpoint.read_events(response, self._reader.pace):
+                if isinstance(event, OversizedLine):
+                    oversized = read_oversized(event, self._endpoint.max_response_bytes)
+                    if isinstance(oversized, SessionMessage):
+                        self._reader.put(oversized)
+                        return last_id, retry_ms, True
+                    continue
+                last_id = event.id or last_id
+                retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms
+                if self._hand_on(request_id, event.data):
+                    return last_id, retry_ms, True
+                await self._reader.room()
+        except (aiohttp.ClientError, BrokenError):
+            if not last_id:
+                raise
+        return last_id, retry_ms, False
+
+    def _hand_on(self, request_id: RequestId | None, data: bytes) -> bool:
+        """Hands on the messages of an event, with the request to which they belong; whether its answer was among them."""
+        answered = False
+        items = read_line(data)
+        for item in items:
+            reply = _reply_in([item])
+            if reply is not None and request_id is not None:
+                if not _is_to(request_id, reply):
+                    continue  # as on stdio, where nothing waits for it
+                reply.id = request_id
+                answered = True
+            elif (
+                request_id is not None
+                and isinstance(item, SessionMessage)
+                and isinstance(item.message, JSONRPCNotification)
+            ):
+                item.metadata = ServerMessageMetadata(related_request_id=request_id)
+            self._reader.put(item, len(data) // len(items))
+        return answered
+
+    async def _resume(self, request_id: RequestId, last_id: str, retry_ms: int | None) -> tuple[str, int | None, bool]:
+        """Takes up a stream where it broke off (2025-03-26 to 2025-11-25)."""
+        await asyncio.sleep(_retry_s(retry_ms))
+        headers = _ACCEPT_EVENTS | self._own_headers() | {"last-event-id": last_id}
+        async with self._endpoint.request("GET", headers) as response:
+            if response.status == _NOT_FOUND or content_type_of(response) != "text/event-stream":
+                raise TransportFailedError(UNANSWERED)
+            return await self._read_events(request_id, response)
+
+    async def _listen(self) -> None:
+        """Reads what an older server says of its own accord, for as long as it keeps that stream open to us."""
+        last_id, retry_ms, failures = "", None, 0
+        while failures < _MAX_RESUMPTIONS:
+            headers = _ACCEPT_EVENTS | self._own_headers() | ({"last-event-id": last_id} if last_id else {})
+            try:
+                async with self._endpoint.request("GET", headers) as response:
+                    if status_fault(response) or content_type_of(response) != "text/event-stream":
+                        return
+                    async for event in self._endpoint.read_events(response, self._reader.pace):
+                        failures = 0
+                        if isinstance(event, OversizedLine):
+                            continue
+                        last_id = event.id or last_id
+                        retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms
+                        self._hand_on(None, event.data)
+                        await self._reader.room()
+            except TransportFailedError:
+                pass
+            failures += 1
+            await asyncio.sleep(_retry_s(retry_ms))
+
+
+def _reply_in(items: Iterable[SessionMessage | Exception]) -> JSONRPCResponse | JSONRPCError | None:
+    for item in items:
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            return item.message
+    return None
+
+
+def _is_to(request_id: RequestId, reply: JSONRPCResponse | JSONRPCError) -> bool:
+    """Whether a reply has the id of the request, as a number or a text; an error may have none."""
+    if reply.id is None:
+        return isinstance(reply, JSONRPCError)
+    return str(reply.id) == str(request_id)
+
+
+def _error_without_id(body: bytes, request_id: RequestId) -> JSONRPCError | None:
+    """What a server says that did not get as far as to know which request it refuses."""
+    try:
+        error = ErrorData.model_validate(json.loads(body)["error"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+
+
+def _is_unspecific(reply: JSONRPCResponse | JSONRPCError) -> bool:
+    """Servers built on older TypeScript examples say in this way, instead of by 404, that they forgot the session."""
+    return isinstance(reply, JSONRPCError) and reply.error.code == CONNECTION_CLOSED
+
+
+def _retry_s(retry_ms: int | None) -> float:
+    return min(_DEFAULT_RETRY_MS if retry_ms is None else retry_ms, _MAX_RETRY_MS) / 1000

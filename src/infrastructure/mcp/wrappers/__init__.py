@@ -1,0 +1,1 @@
+"""Wrappers around MCP connections, one concern each: limits, breakers, supervision."""

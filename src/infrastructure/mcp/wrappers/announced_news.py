@@ -1,0 +1,28 @@
+"""What servers say of their lists on any connection, told to this process's followers and to those of all others."""
+
+from application.mcp.news import ListKind
+from domain.ids import McpServerId, OrganizationId
+from infrastructure.mcp.catalogs.list_news import Listed
+from infrastructure.mcp.wrappers.announced_connections import Announcements
+
+LISTED = "mcp-listed"
+
+
+class AnnouncedNews:
+    """An announcement that is missed, since the database was away, is made good when a follower looks for itself."""
+
+    def __init__(self, tell: Listed, *, announcements: Announcements) -> None:
+        self._tell = tell
+        self._announcements = announcements
+        announcements.hear_of(LISTED, self._hear)
+
+    def listed(
+        self, organization_id: OrganizationId, server_id: McpServerId, scope_id: str | None, kind: ListKind
+    ) -> None:
+        """A server said so to this process."""
+        self._tell(organization_id, server_id, scope_id, kind)
+        self._announcements.wake(":".join((LISTED, organization_id, server_id, scope_id or "", kind.value)))
+
+    def _hear(self, topic: str) -> None:
+        _, organization_id, server_id, scope_id, kind = topic.split(":")
+        self._tell(OrganizationId(organization_id), McpServerId(server_id), scope_id or None, ListKind(kind))

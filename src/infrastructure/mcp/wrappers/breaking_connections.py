@@ -1,0 +1,144 @@
+"""A circuit breaker for each server: one that fails call after call is left alone for a while, and calls fail at once."""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from application.mcp.ports import (
+    ConnectionScope,
+    McpCall,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpReply,
+    ProgressCallback,
+    ServerState,
+    ServerStatus,
+)
+from application.system.ports import Clock
+from domain.ids import McpServerId, OrganizationId
+from domain.mcp.breaker import BreakerSettings, BreakerState, CallOutcome, CircuitBreaker
+from domain.mcp.catalog import McpCatalog
+from domain.mcp.server import McpServer
+from infrastructure.mcp.wrappers.wrapped_connections import WrappedConnections
+
+logger = logging.getLogger(__name__)
+
+_OUTCOMES = {
+    McpFailureKind.TIMEOUT: CallOutcome.FAILED,
+    McpFailureKind.CONNECTION_LOST: CallOutcome.FAILED,
+    McpFailureKind.NOT_CONNECTED: CallOutcome.FAILED,
+    McpFailureKind.INVALID_REPLY: CallOutcome.FAILED,
+    # A refusal in the protocol's own words, and a reply of any size, come from a server that works.
+    McpFailureKind.SERVER_ERROR: CallOutcome.ANSWERED,
+    McpFailureKind.TOO_LARGE: CallOutcome.ANSWERED,
+}
+_COVERED_STATES = frozenset({ServerState.CONNECTED, ServerState.CONNECTING, ServerState.DISCONNECTED})
+
+BreakerChanged = Callable[[McpServerId, BreakerState], None]
+"""Told of the state of a server's breaker, when that changes."""
+
+
+class CircuitBreakingConnections(WrappedConnections):
+    """Calls go to the server until `settings` says that it fails; then one now and again, until it answers. Listings are
+    never refused, and one that succeeds ends the pause."""
+
+    def __init__(
+        self,
+        connections: McpConnections,
+        *,
+        clock: Clock,
+        settings: BreakerSettings | None = None,
+        on_change: BreakerChanged | None = None,
+    ) -> None:
+        super().__init__(connections)
+        self._clock = clock
+        self._on_change = on_change
+        self._closed = CircuitBreaker(settings=settings or BreakerSettings())
+        self._breakers: dict[McpServerId, CircuitBreaker] = {}
+
+    async def call_tool(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> McpReply:
+        """As the port says. Raises McpFailure NOT_CONNECTED at once, with `retry_after_s`, while the server is left
+        alone."""
+        epoch = self._admit(server)
+        outcome = CallOutcome.NEITHER
+        try:
+            reply = await self._connections.call_tool(server, scope, call, on_progress)
+            outcome = CallOutcome.ANSWERED
+            return reply
+        except McpFailure as failure:
+            outcome = _OUTCOMES.get(failure.kind, CallOutcome.NEITHER)
+            raise
+        finally:
+            self._settle(server, epoch, outcome)
+
+    async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
+        """As the port says; a server that lists its tools is called again at the next opportunity."""
+        catalog = await self._connections.discover(server, scope, timeout_s=timeout_s)
+        if (breaker := self._breakers.get(server.id)) is not None:
+            self._breakers[server.id] = breaker.hastened(self._clock.monotonic())
+        return catalog
+
+    def status(self, server: McpServer) -> ServerStatus:
+        """As the port says; a server that is left alone is unhealthy, however its connection stands."""
+        status = self._connections.status(server)
+        breaker = self._breakers.get(server.id, self._closed)
+        if breaker.refused_for_s(self._clock.monotonic()) is None or status.state not in _COVERED_STATES:
+            return status
+        return replace(status, state=ServerState.UNHEALTHY, last_error=status.last_error or _left_alone(breaker))
+
+    def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """As the port says."""
+        if (breaker := self._breakers.get(server_id)) is not None:
+            self._breakers[server_id] = breaker.reset()
+            self._tell(server_id, BreakerState.CLOSED)
+        self._connections.forgive(organization_id, server_id)
+
+    async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        """As the port says."""
+        self._breakers.pop(server_id, None)
+        self._tell(server_id, BreakerState.CLOSED)
+        await self._connections.forget(organization_id, server_id)
+
+    def _admit(self, server: McpServer) -> int:
+        breaker = self._breakers.get(server.id, self._closed)
+        now = self._clock.monotonic()
+        refused_for_s = breaker.refused_for_s(now)
+        if refused_for_s is not None:
+            detail = f"{_left_alone(breaker)} It is tried again in {max(1, math.ceil(refused_for_s))} s."
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=refused_for_s)
+        admitted = breaker.admitted(now)
+        if admitted is not breaker:
+            self._breakers[server.id] = admitted
+        return admitted.epoch
+
+    def _settle(self, server: McpServer, epoch: int, outcome: CallOutcome) -> None:
+        before = self._breakers.get(server.id, self._closed)
+        after = before.settled(epoch, outcome, self._clock.monotonic())
+        if after is before:
+            return
+        self._breakers[server.id] = after
+        if after.state is not before.state:
+            logger.log(
+                logging.INFO if after.state is BreakerState.CLOSED else logging.WARNING,
+                "circuit breaker of an MCP server changed",
+                extra={
+                    "organization_id": server.organization_id,
+                    "server_id": server.id,
+                    "server": server.config.slug,
+                    "breaker": after.state.value,
+                    "openings": after.openings,
+                },
+            )
+            self._tell(server.id, after.state)
+
+    def _tell(self, server_id: McpServerId, state: BreakerState) -> None:
+        if self._on_change is not None:
+            self._on_change(server_id, state)
+
+
+def _left_alone(breaker: CircuitBreaker) -> str:
+    return f"The server failed {breaker.settings.failures} calls in a row and is left alone for a while."

@@ -1,0 +1,183 @@
+"""Log lines: the standard library's records with the ids of their run or request, without secrets.
+
+JSON lines are encoded by msgspec straight from the record; structlog formats those for people.
+"""
+
+import json
+import logging
+import sys
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
+from types import MappingProxyType, TracebackType
+from typing import Literal, TextIO
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from infrastructure.secrets.redaction import Redactor
+
+_NO_IDS: MappingProxyType[str, str] = MappingProxyType({})
+_ids: ContextVar[dict[str, str] | MappingProxyType[str, str]] = ContextVar("log_ids", default=_NO_IDS)
+_ATTRIBUTES = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+"""Of every record; what a record has besides are `extra=` fields."""
+
+_NOISY = {
+    "aiosqlite": logging.WARNING,
+    "alembic": logging.WARNING,
+    "asyncio": logging.WARNING,
+    "httpcore": logging.WARNING,
+    "httpcore2": logging.WARNING,
+    "httpx": logging.WARNING,
+    "httpx2": logging.WARNING,
+    "langfuse": logging.ERROR,
+    "mcp": logging.WARNING,
+    # A notification that is not valid would be a stack trace, as often as a server likes.
+    "mcp.client.session": logging.ERROR,
+    # The trace exporter says in one line of its own that traces are lost; each failed attempt would be a stack trace.
+    "opentelemetry": logging.CRITICAL,
+    "procrastinate": logging.WARNING,
+    "psycopg.pool": logging.ERROR,
+    "sqlalchemy": logging.WARNING,
+    "urllib3": logging.ERROR,
+    "uvicorn.access": logging.WARNING,
+    "uvicorn.error": logging.WARNING,
+}
+
+
+def configure_logging(
+    *,
+    level: Literal["debug", "info", "warning", "error"],
+    form: Literal["console", "json"],
+    redactor: Redactor,
+    stream: TextIO | None = None,
+) -> None:
+    """Make the standard library's loggers write such lines to `stream` (standard error), replacing handlers set up before.
+
+    `extra=` fields and the ids of `log_context` become fields of the line; secrets are replaced in all of it.
+    """
+    output = stream or sys.stderr
+    handler = logging.StreamHandler(output)
+    handler.setFormatter(JsonLines(redactor) if form == "json" else _console_lines(redactor, output))
+    root = logging.getLogger()
+    for former in root.handlers[:]:
+        root.removeHandler(former)
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    for name, least in _NOISY.items():
+        logging.getLogger(name).setLevel(max(least, root.level))
+
+
+def claim_loggers(*names: str) -> None:
+    """Undo what a library did to these loggers when it was imported: their lines go to the root's handlers only, at the levels set here."""
+    for name in names:
+        logger = logging.getLogger(name)
+        for handler in logger.handlers[:]:
+            logger.removeHandler(handler)
+        logger.setLevel(max(_NOISY.get(name, logging.NOTSET), logging.getLogger().level))
+
+
+def log_context(**ids: str) -> AbstractContextManager[None]:
+    """Every line logged inside (in this task and those it starts) carries these ids: run_id, thread_id, …
+
+    The innermost context alone applies. Tasks that outlive the context carry no ids of it.
+    """
+    return _Context(ids)
+
+
+class _Context(AbstractContextManager[None]):
+    """Entered for each request: a class, as a generator would cost several times as much."""
+
+    __slots__ = ("_ids", "_token")
+
+    def __init__(self, ids: dict[str, str]) -> None:
+        self._ids = ids
+        self._token: Token[dict[str, str] | MappingProxyType[str, str]] | None = None
+
+    def __enter__(self) -> None:
+        self._token = _ids.set(self._ids)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._token is not None
+        _ids.reset(self._token)
+        self._ids.clear()
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line. Names that every line has win over equal ones of `extra=`, and these over ids of the context."""
+        redactor = self._redactor
+        line: dict[str, object] = {
+            "event": redactor.redact(record.getMessage()),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "timestamp": datetime.fromtimestamp(record.created, UTC),
+        }
+        fields: dict[str, object] = {**_ids.get(), **_extra(record)}
+        if record.exc_info and record.exc_info[0] is not None:
+            fields["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            fields["stack"] = self.formatStack(record.stack_info)
+        for name, value in fields.items():
+            if name not in line:
+                line[name] = redactor.redact_value(value, name)
+        return _encoded(line)
+
+
+def _encoded(line: dict[str, object]) -> str:
+    try:
+        return msgspec.json.encode(line).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        # Half of a surrogate pair, a key that is no text: rare, and not worth a line that is lost.
+        return json.dumps(line, default=str, skipkeys=True)
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _ATTRIBUTES}
+
+
+def _console_lines(redactor: Redactor, stream: TextIO) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=_record_processors(),
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            _Redaction(redactor),
+            structlog.dev.ConsoleRenderer(
+                colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=0
+            ),
+        ],
+    )
+
+
+class _Redaction:
+    """The last processor before the line is rendered: nothing is added after it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        return {name: self._redactor.redact_value(value, name) for name, value in event.items()}
+
+
+def _record_processors() -> list[Processor]:
+    return [
+        _add_ids,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+
+
+def _add_ids(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    return {**_ids.get(), **event}

@@ -1,0 +1,127 @@
+"""What values of settings look like: each of these takes one from the environment, and says ValueError to a wrong one."""
+
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
+
+from pydantic import AfterValidator, SecretStr
+
+from domain.errors import ServiceError
+from domain.rate_limit import RateLimit
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.mcp.transports.process_limits import parse_process_limits
+
+MIN_SECRET_KEY = 16
+SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
+POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
+_MAX_RATE_CALLS = 1_000_000
+_MAX_RATE_S = 86_400
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def lower(value: object) -> object:
+    """In lower case, if it is a text at all."""
+    return value.lower() if isinstance(value, str) else value
+
+
+def http_url(value: str) -> str:
+    """An http or https URL, without a slash at its end. Raises ValueError."""
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError("not an http or https URL")
+    return value.rstrip("/")
+
+
+def database_url(value: str) -> str:
+    """The URL of an SQLite file or of a PostgreSQL database. Raises ValueError."""
+    if not POSTGRES_URL.match(value) and not SQLITE_FILE.fullmatch(value):
+        raise ValueError("not a database URL")
+    return value
+
+
+def process_limits(value: str) -> str:
+    """Limits of processes, as they were written. Raises ValueError."""
+    parse_process_limits(value)
+    return value
+
+
+def absolute(value: Path) -> Path:
+    """The path from the root."""
+    return value.expanduser().absolute()
+
+
+def secret_keys(value: SecretStr) -> SecretStr:
+    """Keys that are long enough. Raises ValueError."""
+    if any(len(key) < MIN_SECRET_KEY for key in separate(value)):
+        raise ValueError("too short")
+    return value
+
+
+def egress_allow(value: str) -> str:
+    """Addresses that egress may reach, as they were written. Raises ValueError."""
+    EgressPolicy(entries(value))
+    return value
+
+
+def networks(value: str) -> str:
+    """Networks and addresses, as they were written. Raises ValueError."""
+    parse_networks(value)
+    return value
+
+
+def parse_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Networks, and addresses as networks of one. Raises ValueError."""
+    return tuple(map(ip_network, entries(value)))
+
+
+def otel_headers(value: SecretStr) -> SecretStr:
+    """Headers, as they were written. Raises ValueError."""
+    parse_otel_headers(value.get_secret_value())
+    return value
+
+
+def parse_otel_headers(value: str) -> dict[str, str]:
+    """`name=value,…` with URL-encoded values (OpenTelemetry, OTLP exporter configuration). Raises ValueError."""
+    headers: dict[str, str] = {}
+    for entry in entries(value):
+        name, equals, text = entry.partition("=")
+        text = unquote(text.strip())
+        if not equals or not _HEADER_NAME.fullmatch(name.strip()) or not text.isprintable():
+            raise ValueError("not NAME=VALUE")
+        headers[name.strip().lower()] = text
+    return headers
+
+
+def rate(value: str) -> str:
+    """A rate, as it was written. Raises ValueError."""
+    parse_rate(value)
+    return value
+
+
+def parse_rate(value: str) -> RateLimit:
+    """`600/60`: so many in so many seconds. Raises ValueError."""
+    calls, slash, per_s = value.partition("/")
+    if not slash or not calls.isdecimal() or not calls.isascii():
+        raise ValueError("not CALLS/SECONDS")
+    try:
+        limit = RateLimit(calls=int(calls), per_s=float(per_s))
+    except ServiceError:
+        raise ValueError("not greater than 0") from None
+    if limit.calls > _MAX_RATE_CALLS or not limit.per_s <= _MAX_RATE_S:
+        raise ValueError("too large")
+    return limit
+
+
+def entries(value: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(entry for part in value.split(",") if (entry := part.strip()))
+
+
+def separate(value: SecretStr) -> list[str]:
+    """The secrets that stand between commas."""
+    return [key.strip() for key in value.get_secret_value().split(",")]
+
+
+HttpUrl = Annotated[str, AfterValidator(http_url)]

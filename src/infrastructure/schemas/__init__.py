@@ -1,0 +1,1 @@
+"""JSON Schema checks of bounded cost."""

@@ -1,0 +1,210 @@
+"""JSON Schema checks by jsonschema-rs: compiled once, nothing fetched, linear-time patterns, bounded work.
+
+Validation runs on the event loop, so every schema and value that could hold it for long is refused first.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+import jsonschema_rs
+import msgspec
+
+from domain.errors import invalid
+from domain.json_value import JsonObject, JsonValue
+from infrastructure.schemas.schema_cost import MAX_VALUE_DEPTH, SchemaCost, UnusableSchema, cost_of
+
+MAX_VIOLATIONS = 10
+
+_MAX_SCHEMA_BYTES = 1024 * 1024
+_MAX_MESSAGE = 300
+_MAX_SHOWN_VALUE = 64
+_MAX_BRANCHES = 4
+_REGEX_BYTES = 1024 * 1024
+
+# In checks of a subschema. Saying whether a value fits takes about 10 ns each, saying why not up to 30 µs.
+_CHEAP = 1_000
+_MAX_CHECKS = 10_000_000
+_MAX_EXPLAINED = 50_000
+
+_VALUE = "\x00"
+"""Stands for the offending value in the validator's messages, until a shortened one is put there."""
+
+_TOO_DEEP = "is nested too deeply to be checked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compiled:
+    """A schema ready for use, or the reason why it is not."""
+
+    validator: jsonschema_rs.Validator | None = None
+    cost: SchemaCost | None = None
+    problem: str | None = None
+
+
+class JsonSchemaValidator:
+    """JSON Schema 2020-12, or the draft that `$schema` names. Keeps the `cache_size` compiled schemas last used."""
+
+    def __init__(self, *, cache_size: int = 1_024) -> None:
+        self._cache_size = cache_size
+        self._compiled: OrderedDict[bytes, _Compiled] = OrderedDict()
+        self._encoder = msgspec.json.Encoder()
+
+    def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
+        """What is wrong with `value`, at most ten sentences of at most 300 characters, each with the JSON pointer of
+        its place (`/limit: "x" is not of type "integer"`; none for the root). Long values are not repeated.
+
+        Raises ServiceError `schema_invalid` if the schema itself cannot be used.
+        """
+        compiled = self._compile(schema)
+        if compiled.validator is None or compiled.cost is None:
+            raise invalid("schema_invalid", f"The JSON Schema cannot be used: {compiled.problem}.")
+        if _is_deeper(value, MAX_VALUE_DEPTH):
+            return (_TOO_DEEP,)
+        cost = compiled.cost
+        if cost.most > _CHEAP:
+            depth, size = _extent(value)
+            if cost.at(depth) * size > _MAX_CHECKS:
+                return ("is too large or too deeply nested to be checked against this schema",)
+        try:
+            if compiled.validator.is_valid(value):
+                return ()
+            depth, size = _extent(value)
+            if cost.at(depth) * size > _MAX_EXPLAINED:
+                return ("does not fit the schema; it is too large or too deeply nested to say where",)
+            sentences = (_sentence(error) for error in compiled.validator.iter_errors(value))
+            # Two branches of a schema may say the same thing of the same place.
+            return tuple(dict.fromkeys(islice(sentences, MAX_VIOLATIONS)))
+        except UnicodeEncodeError:
+            return ("holds text that is not valid Unicode",)
+
+    def problem_with(self, schema: JsonObject) -> str | None:
+        """Why a schema cannot describe a tool's arguments or results, as a clause without a full stop, or None."""
+        if schema.get("type") != "object":
+            return 'it is not an object schema ("type": "object")'
+        return self._compile(schema).problem
+
+    def _compile(self, schema: JsonObject) -> _Compiled:
+        try:
+            encoded = self._encoder.encode(schema)
+        except (UnicodeEncodeError, OverflowError, RecursionError, TypeError):
+            return _Compiled(problem="it is not JSON, or nested too deeply")
+        key = hashlib.blake2b(encoded, digest_size=16).digest()
+        known = self._compiled.get(key)
+        if known is not None:
+            self._compiled.move_to_end(key)
+            return known
+        compiled = self._compiled[key] = _compiled(encoded)
+        if len(self._compiled) > self._cache_size:
+            self._compiled.popitem(last=False)
+        return compiled
+
+
+def _compiled(encoded: bytes) -> _Compiled:
+    if len(encoded) > _MAX_SCHEMA_BYTES:
+        return _Compiled(problem=f"it is larger than {_MAX_SCHEMA_BYTES} bytes")
+    try:
+        # A copy of our own: the analysis tells subschemas apart by identity.
+        schema = msgspec.json.decode(encoded, type=dict[str, object])
+        cost = cost_of(schema)  # type: ignore[arg-type]  # decoded JSON
+        if cost.at(1) > _MAX_CHECKS or (cost.settled and cost.most > _MAX_CHECKS):
+            return _Compiled(problem="its references multiply into too many checks")
+        validator = jsonschema_rs.validator_for(
+            schema,
+            mask=_VALUE,
+            offline=True,
+            pattern_options=jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES),
+        )
+    except UnusableSchema as unusable:
+        return _Compiled(problem=unusable.reason)
+    except jsonschema_rs.ValidationError as error:
+        return _Compiled(problem=_schema_problem(error))
+    except (ValueError, RecursionError):
+        return _Compiled(problem=_TOO_DEEP)
+    return _Compiled(validator=validator, cost=cost)
+
+
+def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Format) and error.kind.format == "regex":
+        fault = (
+            f"{_shown(error.instance)} is not a regular expression that can be used"
+            " (no look-around, no back-references, limited size)"
+        )
+    elif isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Referencing):
+        fault = "its $schema is not a known draft, or a reference leads out of it"
+    else:
+        fault = error.message.replace(_VALUE, _shown(error.instance))
+    return _capped(f"{_pointer(error.instance_path)}{fault}")
+
+
+def _sentence(error: jsonschema_rs.ValidationError) -> str:
+    message = error.message.replace(_VALUE, _shown(error.instance))
+    return _capped(f"{_pointer(error.instance_path)}{message}{_alternatives(error.kind)}")
+
+
+def _alternatives(kind: jsonschema_rs.ValidationErrorKind) -> str:
+    """Why each branch of anyOf or oneOf was refused: `nothing fits` alone helps nobody."""
+    if not isinstance(kind, jsonschema_rs.ValidationErrorKind.AnyOf | jsonschema_rs.ValidationErrorKind.OneOfNotValid):
+        return ""
+    reasons = [_sentence(branch[0]) for branch in kind.context[:_MAX_BRANCHES] if branch]
+    return f" ({'; '.join(reasons)})" if reasons else ""
+
+
+def _pointer(path: list[str | int]) -> str:
+    if not path:
+        return ""
+    steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return "".join(f"/{step}" for step in steps) + ": "
+
+
+def _shown(value: object) -> str:
+    """A short value as it is, of a long one its beginning or its kind."""
+    match value:
+        case str():
+            cut = value if len(value) <= _MAX_SHOWN_VALUE else f"{value[: _MAX_SHOWN_VALUE // 2]}…"
+            return json.dumps(cut, ensure_ascii=False)
+        case None | bool():
+            return json.dumps(value)
+        case dict():
+            return "the object"
+        case list():
+            return "the array"
+        case _:
+            return _cut(str(value), _MAX_SHOWN_VALUE)
+
+
+def _capped(sentence: str) -> str:
+    return _cut(sentence, _MAX_MESSAGE)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _is_deeper(value: JsonValue, limit: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        if not level:
+            return False
+        level = [child for parent in level for child in _members(parent) if isinstance(child, dict | list)]
+    return bool(level)
+
+
+def _extent(value: JsonValue) -> tuple[int, int]:
+    """How deep a value is nested (a scalar: 0), and of how many values it consists."""
+    depth, size = 0, 0
+    level = [value]
+    while level:
+        size += len(level)
+        below = [child for parent in level for child in _members(parent)]
+        depth, level = depth + bool(below), below
+    return depth, size
+
+
+def _members(value: JsonValue) -> Iterable[JsonValue]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,1 @@
+"""Encryption at rest, its keys, and the redaction of secrets."""
