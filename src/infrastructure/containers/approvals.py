@@ -5,6 +5,7 @@ from dependency_injector import containers, providers
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.fire_timers import FireTimers
 from application.approvals.list_approvals import ListApprovals
+from application.approvals.ports import TimerStore
 from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.runs import Runs
@@ -23,9 +24,10 @@ class Approvals(containers.DeclarativeContainer):
         queue=Storage.run_queue,
         clock=Surroundings.clock,
     )
+    timers: providers.Provider[TimerStore] = providers.Singleton(SqlTimerStore, database=Storage.database)
     fire_timers: providers.Provider[FireTimers] = providers.Singleton(
         FireTimers,
-        timers=providers.Singleton(SqlTimerStore, database=Storage.database),
+        timers=timers,
         approvals=Storage.approvals,
         of_run=decide_run_approval,
         of_session=Gateway.decide_gateway_approval,

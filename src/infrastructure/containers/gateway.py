@@ -17,7 +17,7 @@ from application.gateway.calls.tell_of_approval import TellOfApproval
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.contents.list_contents import ListGatewayContents
 from application.gateway.contents.read_content import ReadGatewayContent
-from application.gateway.ports import GatewayLedger, GatewaySessionStore
+from application.gateway.ports import GatewayClientStore, GatewayLedger, GatewaySessionStore
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.gateway.sessions.halt_session import HaltGatewaySession
@@ -78,10 +78,13 @@ class Gateway(containers.DeclarativeContainer):
         clock=Surroundings.clock,
         wakeups=Surroundings.wakeups,
     )
+    gateway_clients: providers.Provider[GatewayClientStore] = providers.Singleton(
+        SqlGatewayClientStore, database=Storage.database
+    )
     client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
         storage_assembly.client_handshakes,
         Surroundings.row_feed,
-        clients=providers.Singleton(SqlGatewayClientStore, database=Storage.database),
+        clients=gateway_clients,
         box=Surroundings.secret_box,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
@@ -131,6 +134,7 @@ class Gateway(containers.DeclarativeContainer):
         ListGatewayTools, toolbox=gateway_toolbox
     )
     request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=Surroundings.secret_box)
+    client_patience: providers.Provider[Patience] = providers.Object(Patience())
     ask_client: providers.Provider[AskClient] = providers.Singleton(
         AskClient,
         notes=gateway_notes,
@@ -139,7 +143,7 @@ class Gateway(containers.DeclarativeContainer):
         schemas=Surroundings.schemas,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
-        patience=Patience(),
+        patience=client_patience,
     )
     held_calls: providers.Provider[HeldCalls] = providers.Singleton(
         HeldCalls,
@@ -162,6 +166,7 @@ class Gateway(containers.DeclarativeContainer):
     request_cancellations: providers.Provider[RequestCancellations] = providers.Singleton(
         RequestCancellations, notes=gateway_notes, wakeups=Surroundings.wakeups, clock=Surroundings.clock
     )
+    gateway_holds: providers.Provider[Holds] = providers.Object(Holds())
     clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
         ClearGatewayCall,
         asking=gateway_approvals,
@@ -171,7 +176,7 @@ class Gateway(containers.DeclarativeContainer):
         states=request_states,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
-        holds=Holds(),
+        holds=gateway_holds,
         telling=providers.Singleton(
             TellOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Surroundings.wakeups
         ),

@@ -20,6 +20,7 @@ from application.runs.resume_run import ResumeRun
 from application.runs.start_run import StartRun
 from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
+from application.runs.unfinished_runs import UnfinishedRuns
 from application.runs.watch_run import WatchRun
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
@@ -132,9 +133,12 @@ class Runs(containers.DeclarativeContainer):
         clock=Surroundings.clock,
     )
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=Storage.runs, stop_run=stop_run)
+    unfinished_runs: providers.Provider[UnfinishedRuns] = providers.Singleton(
+        SqlUnfinishedRuns, database=Storage.database
+    )
     cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
         CancelRuns,
-        unfinished=providers.Singleton(SqlUnfinishedRuns, database=Storage.database),
+        unfinished=unfinished_runs,
         cancel_run=cancel_run,
         agents=Storage.agents,
         servers=Storage.servers,

@@ -69,41 +69,47 @@ class Storage(containers.DeclarativeContainer):
         ProcessReadiness, storage=providers.Singleton(DatabaseReadiness, database=database), queue=run_queue
     )
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
-    agents: providers.Provider[AgentStore] = providers.Singleton(
-        CachedAgentStore,
-        providers.Singleton(SqlAgentStore, database=database, box=Surroundings.secret_box),
-        feed=Surroundings.row_feed,
+    agent_rows: providers.Provider[AgentStore] = providers.Singleton(
+        SqlAgentStore, database=database, box=Surroundings.secret_box
     )
-    # `edited_…` are for those who change rows or show what was changed.
+    agents: providers.Provider[AgentStore] = providers.Singleton(
+        CachedAgentStore, agent_rows, feed=Surroundings.row_feed
+    )
+    # `…_rows` read the database at every call. `edited_…` are for those who change rows or show what was changed.
     edited_agents: providers.Provider[AgentStore] = agents.provided.anew.call()
+    server_rows: providers.Provider[McpServerStore] = providers.Singleton(
+        SqlMcpServerStore, database=database, box=Surroundings.secret_box
+    )
     servers: providers.Provider[McpServerStore] = providers.Singleton(
-        CachedMcpServerStore,
-        providers.Singleton(SqlMcpServerStore, database=database, box=Surroundings.secret_box),
-        feed=Surroundings.row_feed,
+        CachedMcpServerStore, server_rows, feed=Surroundings.row_feed
     )
     edited_servers: providers.Provider[McpServerStore] = servers.provided.anew.call()
+    secret_rows: providers.Provider[SecretStore] = providers.Singleton(
+        SqlSecretStore, database=database, box=Surroundings.secret_box
+    )
     secrets: providers.Provider[SecretStore] = providers.Singleton(
-        CachedSecretStore,
-        providers.Singleton(SqlSecretStore, database=database, box=Surroundings.secret_box),
-        feed=Surroundings.row_feed,
+        CachedSecretStore, secret_rows, feed=Surroundings.row_feed
+    )
+    model_provider_rows: providers.Provider[ModelProviderStore] = providers.Singleton(
+        SqlModelProviderStore, database=database, box=Surroundings.secret_box
     )
     model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
-        CachedModelProviderStore,
-        providers.Singleton(SqlModelProviderStore, database=database, box=Surroundings.secret_box),
-        feed=Surroundings.row_feed,
+        CachedModelProviderStore, model_provider_rows, feed=Surroundings.row_feed
     )
     edited_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_store.provided.anew.call()
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
         SqlOAuthStore, database=database, box=Surroundings.secret_box
     )
+    catalog_rows: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
     catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
-        CachedMcpCatalogStore, providers.Singleton(SqlMcpCatalogStore, database=database), feed=Surroundings.row_feed
+        CachedMcpCatalogStore, catalog_rows, feed=Surroundings.row_feed
     )
     edited_catalogs: providers.Provider[McpCatalogStore] = catalogs.provided.anew.call()
+    organization_rows: providers.Provider[OrganizationStore] = providers.Singleton(
+        SqlOrganizationStore, database=database
+    )
     organizations: providers.Provider[OrganizationStore] = providers.Singleton(
-        CachedOrganizationStore,
-        providers.Singleton(SqlOrganizationStore, database=database),
-        feed=Surroundings.row_feed,
+        CachedOrganizationStore, organization_rows, feed=Surroundings.row_feed
     )
     edited_organizations: providers.Provider[OrganizationStore] = organizations.provided.anew.call()
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)

@@ -6,6 +6,7 @@ from application.sources.add_source import AddSource
 from application.sources.delete_source import DeleteSource
 from application.sources.get_source import GetSource
 from application.sources.list_sources import ListSources
+from application.sources.ports import SourceSearch
 from application.sources.read_source import ReadSource
 from application.sources.search_sources import SearchSources
 from application.sources.store_source import StoreSource
@@ -49,8 +50,9 @@ class Threads(containers.DeclarativeContainer):
         extractor=text_extractor,
         clock=Surroundings.clock,
     )
+    source_search: providers.Provider[SourceSearch] = providers.Singleton(SqlSourceSearch, database=Storage.database)
     search_sources: providers.Provider[SearchSources] = providers.Singleton(
-        SearchSources, sources=Storage.sources, search=providers.Singleton(SqlSourceSearch, database=Storage.database)
+        SearchSources, sources=Storage.sources, search=source_search
     )
     add_source: providers.Provider[AddSource] = providers.Singleton(
         AddSource, store=store_source, clock=Surroundings.clock, ids=Surroundings.ids

@@ -18,6 +18,7 @@ from application.tools.review_tool_policies import ReviewToolPolicies
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.wired_tools import ComponentTools, WiredTools
 from application.workflows.http_request import HttpRequests
+from application.workflows.ports import WorkflowToolStore
 from application.workflows.stored_wired_tools import CallComponent, StoredWiredTools
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import native_tools as native_tools_assembly
@@ -61,10 +62,11 @@ class Tools(containers.DeclarativeContainer):
     workflow_requests: providers.Provider[HttpRequests] = providers.Singleton(
         HttpRequests, caller=workflow_http, expressions=expressions
     )
+    workflow_tools: providers.Provider[WorkflowToolStore] = providers.Singleton(
+        SqlWorkflowToolStore, database=Storage.database
+    )
     wired_tools: providers.Provider[WiredTools] = providers.Singleton(
-        StoredWiredTools,
-        tools=providers.Singleton(SqlWorkflowToolStore, database=Storage.database),
-        box=Surroundings.secret_box,
+        StoredWiredTools, tools=workflow_tools, box=Surroundings.secret_box
     )
     component_tools: providers.Provider[ComponentTools] = providers.Singleton(
         CallComponent, requests=workflow_requests, box=Surroundings.secret_box

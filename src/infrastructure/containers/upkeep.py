@@ -2,15 +2,16 @@
 
 from dependency_injector import containers, providers
 
+from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
 from application.retention.ports import RetentionStore, SweepLock
 from application.retention.sweep import SweepHouse
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.list_secrets import ListSecrets
+from application.secrets.ports import SecretVault
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.usage.get_usage import GetUsage
-from infrastructure.assembly import metrics as metrics_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
@@ -19,6 +20,7 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.store import SqlRetentionStore
+from infrastructure.persistence.runs.backlog import SqlBacklogReader
 from infrastructure.persistence.secrets.vault import SqlSecretVault
 
 
@@ -36,19 +38,23 @@ class Upkeep(containers.DeclarativeContainer):
     delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
         DeleteSecret, secrets=Storage.secrets, clock=Surroundings.clock, ids=Surroundings.ids
     )
+    secret_vault: providers.Provider[SecretVault] = providers.Singleton(
+        SqlSecretVault, database=Storage.database, box=Surroundings.secret_box
+    )
     rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
         RotateSecretKey,
-        vault=providers.Singleton(SqlSecretVault, database=Storage.database, box=Surroundings.secret_box),
+        vault=secret_vault,
         key_ring=providers.Singleton(storage_assembly.key_ring, Surroundings.settings, Surroundings.secret_box),
         audit_log=Storage.audit_log,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
     get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=Storage.usage_store)
+    backlog: providers.Provider[BacklogReader] = providers.Singleton(SqlBacklogReader, database=Storage.database)
     metrics_page: providers.Provider[PrometheusPage] = providers.Singleton(
-        metrics_assembly.page,
+        PrometheusPage,
         instruments=Surroundings.instruments,
-        database=Storage.database,
+        backlog=backlog,
         active_runs=Runs.active_runs,
         clock=Surroundings.clock,
     )
