@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from application.mcp.ports import ConnectionScope
+from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
 
 
@@ -15,6 +16,9 @@ class ListKind(StrEnum):
     RESOURCES = "resources"
     PROMPTS = "prompts"
 
+
+Listed = Callable[[OrganizationId, McpServerId, str | None, ListKind], None]
+"""A list of a server changed, on a connection of the thread, run or session with that id, or of all the organization."""
 
 Release = Callable[[], None]
 """Ends a watch, once."""

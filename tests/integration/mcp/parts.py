@@ -13,13 +13,13 @@ from typing import Any
 import uvicorn
 from aiohttp.abc import AbstractResolver
 
+from application.mcp.news import Listed
 from application.mcp.ports import ConnectionScope, McpCall, McpReply
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonValue
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.mcp.catalogs.list_news import Listed
 from infrastructure.mcp.catalogs.tool_changes import ToolsChanged
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.connections.pool import SdkMcpConnections

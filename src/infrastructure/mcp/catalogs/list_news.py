@@ -1,6 +1,6 @@
 """Changes of a server's lists, as both generations tell of them (MCP server/tools, server/resources, server/prompts)."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from mcp import ClientSession
@@ -9,10 +9,6 @@ from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, T
 from mcp.types import PromptListChangedNotification, ResourceListChangedNotification, ToolListChangedNotification
 
 from application.mcp.news import ListKind
-from domain.ids import McpServerId, OrganizationId
-
-Listed = Callable[[OrganizationId, McpServerId, str | None, ListKind], None]
-"""A list of a server changed, on a connection of the thread, run or session with that id, or of all the organization."""
 
 _KINDS: Mapping[type, ListKind] = {
     ToolsListChanged: ListKind.TOOLS,

@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 from mcp.types import Implementation
 
 from application.mcp.contents import ContentRequest
+from application.mcp.news import Listed
 from application.mcp.ports import (
     ConnectionScope,
     McpCall,
@@ -30,7 +31,6 @@ from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.catalogs.catalog import with_usable_schemas
-from infrastructure.mcp.catalogs.list_news import Listed
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges, ToolsChanged
 from infrastructure.mcp.connections.connection import McpConnection
 from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key

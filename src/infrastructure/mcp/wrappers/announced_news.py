@@ -1,8 +1,7 @@
 """What servers say of their lists on any connection, told to this process's followers and to those of all others."""
 
-from application.mcp.news import ListKind
+from application.mcp.news import Listed, ListKind
 from domain.ids import McpServerId, OrganizationId
-from infrastructure.mcp.catalogs.list_news import Listed
 from infrastructure.mcp.wrappers.announced_connections import Announcements
 
 LISTED = "mcp-listed"
