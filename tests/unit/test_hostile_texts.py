@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from application.mcp.client_entries import read_entry
+from application.system.event_stream import EventStream
 from domain.runs.repeated_failure import repeatedly_failing_tool
 from domain.threads.message import Role, ToolResultContent
 from domain.workflows.templates import placeholders, rendered_text
 from infrastructure.extraction.decoding import decoded
 from infrastructure.llm.script_template import compile_template
 from infrastructure.mcp.oauth.challenge import read_challenge
-from infrastructure.mcp.transports.event_stream import EventStream
 from infrastructure.mcp.transports.stdio_framing import read_line
 from tests.builders import RUN, a_message, a_tool_call
 from tests.processor_time import processor_time

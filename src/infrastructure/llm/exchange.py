@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from application.models.ports import ModelError, ModelEvent, ModelReply, TextDelta
+from application.system.event_stream import EventStream, OversizedEvent
 from infrastructure.http.kept_connection import BrokenError
 from infrastructure.http.kept_http import NotConnectedError
 from infrastructure.llm.provider_errors import (
@@ -19,10 +20,10 @@ from infrastructure.llm.provider_errors import (
     stalled,
     without_secrets,
 )
-from infrastructure.llm.sse import EventStreamParser, EventTooLargeError
 from infrastructure.secrets.redaction import Redactor
 
 _DRAIN_S = 0.25
+_MAX_EVENT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,7 @@ class _StreamIntake:
         self._reader = reader
         self._patience = patience
         self._monotonic = monotonic
-        self._parser = EventStreamParser()
+        self._events = EventStream(_MAX_EVENT_BYTES)
         self._received = 0
         self._progress_at = monotonic()
 
@@ -188,23 +189,27 @@ class _StreamIntake:
         self._received += len(chunk)
         if self._received > self._patience.max_reply_bytes:
             raise invalid_reply("sent a reply that is too large")
-        try:
-            events = self._parser.feed(chunk)
-        except EventTooLargeError as exc:
-            raise invalid_reply("sent an event that is too large") from exc
         read, added, progress = self._reader.read_event, "", False
-        for data in events:
-            text = read(data)
+        for event in self._events.feed(chunk):
+            if isinstance(event, OversizedEvent):
+                raise _too_large()
+            text = read(event.data) if event.data else None
             if text is not None:
                 progress = True
                 if text:
                     added += text
+        if self._events.unfinished_bytes > _MAX_EVENT_BYTES:
+            raise _too_large()
         now = self._monotonic()
         if progress:
             self._progress_at = now
         elif now - self._progress_at > self._patience.stall_s:
             raise stalled()
         return added
+
+
+def _too_large() -> ModelError:
+    return invalid_reply("sent an event that is too large")
 
 
 async def _read(answer: Answer, limit: int, wait_s: float) -> bytes:

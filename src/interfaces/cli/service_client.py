@@ -6,9 +6,9 @@ from typing import cast
 import httpx
 import msgspec
 
+from application.system.event_stream import EventStream, OversizedEvent
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import Query, ServerEvent
-from interfaces.cli.event_stream import EventStreamDecoder
 from interfaces.cli.failures import ApiProblem, ConnectionLost, ServiceUnreachable, UnexpectedAnswer
 
 CONNECT_TIMEOUT_S = 5.0
@@ -28,8 +28,10 @@ class ServiceClient:
         api_key: str,
         transport: httpx.AsyncBaseTransport | None = None,
         through_proxies: bool = True,
+        max_event_bytes: int = 64 * 1024 * 1024,
     ) -> None:
         self._address = address
+        self._max_event_bytes = max_event_bytes
         self._http = httpx.AsyncClient(
             base_url=address,
             headers={"Authorization": f"Bearer {api_key}"},
@@ -85,14 +87,18 @@ class ServiceClient:
         """Follow an event stream. ConnectionLost when it breaks; a clean end is the service's word."""
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": after} if after else {})}
         timeout = httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
-        decoder = EventStreamDecoder()
+        decoder = EventStream(self._max_event_bytes)
         try:
             async with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
                 if response.is_error:
                     raise _problem(response.status_code, await response.aread())
                 async for chunk in response.aiter_bytes():
                     for event in decoder.feed(chunk):
-                        yield event
+                        if isinstance(event, OversizedEvent):
+                            raise UnexpectedAnswer(f"GET {path} sent an event of {event.size} bytes")
+                        if event.data:
+                            data = event.data.decode("utf-8", "replace")
+                            yield ServerEvent(id=event.id or None, type=event.type, data=data)
         except httpx.HTTPError as exc:
             raise self._failure(exc) from exc
 

@@ -53,6 +53,24 @@ async def test_a_stream_that_does_not_say_so_is_taken(headers: dict[str, str]) -
     assert (await reply_of(an_openai_model(answer).stream(a_request()))).text == "Hello"
 
 
+async def test_an_event_without_data_says_nothing() -> None:
+    answer = an_event_stream(b"id: 1\n\ndata:\n\n" + HELLO, STOP + DONE)
+    assert (await reply_of(an_openai_model(answer).stream(a_request()))).text == "Hello"
+
+
+LARGE = b'data: {"choices":[{"delta":{"content":"' + b"x" * 4_200_000 + b'"}}]}\n\n'
+
+
+@pytest.mark.parametrize("pieces", [[LARGE], [LARGE[:-2], STOP]], ids=["whole", "without an end"])
+async def test_an_event_that_is_too_large_ends_the_stream(pieces: list[bytes]) -> None:
+    answer = an_event_stream(HELLO, *pieces, *[STOP] * 20)
+    with pytest.raises(ModelError) as raised:
+        await all_events(an_openai_model(answer).stream(a_request()))
+    assert raised.value.code == "model_invalid_reply"
+    assert answer.came <= 2
+    assert answer.is_closed
+
+
 async def test_pieces_that_arrive_together_are_one_delta() -> None:
     events = await all_events(an_openai_model(an_event_stream(HELLO + HELLO, STOP + DONE)).stream(a_request()))
     assert events[0] == TextDelta(text="HelloHello")

@@ -10,6 +10,7 @@ from types import TracebackType
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest
 
+from application.system.event_stream import OversizedEvent, StreamEvent
 from infrastructure.mcp.faults import (
     BROKEN,
     UNANSWERED,
@@ -18,10 +19,9 @@ from infrastructure.mcp.faults import (
     content_type_fault,
     fault_reply,
 )
-from infrastructure.mcp.transports.event_stream import StreamEvent
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
-from infrastructure.mcp.transports.stdio_framing import OversizedLine, read_line, read_oversized
+from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized
 from infrastructure.mcp.transports.stdio_pipes import MessageReader
 
 _ACCEPT_EVENTS = {"accept": "text/event-stream", "cache-control": "no-store"}
@@ -113,10 +113,10 @@ class LegacySseTransport:
             self._reader.end()
 
     async def _hand_on(
-        self, events: AsyncIterator[StreamEvent | OversizedLine], post_to: asyncio.Future[Endpoint]
+        self, events: AsyncIterator[StreamEvent | OversizedEvent], post_to: asyncio.Future[Endpoint]
     ) -> None:
         async for event in events:
-            if isinstance(event, OversizedLine):
+            if isinstance(event, OversizedEvent):
                 self._reader.put(read_oversized(event, self._endpoint.max_response_bytes))
             elif event.type == "endpoint":
                 if not post_to.done():

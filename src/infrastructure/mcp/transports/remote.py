@@ -16,6 +16,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
+from application.system.event_stream import EventStream, OversizedEvent, StreamEvent
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.egress_resolver import GuardedResolver
 from infrastructure.http.kept_connection import BrokenError, HttpAnswer, KeptConnection, Origin, counted_bytes
@@ -37,9 +38,7 @@ from infrastructure.mcp.faults import (
     too_large_fault,
 )
 from infrastructure.mcp.pace import NOISE, Pace
-from infrastructure.mcp.transports.event_stream import EventStream, StreamEvent
 from infrastructure.mcp.transports.kept_heads import KeptHeads
-from infrastructure.mcp.transports.stdio_framing import OversizedLine
 
 CONNECT_TIMEOUT_S = 10.0
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -352,7 +351,7 @@ class Endpoint:
 
     async def read_events(
         self, response: aiohttp.ClientResponse | HttpAnswer, pace: Pace
-    ) -> AsyncIterator[StreamEvent | OversizedLine]:
+    ) -> AsyncIterator[StreamEvent | OversizedEvent]:
         """The events of an event stream, to its end. Comments cost `pace`. Raises TransportFailedError when it breaks, or for
         an event without end."""
         _refuse_encoding(response.headers)

@@ -13,6 +13,7 @@ import msgspec
 from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
+from application.system.event_stream import OversizedEvent
 from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
 
 MAX_UNASKED_BYTES: Final = 512 * 1024
@@ -149,8 +150,8 @@ def _plain_response(text: bytes) -> tuple[int | str, dict[str, Any]] | None:
     return call_id, result
 
 
-def read_oversized(line: OversizedLine, limit: int) -> SessionMessage | Exception:
-    """An error reply for the call the discarded line belongs to, else an `OversizedLineError`."""
+def read_oversized(line: OversizedLine | OversizedEvent, limit: int) -> SessionMessage | Exception:
+    """An error reply for the call that the discarded line or event belongs to, else an `OversizedLineError`."""
     call_id = _reply_id(line.head, line.tail)
     if call_id is None:
         return OversizedLineError(line.size, limit)

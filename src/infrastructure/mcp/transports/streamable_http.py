@@ -26,6 +26,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from application.system.event_stream import OversizedEvent
 from infrastructure.http.kept_connection import BrokenError, HttpAnswer
 from infrastructure.mcp.faults import (
     FOREIGN,
@@ -38,7 +39,7 @@ from infrastructure.mcp.faults import (
 )
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
-from infrastructure.mcp.transports.stdio_framing import OversizedLine, read_line, read_oversized
+from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized
 from infrastructure.mcp.transports.stdio_pipes import MessageReader
 
 _SESSION_HEADER = "mcp-session-id"
@@ -236,7 +237,7 @@ class StreamableHttpTransport:
         last_id, retry_ms = "", None
         try:
             async for event in self._endpoint.read_events(response, self._reader.pace):
-                if isinstance(event, OversizedLine):
+                if isinstance(event, OversizedEvent):
                     oversized = read_oversized(event, self._endpoint.max_response_bytes)
                     if isinstance(oversized, SessionMessage):
                         self._reader.put(oversized)
@@ -292,7 +293,7 @@ class StreamableHttpTransport:
                         return
                     async for event in self._endpoint.read_events(response, self._reader.pace):
                         failures = 0
-                        if isinstance(event, OversizedLine):
+                        if isinstance(event, OversizedEvent):
                             continue
                         last_id = event.id or last_id
                         retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import httpx
 import pytest
 
-from interfaces.cli.api import listed, path_to
+from interfaces.cli.api import ServerEvent, listed, path_to
 from interfaces.cli.failures import ApiProblem, BadUsage, ConnectionLost, ServiceUnreachable, UnexpectedAnswer
 from interfaces.cli.service_client import ServiceClient
 from tests.unit.interfaces.cli.fake_service import FakeService, event, problem, stream_of
@@ -63,6 +63,24 @@ async def test_a_stream_that_breaks_is_a_lost_connection(fault: type[httpx.Trans
 async def test_a_refused_stream_is_a_problem() -> None:
     async with aclosing(FakeService().client()) as client:
         with pytest.raises(ApiProblem):
+            [found async for found in client.events("/v1/runs/run_1/stream")]
+
+
+async def test_events_are_decoded_and_those_without_data_are_left_out() -> None:
+    body = 'id: 1\nevent: message.delta\ndata: {"t": "ü"}\n\n: beat\n\nid: 4\n\nevent: end\ndata: {}\n\n'.encode()
+    async with aclosing(client_of(lambda _: httpx.Response(200, content=body))) as client:
+        found = [found async for found in client.events("/v1/runs/run_1/stream")]
+    assert found == [
+        ServerEvent(id="1", type="message.delta", data='{"t": "ü"}'),
+        ServerEvent(id=None, type="end", data="{}"),
+    ]
+
+
+async def test_an_event_of_a_stream_has_a_bound() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=b"data: " + b"x" * 100 + b"\n\n"))
+    client = ServiceClient(address="http://service.test", api_key="k", transport=transport, max_event_bytes=100)
+    async with aclosing(client):
+        with pytest.raises(UnexpectedAnswer):
             [found async for found in client.events("/v1/runs/run_1/stream")]
 
 

@@ -1,0 +1,129 @@
+"""Parser of server-sent events from bytes, each event of bounded size (WHATWG HTML, 9.2.6). No I/O."""
+
+import re
+from typing import NamedTuple
+
+_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
+_HEAD_BYTES = 4096
+_TAIL_BYTES = 1024
+_DATA = re.compile(rb"(?:\A|[\r\n])data: ?")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MAX_RETRY_DIGITS = 9
+
+
+class StreamEvent(NamedTuple):
+    """One event. `id` is empty and `retry_ms` None where the event has no such field."""
+
+    data: bytes
+    type: str = "message"
+    id: str = ""
+    retry_ms: int | None = None
+
+
+class OversizedEvent(NamedTuple):
+    """A discarded event: its size in bytes, the beginning of its data and its end."""
+
+    size: int
+    head: bytes
+    tail: bytes
+
+
+class EventStream:
+    """Splits a byte stream, cut anywhere, into events. Holds at most `max_bytes` of an event that is not complete.
+
+    - Lines end with LF, CRLF or CR.
+    - Comments and events with neither data nor an id are skipped. An event with an id alone has empty data.
+    - A larger event is discarded while it arrives and becomes an `OversizedEvent`.
+    - An event that is not complete when the stream ends is discarded.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+        self._searched = 0
+        self._dropped = 0
+        self._head = b""
+        self._skipped = 0
+        self._at_start = True
+        self._has_returns = False
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """Size of the part of an incomplete event that has arrived."""
+        return self._dropped + len(self._buffer)
+
+    def take_skipped(self) -> int:
+        """Number of comments and events skipped since the last call."""
+        skipped, self._skipped = self._skipped, 0
+        return skipped
+
+    def feed(self, data: bytes) -> list[StreamEvent | OversizedEvent]:
+        """The events that `data` completes."""
+        buffer = self._buffer
+        buffer += data
+        self._has_returns = self._has_returns or b"\r" in data
+        events: list[StreamEvent | OversizedEvent] = []
+        while end := self._end():
+            block = bytes(buffer[:end])
+            del buffer[:end]
+            event = self._read(block)
+            if event is not None:
+                events.append(event)
+            else:
+                self._skipped += 1
+            self._searched, self._dropped = 0, 0
+        if self._dropped + len(buffer) > self._max_bytes:
+            self._discard()
+        self._searched = max(0, len(buffer) - 3)
+        return events
+
+    def _end(self) -> int:
+        """Where the first event ends; 0 if it is not complete. Few streams have CR, without which this is much cheaper."""
+        if not self._has_returns:
+            found = self._buffer.find(b"\n\n", self._searched)
+            return found + 2 if found >= 0 else 0
+        end = _END.search(self._buffer, self._searched)
+        return end.end() if end else 0
+
+    def _discard(self) -> None:
+        if not self._dropped:
+            self._head = bytes(self._buffer[:_HEAD_BYTES])
+        surplus = max(0, len(self._buffer) - _TAIL_BYTES)
+        self._dropped += surplus
+        del self._buffer[:surplus]
+
+    def _read(self, block: bytes) -> StreamEvent | OversizedEvent | None:
+        size = self._dropped + len(block)
+        if size > self._max_bytes:
+            head = self._head if self._dropped else block[:_HEAD_BYTES]
+            prefix = _DATA.search(head)
+            return OversizedEvent(size, head[prefix.end() if prefix else 0 :], block[-_TAIL_BYTES:].rstrip())
+        if self._at_start:
+            self._at_start = False
+            block = block.removeprefix(_BYTE_ORDER_MARK)
+        return _read_event(block)
+
+
+def _read_event(block: bytes) -> StreamEvent | None:
+    lines = block.splitlines()
+    if len(lines) == 2 and lines[0].startswith(b"data: "):
+        return StreamEvent(lines[0][6:])  # most events of a model are one line of data
+    fields: dict[bytes, bytes] = {}
+    data: list[bytes] = []
+    for line in lines:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            data.append(value)
+        elif name != b"id" or b"\0" not in value:
+            fields[name] = value
+    retry = fields.get(b"retry", b"")
+    event_id = fields.get(b"id", b"").decode(errors="replace")
+    if not data and not event_id:
+        return None
+    return StreamEvent(
+        data=b"\n".join(data),
+        type=fields.get(b"event", b"").decode(errors="replace") or "message",
+        id=event_id,
+        retry_ms=int(retry) if retry.isdigit() and len(retry) <= _MAX_RETRY_DIGITS else None,
+    )
