@@ -21,9 +21,10 @@ from application.audit import seal_audit
 from application.identity import key_uses
 from application.runs.execution import recover_runs
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, running
+from infrastructure.lifecycle import configure_logs
 from infrastructure.settings import load_settings
-from interfaces.service import HttpServer, build_app, listening
+from interfaces.http_server import HttpServer, listening
+from interfaces.service import build_app, running
 
 Traced: TypeAlias = "Callable[[FrameType, str, object], Traced] | None"
 _STATEMENTS = {"execute", "executemany"}

@@ -16,10 +16,10 @@ import httpx
 
 from chaos.deadly import Boundaries, lines_of, watch_over
 from infrastructure.container import Container
-from infrastructure.lifecycle import running, working
 from infrastructure.settings import Settings, load_settings
 from interfaces.cli.asgi_transport import StreamingAsgiTransport
-from interfaces.service import build_app
+from interfaces.service import build_app, running
+from interfaces.worker.process import working
 
 Json = dict[str, Any]
 SERVER = Path(__file__).resolve().parents[1] / "tests" / "e2e" / "servers" / "watched_server.py"

@@ -24,6 +24,8 @@ WorkerId = NewType("WorkerId", str)
 WorkflowId = NewType("WorkflowId", str)
 WorkflowRunId = NewType("WorkflowRunId", str)
 
+WORKFLOW_RUN_PREFIX = "wfr"
+
 _MOMENT_CHARACTERS = 10
 """Of our ids, behind the prefix: the millisecond they were made in."""
 _NEAR_DIGITS = 22
@@ -51,6 +53,11 @@ def id_near(prefix: str, other: str, *parts: str | int) -> str:
     own = other.partition("_")[2]
     digest = hashlib.sha256("\x1f".join((other, *map(str, parts))).encode()).hexdigest()
     return f"{prefix}_{own[:_MOMENT_CHARACTERS]}{digest[:_NEAR_DIGITS]}"
+
+
+def is_workflow_run(run_id: RunId) -> bool:
+    """Whether an id from the run queue is that of a workflow run; the queue carries both kinds."""
+    return run_id.startswith(f"{WORKFLOW_RUN_PREFIX}_")
 
 
 def tool_call_id(run_id: RunId, turn: int, index: int) -> ToolCallId:

@@ -1,6 +1,6 @@
-"""Starts and stops the house in order, in one task: who enters a context here also leaves it.
+"""Opens and closes the system in order, in one task: whoever enters a context here also leaves it.
 
-Above: the service and the CLI. Below: every adapter that must be opened.
+Above: the service, the worker and the CLI. Below: every adapter that must be opened.
 """
 
 import asyncio
@@ -14,25 +14,17 @@ from application.gateway.calls import settle_lost_calls
 from application.gateway.sessions import release_ended_sessions
 from application.identity import key_uses
 from application.retention import sweep
-from application.runs.execution.execute_run import ExecuteRunCommand
-from application.runs.execution.recover_runs import SWEEP_EVERY_S
+from application.system.ended import cancelled
 from application.system.periodic import every
-from application.workflows.workflow_drivers import ID_PREFIX
 from domain.errors import invalid
-from domain.ids import RunId, WorkflowRunId
 from infrastructure.container import Container
-from infrastructure.persistence.engine.patience import RUN_PATIENCE_S, patient
 from infrastructure.persistence.engine.sqlite.backup import back_up
 from infrastructure.runtime.logs import configure_logging
 
 logger = logging.getLogger(__name__)
 
-DRAIN_S = 10.0
-"""How long runs may take to finish the step in hand when the service stops."""
-STOP_S = 5.0
-"""How long what did not drain may take to let go."""
-ATTEND_S = 5.0
-"""How long a start waits for the worker to hear of runs. If the database is away it goes on trying."""
+_LAST_SEAL_S = 5.0
+"""How long the audit seal of the last entries may take when a process stops."""
 
 
 def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
@@ -45,9 +37,9 @@ def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
 
 
 @asynccontextmanager
-async def running(container: Container, *, worker: bool = True) -> AsyncIterator[None]:
-    """The whole system, open: HOME owned, schema current, runs recovered and being executed. Raises ServiceError when
-    it cannot start (`home_in_use`, `storage_unavailable`, …)."""
+async def open_service(container: Container) -> AsyncIterator[None]:
+    """The system of a service, without the execution of runs (`interfaces.worker.execution`): HOME owned, schema current,
+    maintenance running. Raises ServiceError when it cannot start (`home_in_use`, `storage_unavailable`, …)."""
     # Whatever is made in HOME from here on, by whichever library, is its owner's alone.
     os.umask(0o077)
     async with AsyncExitStack() as stack:
@@ -57,34 +49,32 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
-        stack.push_async_callback(_ended, sweeping)
+        stack.push_async_callback(cancelled, sweeping)
         lost_calls = container.settle_lost_calls()
         if container.settings().postgres_url is None:
             await lost_calls.execute(sole_owner=True)
         settling = _periodic(settle_lost_calls.EVERY_S, lost_calls.execute, task="lost-gateway-calls")
-        stack.push_async_callback(_ended, settling)
+        stack.push_async_callback(cancelled, settling)
         installs = container.server_installs()
         await installs.recover()
         _close_at_the_end(container, stack)
         stack.push_async_callback(installs.close)
         release = container.release_ended_sessions()
         releasing = _periodic(release_ended_sessions.EVERY_S, release.execute, task="ended-gateway-sessions")
-        stack.push_async_callback(_ended, releasing)
+        stack.push_async_callback(cancelled, releasing)
         uses = container.key_uses()
         stack.push_async_callback(uses.settle)
         storing_uses = _periodic(key_uses.STORE_EVERY_S, uses.store, task="key-uses")
-        stack.push_async_callback(_ended, storing_uses)
+        stack.push_async_callback(cancelled, storing_uses)
         warming = asyncio.create_task(_warm(container), name="warm-up")
-        stack.push_async_callback(_ended, warming)
-        if worker:
-            await stack.enter_async_context(_working(container))
+        stack.push_async_callback(cancelled, warming)
         yield
 
 
 @asynccontextmanager
-async def working(container: Container) -> AsyncIterator[None]:
-    """What executes runs, and nothing of what serves requests: for processes beside the service. HOME, where installed
-    servers are, may be the service's: nothing is written there. Raises INVALID `worker_needs_postgresql`, and like `running`."""
+async def open_worker(container: Container) -> AsyncIterator[None]:
+    """The system of a process beside the service: only what executing runs needs. HOME may belong to a service; nothing is
+    written there. Raises INVALID `worker_needs_postgresql`, and like `open_service`."""
     if container.settings().postgres_url is None:
         raise invalid(
             "worker_needs_postgresql",
@@ -99,8 +89,7 @@ async def working(container: Container) -> AsyncIterator[None]:
         await stack.enter_async_context(_reporting(container))
         _close_at_the_end(container, stack)
         warming = asyncio.create_task(_warm(container), name="warm-up")
-        stack.push_async_callback(_ended, warming)
-        await stack.enter_async_context(_working(container))
+        stack.push_async_callback(cancelled, warming)
         yield
 
 
@@ -161,9 +150,9 @@ async def _sealing(container: Container) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await _ended(task)
+        await cancelled(task)
         with suppress(TimeoutError):
-            await asyncio.wait_for(seal_audit.finish(), STOP_S)
+            await asyncio.wait_for(seal_audit.finish(), _LAST_SEAL_S)
 
 
 @asynccontextmanager
@@ -177,57 +166,8 @@ async def _reporting(container: Container) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await _ended(task)
+        await cancelled(task)
         await reporter.withdraw()
-
-
-@asynccontextmanager
-async def _working(container: Container) -> AsyncIterator[None]:
-    """The worker. With SQLite HOME is ours alone, so every lease of before is dead and its run can go on at once; leases
-    of other processes are theirs until they lapse."""
-    queue, active_runs, recover_runs = container.run_queue(), container.active_runs(), container.recover_runs()
-    execute_run = container.execute_run()
-    workflow_drivers = container.workflow_drivers()
-
-    async def execute(run_id: RunId) -> None:
-        with patient(RUN_PATIENCE_S):
-            if run_id.startswith(ID_PREFIX):
-                workflow_drivers.begin(WorkflowRunId(run_id))
-                return
-            await execute_run.execute(ExecuteRunCommand(run_id=run_id))
-
-    sole_owner = container.settings().postgres_url is None
-    recovered = await recover_runs.execute(sole_owner=sole_owner)
-    recovered += await workflow_drivers.recover(sole_owner=sole_owner)
-    if recovered:
-        logger.info("runs recovered", extra={"runs": recovered})
-    if container.settings().postgres_url is None:
-        await container.deliver_webhooks().recover()
-    concurrency = container.settings().worker_concurrency
-    tasks = [
-        asyncio.create_task(queue.consume(execute, concurrency=concurrency), name="run-queue"),
-        asyncio.create_task(active_runs.keep(), name="leases"),
-        _periodic(SWEEP_EVERY_S, recover_runs.execute, task="recovery"),
-        asyncio.create_task(workflow_drivers.keep(), name="workflow-recovery"),
-        asyncio.create_task(container.fire_timers().keep(), name="timers"),
-        asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
-        asyncio.create_task(container.fire_schedules().keep(), name="schedules"),
-    ]
-    container.readiness().works(*tasks)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(ATTEND_S):
-            await queue.until_attended()
-    try:
-        yield
-    finally:
-        container.readiness().stop()
-        await workflow_drivers.stop()
-        active_runs.drain()
-        if not await queue.drain(DRAIN_S):
-            active_runs.stop_all()
-            await queue.drain(STOP_S)
-        for task in tasks:
-            await _ended(task)
 
 
 async def _sweep(container: Container) -> None:
@@ -257,9 +197,3 @@ async def _warm(container: Container) -> None:
             await container.prices().warm()
     except Exception:
         logger.exception("warming up failed; what is missing is loaded when it is needed")
-
-
-async def _ended(task: "asyncio.Task[None]") -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task

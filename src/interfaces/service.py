@@ -4,37 +4,30 @@ import asyncio
 import gc
 import logging
 import resource
-import signal
-import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, cast
 
-import uvicorn
 import uvloop
 from litestar import Litestar
-from litestar.types import ASGIApp
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, running
+from infrastructure.lifecycle import configure_logs, open_service
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.asgi import create_app
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.http.access_log import RequestLog
-from interfaces.http.metrics import Monitoring
 from interfaces.http.use_cases import UseCases
-from interfaces.inbound import IDLE_S, Inbound, InboundLimits
+from interfaces.http_server import HttpServer, listening, monitoring
+from interfaces.inbound import InboundLimits
+from interfaces.worker.execution import executing
 
 logger = logging.getLogger(__name__)
 
 _COLLECT_AFTER = (10_000, 20, 50)
-
-CLOSE_CONNECTIONS_S = 2
-"""How long open connections (streams, waits) are given when the service stops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +61,15 @@ def build_app(container: Container) -> Litestar:
     )
 
 
-def monitoring(container: Container) -> Monitoring:
-    """What answers /metrics in this process."""
-    token = container.settings().metrics_token
-    return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
+@asynccontextmanager
+async def running(container: Container, *, worker: bool = True) -> AsyncIterator[None]:
+    """A service's system, open; with `worker` it executes runs too. Raises ServiceError when it cannot start."""
+    async with open_service(container):
+        if not worker:
+            yield
+            return
+        async with executing(container):
+            yield
 
 
 @asynccontextmanager
@@ -148,73 +146,6 @@ def _settle_memory() -> None:
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
     gc.enable()
-
-
-@contextmanager
-def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
-    """A socket to answer on. Raises UNAVAILABLE `address_unusable`, which says what to `change`."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as exc:
-        raise ServiceError(
-            "address_unusable",
-            ErrorKind.UNAVAILABLE,
-            f"Cannot listen on {host} port {port}: {exc.strerror or 'the address is not usable'}. {change}",
-        ) from exc
-    with listener:
-        yield listener
-
-
-class HttpServer(uvicorn.Server):
-    """uvicorn inside our own lifecycle: our signals, our shutdown order. `on_stop` ends streams that would be waited for."""
-
-    def __init__(
-        self, app: Litestar, *, limits: InboundLimits | None = None, on_stop: Callable[[], None] = lambda: None
-    ) -> None:
-        self._on_stop = on_stop
-        inbound = Inbound(cast(ASGIApp, app), limits or InboundLimits())
-        super().__init__(
-            uvicorn.Config(
-                cast(Any, inbound),
-                loop="none",
-                http=cast("type[asyncio.Protocol]", inbound.protocol),  # a factory is called like the class
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,  # nothing here asks for a client's address
-                timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
-                timeout_keep_alive=IDLE_S,
-            )
-        )
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals are handled by `stopped_by_signals`."""
-        yield
-
-    @contextmanager
-    def stopped_by_signals(self) -> Iterator[None]:
-        """While inside, SIGTERM or SIGINT ends `serve`, also one that has not begun; a second one stops without waiting for
-        connections."""
-        loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            if not self.should_exit:
-                logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
-            self.force_exit = self.should_exit
-            self.should_exit = True
-            self._on_stop()
-
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, stop)
-        try:
-            yield
-        finally:
-            for name in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(name)
 
 
 def _announce(container: Container, url: str, *, first_start: bool) -> None:

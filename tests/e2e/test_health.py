@@ -20,8 +20,8 @@ from tests.stoppable_postgres import stoppable_postgres
 _PARTS = """
 import asyncio
 from infrastructure.container import Container
-from infrastructure.lifecycle import running
 from infrastructure.settings import load_settings
+from interfaces.service import running
 
 async def main() -> None:
     container = Container(settings=load_settings())

@@ -9,11 +9,11 @@ from tests.e2e.service import DRAGOMAN, ISOLATED_PYTHON, ROOT, environment
 _START = """
 import asyncio, sys
 from infrastructure.container import Container
-from infrastructure.lifecycle import running
+from infrastructure.lifecycle import open_service
 from infrastructure.settings import load_settings
 
 async def start() -> None:
-    async with running(Container(settings=load_settings()), worker=False):
+    async with open_service(Container(settings=load_settings())):
         [warming] = [task for task in asyncio.all_tasks() if task.get_name() == "warm-up"]
         await warming
 

@@ -1,6 +1,7 @@
 """Waiting until a task is over, where neither its result nor its failure is of interest."""
 
 import asyncio
+from contextlib import suppress
 
 
 async def ended(task: "asyncio.Task[None]") -> None:
@@ -15,3 +16,10 @@ async def ended(task: "asyncio.Task[None]") -> None:
 
     task.add_done_callback(tell)
     await over
+
+
+async def cancelled(task: "asyncio.Task[None]") -> None:
+    """Cancel a task and wait until it is over. Raises what the task raised, except for its cancellation."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -13,7 +13,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import OrganizationId, RunId, WorkflowRunId
+from domain.ids import WORKFLOW_RUN_PREFIX, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.graph import EntrypointConfig
@@ -81,7 +81,7 @@ class StartWorkflowRun:
         await self._require_secrets(principal.organization_id, compilation)
         self._check_input(plan, command.input)
         run = WorkflowRun(
-            id=WorkflowRunId(self._ids.new("wfr")),
+            id=WorkflowRunId(self._ids.new(WORKFLOW_RUN_PREFIX)),
             organization_id=principal.organization_id,
             workflow_id=workflow.id,
             workflow_version=workflow.version,

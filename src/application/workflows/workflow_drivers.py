@@ -13,7 +13,6 @@ from domain.ids import RunId, WorkflowRunId
 
 logger = logging.getLogger(__name__)
 
-ID_PREFIX = "wfr_"
 SWEEP_EVERY_S = 2.0
 _BATCH = 1_000
 _ALL_LEASES = timedelta(days=1)

@@ -1,5 +1,7 @@
 """The stores that several slices share: one SQLite file in HOME, or PostgreSQL, shared with other processes (ADR 0002, 0012 and 0015)."""
 
+from contextlib import AbstractContextManager
+
 from dependency_injector import containers, providers
 
 from application.agents.ports import AgentStore
@@ -33,6 +35,7 @@ from infrastructure.persistence.cached.stores import (
     CachedSecretStore,
 )
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.patience import RUN_PATIENCE_S, patient
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.store import SqlIdentityStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
@@ -65,6 +68,7 @@ class Storage(containers.DeclarativeContainer):
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
         storage_assembly.run_queue, Surroundings.settings, database
     )
+    run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(patient, RUN_PATIENCE_S)
     readiness: providers.Provider[ProcessReadiness] = providers.Singleton(
         ProcessReadiness, storage=providers.Singleton(DatabaseReadiness, database=database), queue=run_queue
     )

@@ -7,7 +7,7 @@ import signal
 import pytest
 from litestar import Litestar
 
-from interfaces.service import HttpServer, listening
+from interfaces.http_server import HttpServer, listening
 
 
 @pytest.mark.requirement("E7")

@@ -13,7 +13,7 @@ def worker() -> None:
     """
     with loading():
         from interfaces.cli.checked_settings import checked_settings
-        from interfaces.worker import work
+        from interfaces.worker.process import work
 
     if code := work(checked_settings()):
         raise typer.Exit(code)

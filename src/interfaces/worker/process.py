@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager, contextmanager
 import uvloop
 
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, working
+from infrastructure.lifecycle import configure_logs, open_worker
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.http.app import create_monitoring_app
-from interfaces.service import HttpServer, listening, monitoring
+from interfaces.http_server import HttpServer, listening, monitoring
+from interfaces.worker.execution import executing
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,13 @@ def work(settings: Settings) -> int:
     """Execute runs until told to stop; returns the exit status. Raises ServiceError when it cannot start."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_work(settings))
+
+
+@asynccontextmanager
+async def working(container: Container) -> AsyncIterator[None]:
+    """A worker's system, open and executing runs. Raises ServiceError when it cannot start."""
+    async with open_worker(container), executing(container):
+        yield
 
 
 async def _work(settings: Settings) -> int:

@@ -1,0 +1,96 @@
+"""uvicorn on a port, for the service and for a worker's health and metrics: its socket, signals and order of shutdown."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import uvicorn
+from litestar import Litestar
+from litestar.types import ASGIApp
+
+from domain.errors import ErrorKind, ServiceError
+from infrastructure.container import Container
+from interfaces.http.metrics import Monitoring
+from interfaces.inbound import IDLE_S, Inbound, InboundLimits
+
+logger = logging.getLogger(__name__)
+
+CLOSE_CONNECTIONS_S = 2
+"""How long open connections (streams, waits) are given when the service stops."""
+
+
+def monitoring(container: Container) -> Monitoring:
+    """What answers /metrics in this process."""
+    token = container.settings().metrics_token
+    return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
+
+
+@contextmanager
+def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
+    """A socket to answer on. Raises UNAVAILABLE `address_unusable`, which says what to `change`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as exc:
+        raise ServiceError(
+            "address_unusable",
+            ErrorKind.UNAVAILABLE,
+            f"Cannot listen on {host} port {port}: {exc.strerror or 'the address is not usable'}. {change}",
+        ) from exc
+    with listener:
+        yield listener
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn inside our own lifecycle: our signals, our shutdown order. `on_stop` ends streams that would be waited for."""
+
+    def __init__(
+        self, app: Litestar, *, limits: InboundLimits | None = None, on_stop: Callable[[], None] = lambda: None
+    ) -> None:
+        self._on_stop = on_stop
+        inbound = Inbound(cast(ASGIApp, app), limits or InboundLimits())
+        super().__init__(
+            uvicorn.Config(
+                cast(Any, inbound),
+                loop="none",
+                http=cast("type[asyncio.Protocol]", inbound.protocol),  # a factory is called like the class
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # nothing here asks for a client's address
+                timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
+                timeout_keep_alive=IDLE_S,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are handled by `stopped_by_signals`."""
+        yield
+
+    @contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """While inside, SIGTERM or SIGINT ends `serve`, also one that has not begun; a second one stops without waiting for
+        connections."""
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            if not self.should_exit:
+                logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
+            self.force_exit = self.should_exit
+            self.should_exit = True
+            self._on_stop()
+
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, stop)
+        try:
+            yield
+        finally:
+            for name in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(name)

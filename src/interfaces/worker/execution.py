@@ -1,0 +1,86 @@
+"""Executes submitted runs: consumes the run queue and runs the worker's periodic tasks.
+
+Above: the service, and the worker's process. Below: an open system (`infrastructure.lifecycle`).
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from application.runs.execution import recover_runs
+from application.runs.execution.execute_run import ExecuteRunCommand
+from application.system.ended import cancelled
+from application.system.periodic import every
+from domain.ids import RunId, WorkflowRunId, is_workflow_run
+from infrastructure.container import Container
+
+logger = logging.getLogger(__name__)
+
+DRAIN_S = 10.0
+"""How long runs may take to finish the step in hand when the worker stops."""
+STOP_S = 5.0
+"""How long runs that did not drain may take to end."""
+READY_S = 5.0
+"""How long a start waits until the worker receives submitted runs. Without a database the worker keeps trying."""
+
+
+@asynccontextmanager
+async def executing(container: Container) -> AsyncIterator[None]:
+    """Execute runs and workflow runs until the block ends, then hand back what is still in hand.
+
+    - On SQLite this process owns HOME: every earlier lease is dead, and its run is recovered at once.
+    - On PostgreSQL leases of other processes stay valid until they expire.
+    """
+    queue, active_runs = container.run_queue(), container.active_runs()
+    workflow_drivers = container.workflow_drivers()
+    await _recover(container)
+    tasks = [
+        asyncio.create_task(_consume(container), name="run-queue"),
+        asyncio.create_task(active_runs.keep(), name="leases"),
+        asyncio.create_task(
+            every(recover_runs.SWEEP_EVERY_S, container.recover_runs().execute, task="recovery"), name="recovery"
+        ),
+        asyncio.create_task(workflow_drivers.keep(), name="workflow-recovery"),
+        asyncio.create_task(container.fire_timers().keep(), name="timers"),
+        asyncio.create_task(container.deliver_webhooks().keep(), name="webhooks"),
+        asyncio.create_task(container.fire_schedules().keep(), name="schedules"),
+    ]
+    container.readiness().works(*tasks)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READY_S):
+            await queue.until_attended()
+    try:
+        yield
+    finally:
+        container.readiness().stop()
+        await workflow_drivers.stop()
+        active_runs.drain()
+        if not await queue.drain(DRAIN_S):
+            active_runs.stop_all()
+            await queue.drain(STOP_S)
+        for task in tasks:
+            await cancelled(task)
+
+
+async def _consume(container: Container) -> None:
+    execute_run, workflow_drivers = container.execute_run(), container.workflow_drivers()
+
+    async def execute(run_id: RunId) -> None:
+        with container.run_retry_deadline():
+            if is_workflow_run(run_id):
+                workflow_drivers.begin(WorkflowRunId(run_id))
+            else:
+                await execute_run.execute(ExecuteRunCommand(run_id=run_id))
+
+    await container.run_queue().consume(execute, concurrency=container.settings().worker_concurrency)
+
+
+async def _recover(container: Container) -> None:
+    owns_database = container.settings().postgres_url is None
+    recovered = await container.recover_runs().execute(sole_owner=owns_database)
+    recovered += await container.workflow_drivers().recover(sole_owner=owns_database)
+    if recovered:
+        logger.info("runs recovered", extra={"runs": recovered})
+    if owns_database:
+        await container.deliver_webhooks().recover()
