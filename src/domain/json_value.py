@@ -1,11 +1,19 @@
 """The JSON data model as types, for values that cross the service unchanged (tool arguments, schemas, metadata)."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from typing import TypeAlias
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 JsonObject: TypeAlias = dict[str, JsonValue]
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def canonical_digest(value: JsonValue) -> str:
+    """`sha256:` and hex over a value as canonical JSON (sorted keys, no spaces, UTF-8)."""
+    return f"sha256:{hashlib.sha256(_CANONICAL.encode(value).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def size_within(value: JsonValue, limit: int, *, per_element: int = 2) -> int:

@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from application.approvals.check_decisions import CallDecision
 from application.runs.ports import KEY_LIFETIME, RunFilter
 from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from application.runs.start_run import StartRunCommand
 from application.threads.append_message import AppendMessageCommand
+from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError
 from domain.ids import RunId, ThreadId
 from domain.runs.closing import lacks_display_only, waits_for_display_only

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from application.approvals.decision_rules import require_decider
 from application.approvals.ports import ApprovalDecider, ApprovalStore
 from domain.approvals.approval import Approval
+from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import refuse_unless_pending
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
 from domain.ids import ApprovalId
 from domain.json_value import JsonObject
 
@@ -36,17 +37,22 @@ class DecideApproval:
         self._of_session = of_session
 
     async def execute(self, command: DecideApprovalCommand) -> Approval:
-        """The approval after the decision. Raises NOT_FOUND `approval_not_found`, and what `CheckDecisions` raises."""
-        command.principal.require(Role.OPERATOR)
+        """The approval after the decision. Raises NOT_FOUND `approval_not_found`, and what `ApprovalDecider` raises."""
+        require_decider(command.principal)
         organization_id = command.principal.organization_id
         approval = await self._approvals.get(organization_id, command.approval_id)
         if approval is None:
             raise not_found("approval", command.approval_id)
         refuse_unless_pending(approval)
         decider = self._of_session if approval.run_id is None else self._of_run
-        await decider.execute(
-            command.principal, approval, approve=command.approve, arguments=command.arguments, reason=command.reason
+        decision = CallDecision(
+            tool_call_id=approval.tool_call_id,
+            approval_id=approval.id,
+            approve=command.approve,
+            arguments=command.arguments,
+            reason=command.reason,
         )
+        await decider.execute(command.principal, approval, decision)
         decided = await self._approvals.get(organization_id, approval.id)
         if decided is None:
             raise not_found("approval", command.approval_id)

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.approvals.timer import Timer
 from domain.identity.api_key import Principal
 from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, TimerId
-from domain.json_value import JsonObject
 
 TIMERS_TOPIC = "timers"
 """Woken when a timer was added."""
@@ -52,15 +52,7 @@ class ApprovalStore(Protocol):
 class ApprovalDecider(Protocol):
     """Decides and expires the approvals of one kind of caller: runs, or gateway sessions."""
 
-    async def execute(
-        self,
-        principal: Principal,
-        approval: Approval,
-        *,
-        approve: bool,
-        arguments: JsonObject | None,
-        reason: str | None,
-    ) -> None:
+    async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
         """Decide a pending approval. Raises CONFLICT, FORBIDDEN, INVALID; then nothing was decided."""
         ...
 

@@ -1,14 +1,13 @@
 """Decides approvals of runs: a decision resumes the run, an expiry denies the call."""
 
-from application.approvals.check_decisions import CallDecision
 from application.runs.ports import RunQueue, RunStore
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
 from application.system.ports import Clock
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
-from domain.json_value import JsonObject
 from domain.runs.run import RunStatus
 
 
@@ -25,23 +24,8 @@ class DecideRunApproval:
         self._queue = queue
         self._clock = clock
 
-    async def execute(
-        self,
-        principal: Principal,
-        approval: Approval,
-        *,
-        approve: bool,
-        arguments: JsonObject | None,
-        reason: str | None,
-    ) -> None:
+    async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
         """Decide a pending approval. Raises what `ResumeRun` raises."""
-        decision = CallDecision(
-            tool_call_id=approval.tool_call_id,
-            approve=approve,
-            arguments=arguments,
-            reason=reason,
-            approval_id=approval.id,
-        )
         await self._resume_run.execute(
             ResumeRunCommand(principal=principal, run_id=_run_of(approval), approvals=(decision,))
         )

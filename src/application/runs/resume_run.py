@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from application.agents.ports import AgentStore
-from application.approvals.check_decisions import CallDecision, CheckDecisions
+from application.approvals.check_decisions import CheckDecisions
+from application.approvals.decision_rules import require_decider
 from application.policy.canary_guard import CanaryGuard
 from application.policy.ports import SchemaValidator
 from application.runs.elicitation_answers import read_answer
@@ -13,6 +14,7 @@ from application.system.ports import Clock
 from application.tools.ports import Box
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.approvals.approval import ApprovalOutcome
+from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import approval_stale
 from domain.errors import ErrorKind, ServiceError, Violation, invalid, not_found
 from domain.identity.api_key import Principal
@@ -70,7 +72,9 @@ class ResumeRun:
 
     async def execute(self, command: ResumeRunCommand) -> Run:
         """The run after it. Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_waiting`, `approval_…`), INVALID."""
-        command.principal.require(Role.OPERATOR if command.approvals else Role.RUNNER)
+        command.principal.require(Role.RUNNER)
+        if command.approvals:
+            require_decider(command.principal)
         run = await self._runs.get(command.principal.organization_id, command.run_id)
         if run is None:
             raise not_found("run", command.run_id)

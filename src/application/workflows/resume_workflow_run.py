@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from application.approvals.check_decisions import CallDecision
 from application.audit.entries import audit_entry
 from application.policy.ports import SchemaValidator
 from application.runs.ports import RunQueue
@@ -11,6 +10,7 @@ from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCo
 from application.system.ports import Clock, IdSource
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
+from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal

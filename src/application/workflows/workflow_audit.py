@@ -7,9 +7,9 @@ from application.system.ports import IdSource
 from application.workflows.node_execution import NodeContext
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, ToolCallId, derived_id
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, canonical_digest
 from domain.policy.decision import Decision
-from domain.runs.audit_trail import OUTCOME_ACTIONS, arguments_digest
+from domain.runs.audit_trail import OUTCOME_ACTIONS
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
@@ -68,6 +68,6 @@ def step_call_entry(
         tool=call.tool.name,
         server_id=None if call.tool.mcp is None else call.tool.mcp.server_id,
         duration_ms=duration_ms,
-        arguments_digest=arguments_digest(call.params),
+        arguments_digest=canonical_digest(call.params),
         details=details,
     )

@@ -1,14 +1,12 @@
 """Approvals: a person's word on one tool call, bound to the tool, its arguments and the agent's version, and used once."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
 from domain.ids import AgentId, ApiKeyId, ApprovalId, GatewaySessionId, McpServerId, OrganizationId, RunId, ToolCallId
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, canonical_digest
 
 
 class ApprovalState(StrEnum):
@@ -24,11 +22,8 @@ class ApprovalState(StrEnum):
 
 
 def approval_digest(tool: str, arguments: JsonObject, agent_version: int) -> str:
-    """What an approval is bound to: `sha256:` and hex over tool, arguments and agent version as canonical JSON (sorted keys,
-    no spaces, UTF-8)."""
-    bound = [tool, arguments, agent_version]
-    canonical = json.dumps(bound, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    """The canonical digest that an approval is bound to."""
+    return canonical_digest([tool, arguments, agent_version])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +104,13 @@ class Approval:
     reason: str | None = None
     edited_arguments: JsonObject | None = None
 
-    def is_own_run_of(self, key_id: ApiKeyId) -> bool:
-        """Whether the call was made for whoever holds this key."""
+    def is_requested_by(self, key_id: ApiKeyId) -> bool:
+        """Whether this key started the run, or opened the gateway session."""
         return self.requested_by is not None and self.requested_by == key_id
+
+    def is_bound_to(self, agent_version: int) -> bool:
+        """Whether it approves the call under this version of the agent. If not, it is stale."""
+        return self.digest == approval_digest(self.tool, self.arguments, agent_version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

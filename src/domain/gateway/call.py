@@ -8,9 +8,9 @@ from enum import StrEnum
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId, AuditEventId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId, id_beside
-from domain.json_value import JsonObject, JsonValue
+from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.policy.decision import Decision
-from domain.runs.audit_trail import OUTCOME_ACTIONS, arguments_digest
+from domain.runs.audit_trail import OUTCOME_ACTIONS
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
 
@@ -81,6 +81,6 @@ def gateway_call_audit(
         tool=call.name,
         server_id=call.server_id,
         duration_ms=settlement.duration_ms,
-        arguments_digest=arguments_digest(call.params),
+        arguments_digest=canonical_digest(call.params),
         details=details,
     )

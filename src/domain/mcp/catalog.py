@@ -1,14 +1,12 @@
 """What an MCP server offers, as last seen: the snapshot that runs start from without asking the server again."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
 from domain.ids import McpServerId
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, canonical_digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +59,7 @@ class McpToolDefinition:
     def digest(self) -> str:
         """`sha256:` and hex over `as_json` as canonical JSON (sorted keys, no spaces, UTF-8). The order in which a server
         writes keys does not matter; `1` and `1.0` and `true` are different."""
-        canonical = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
+        return canonical_digest(self.as_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,10 @@ from domain.approvals.approval import (
     ApprovalState,
     approval_digest,
 )
-from domain.audit.event import AuditAction, AuditEvent
-from domain.ids import ApprovalId, AuditEventId, derived_id
-from domain.json_value import JsonObject
-from domain.runs.audit_trail import arguments_digest
+from domain.ids import ApprovalId, derived_id
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run
 from domain.tools.result import ToolResult
-
-_ACTIONS = {
-    ApprovalState.APPROVED: AuditAction.TOOL_APPROVED,
-    ApprovalState.DENIED: AuditAction.TOOL_DENIED,
-    ApprovalState.EXPIRED: AuditAction.TOOL_DENIED,
-}
 
 
 def approval_request(
@@ -81,55 +72,22 @@ def closed_approvals(open_calls: Iterable[ToolCall], *, at: datetime, by: str) -
     )
 
 
-def approval_audit(run: Run, call: ToolCall, outcome: ApprovalOutcome) -> tuple[AuditEvent, ...]:
-    """The entry of a decision; a stale approval was none."""
-    action = _ACTIONS.get(outcome.state)
-    if action is None:
-        return ()
-    details: JsonObject = {"approval_id": outcome.approval_id, "edited": outcome.edited_arguments is not None}
-    if outcome.reason is not None:
-        details["reason"] = outcome.reason
-    if outcome.state is ApprovalState.EXPIRED:
-        details["expired"] = True
-    params = call.params if outcome.edited_arguments is None else outcome.edited_arguments
-    return (
-        AuditEvent(
-            id=AuditEventId(derived_id("aud", outcome.approval_id, outcome.state.value)),
-            organization_id=run.organization_id,
-            action=action,
-            actor=outcome.by,
-            resource=call.id,
-            at=outcome.at,
-            run_id=run.id,
-            tool=call.name,
-            server_id=call.server_id,
-            arguments_digest=arguments_digest(params),
-            details=details,
-        ),
-    )
-
-
-def denied_result(asked: ApprovalRequest, outcome: ApprovalOutcome) -> ToolResult:
-    """What the model is told of a call that was denied, or that nobody approved in time."""
-    if asked.outcome_unknown:
-        return _not_sent_again(outcome)
-    if outcome.state is ApprovalState.EXPIRED:
+def denied_result(state: ApprovalState, reason: str | None, *, outcome_unknown: bool = False) -> ToolResult:
+    """The result of a call that was denied, or not approved in time. With `outcome_unknown` it may have been sent before."""
+    said = f" The reason given: {reason}" if reason else ""
+    if outcome_unknown:
+        why = "was denied" if state is ApprovalState.DENIED else "needs an approval that nobody gave in time"
+        return ToolResult.unknown(
+            "The outcome of this call is unknown: the service was interrupted after it may have been sent, and sending it "
+            f"again {why}. Check whether it took effect before you repeat it.{said}"
+        )
+    if state is ApprovalState.EXPIRED:
         return ToolResult.blocked(
             "approval_expired",
             "This call needs an approval, and nobody gave it in time. It was not executed; go on without it.",
         )
-    said = f" The reason given: {outcome.reason}" if outcome.reason else ""
     return ToolResult.blocked(
         "approval_denied", f"This call needs an approval, and it was denied. It was not executed.{said}"
-    )
-
-
-def _not_sent_again(outcome: ApprovalOutcome) -> ToolResult:
-    why = "was denied" if outcome.state is ApprovalState.DENIED else "needs an approval that nobody gave in time"
-    said = f" The reason given: {outcome.reason}" if outcome.reason else ""
-    return ToolResult.unknown(
-        "The outcome of this call is unknown: the service was interrupted after it may have been sent, and sending it "
-        f"again {why}. Check whether it took effect before you repeat it.{said}"
     )
 
 

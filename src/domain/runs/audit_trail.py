@@ -1,18 +1,15 @@
 """Audit entries of runs and their tool calls. Their ids are derived, so a repeated step cannot write an entry twice."""
 
-import hashlib
-import json
 from datetime import datetime
 
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, id_near
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, canonical_digest
 from domain.policy.decision import Decision
 from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolOutcome
 
-_CANONICAL_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _ENDINGS = {
     RunStatus.COMPLETED: AuditAction.RUN_COMPLETED,
     RunStatus.INCOMPLETE: AuditAction.RUN_COMPLETED,
@@ -27,12 +24,6 @@ OUTCOME_ACTIONS = {
     ToolOutcome.BLOCKED: AuditAction.TOOL_BLOCKED,
 }
 """What the trail calls the ends of calls."""
-
-
-def arguments_digest(arguments: JsonObject) -> str:
-    """`sha256:` and hex over the arguments as canonical JSON (sorted keys, no spaces, UTF-8)."""
-    canonical = _CANONICAL_JSON.encode(arguments)
-    return f"sha256:{hashlib.sha256(canonical.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def run_started_audit(run: Run, *, at: datetime) -> AuditEvent:
@@ -75,7 +66,7 @@ def tool_call_audit(
         tool=call.name,
         server_id=call.server_id,
         duration_ms=settlement.duration_ms,
-        arguments_digest=arguments_digest(call.params),
+        arguments_digest=canonical_digest(call.params),
         details=details,
     )
 

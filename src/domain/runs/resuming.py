@@ -5,10 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from domain.approvals.approval import ApprovalOutcome, ApprovalRequest, ApprovalState
+from domain.approvals.decision import decision_audit
 from domain.approvals.refusals import approval_decided, approval_expired
+from domain.audit.event import AuditEvent
 from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
-from domain.runs.approvals import approval_audit, approved_call, denied_result
+from domain.runs.approvals import approved_call, denied_result
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.closing import lacks_display_only
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
@@ -16,6 +18,7 @@ from domain.runs.run import Run, RunStatus
 from domain.runs.run_events import run_resumed, tool_settled
 from domain.runs.step import Step
 from domain.threads.message import ToolUse
+from domain.tools.result import ToolResult
 
 _REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)
 
@@ -42,7 +45,7 @@ def resuming_step(
     _refuse_unless_pending(run, calls, settlements, answers)
     questions = {answer.tool_call_id: answer.next for answer in answers}
     refusals = tuple(
-        Settlement(tool_call_id=id_, result=denied_result(_asked(calls[id_]), outcome), duration_ms=0, at=at)
+        Settlement(tool_call_id=id_, result=_refused(calls[id_], outcome), duration_ms=0, at=at)
         for id_, outcome in decided.items()
         if outcome.state in _REFUSALS
     )
@@ -75,7 +78,7 @@ def resuming_step(
         settled=(*settlements, *refusals),
         outcomes=tuple(decided.values()),
         audit=(
-            *(entry for id_, outcome in decided.items() for entry in approval_audit(run, calls[id_], outcome)),
+            *(entry for id_, outcome in decided.items() for entry in _audit(run, calls[id_], outcome)),
             *(tool_call_audit(run, call, settlement, actor=actor) for call, settlement in settled),
         ),
     )
@@ -95,6 +98,22 @@ def _after(call: ToolCall, outcome: ApprovalOutcome) -> ToolCall:
     if outcome.state is ApprovalState.STALE:
         return replace(call, state=ToolCallState.UNDECIDED)
     return approved_call(call, _asked(call), outcome)
+
+
+def _audit(run: Run, call: ToolCall, outcome: ApprovalOutcome) -> tuple[AuditEvent, ...]:
+    return decision_audit(
+        outcome,
+        organization_id=run.organization_id,
+        run_id=run.id,
+        tool_call_id=call.id,
+        tool=call.name,
+        server_id=call.server_id,
+        arguments=call.params,
+    )
+
+
+def _refused(call: ToolCall, outcome: ApprovalOutcome) -> ToolResult:
+    return denied_result(outcome.state, outcome.reason, outcome_unknown=_asked(call).outcome_unknown)
 
 
 def _asked(call: ToolCall) -> ApprovalRequest:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.audit.event import AuditAction
-from domain.json_value import JsonObject, JsonValue
-from domain.runs.audit_trail import arguments_digest, run_ended_audit, run_started_audit, tool_call_audit
+from domain.json_value import JsonObject, JsonValue, canonical_digest
+from domain.runs.audit_trail import run_ended_audit, run_started_audit, tool_call_audit
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunError, RunStatus
 from domain.tools.result import ToolResult
@@ -37,7 +37,7 @@ def reversed_keys(value: JsonValue) -> JsonValue:
     ],
 )
 def test_the_digest_of_arguments_stays_the_same_from_release_to_release(arguments: JsonObject, digest: str) -> None:
-    assert arguments_digest(arguments) == digest
+    assert canonical_digest(arguments) == digest
 
 
 @pytest.mark.requirement("C5")
@@ -45,19 +45,19 @@ def test_the_digest_of_arguments_stays_the_same_from_release_to_release(argument
 def test_the_order_of_keys_does_not_matter_to_the_digest(arguments: JsonObject) -> None:
     turned = reversed_keys(arguments)
     assert isinstance(turned, dict)
-    assert arguments_digest(turned) == arguments_digest(arguments)
+    assert canonical_digest(turned) == canonical_digest(arguments)
 
 
 @pytest.mark.requirement("C5")
 @given(one=OBJECTS, other=OBJECTS)
 def test_different_arguments_have_different_digests(one: JsonObject, other: JsonObject) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (arguments_digest(one) == arguments_digest(other)) is same
+    assert (canonical_digest(one) == canonical_digest(other)) is same
 
 
 @pytest.mark.requirement("C5")
 def test_arguments_that_are_not_clean_unicode_have_a_digest_too() -> None:
-    assert arguments_digest({"text": "\ud800"}) != arguments_digest({"text": "\ud801"})
+    assert canonical_digest({"text": "\ud800"}) != canonical_digest({"text": "\ud801"})
 
 
 @pytest.mark.requirement("C5")
@@ -89,7 +89,7 @@ def test_a_settled_call_is_recorded_with_who_what_where_and_how_long_but_not_its
         17,
         after(3),
     )
-    assert entry.arguments_digest == arguments_digest({"path": "/s3cret"})
+    assert entry.arguments_digest == canonical_digest({"path": "/s3cret"})
     assert entry.details == details
     assert "s3cret" not in repr(entry)
 

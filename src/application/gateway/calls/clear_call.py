@@ -7,7 +7,7 @@ from typing import assert_never
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
 from application.gateway.calls.ask_client import AskableClient
 from application.gateway.calls.request_states import RequestStates
-from application.gateway.calls.session_approvals import new_approval, outcome_of, request_of
+from application.gateway.calls.session_approvals import new_approval
 from application.gateway.calls.tell_of_approval import TellOfApproval
 from application.gateway.ports import AskedCall, GatewayApprovals
 from application.gateway.tools.toolbox import Toolbox
@@ -170,7 +170,7 @@ class ClearGatewayCall:
             case ApprovalState.CANCELLED:
                 result = ToolResult.blocked("approval_cancelled", _SESSION_ENDED)
             case ApprovalState.DENIED | ApprovalState.EXPIRED:
-                result = denied_result(request_of(found.approval), outcome_of(found.approval))
+                result = denied_result(found.approval.state, found.approval.reason)
             case _:
                 assert_never(found.approval.state)
         return Refused(call=found.call, result=result, decision=decision, is_stored=True)

@@ -21,9 +21,8 @@ from domain.errors import ErrorKind, ServiceError, invalid, is_storage_away
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId, ToolCallId, derived_id
-from domain.json_value import JsonObject, JsonValue
+from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.mcp.client_request import ClientRequest
-from domain.runs.audit_trail import arguments_digest
 from domain.tools.result import ToolResult, outcome_unknown
 
 logger = logging.getLogger(__name__)
@@ -110,7 +109,7 @@ class HeldCalls:
         """What becomes of a call whose client comes back. Raises INVALID `request_state_invalid`, `client_answer_invalid`, and what
         the call itself raises."""
         state, session = again.state, again.session
-        if (state.get("name"), state.get("digest")) != (again.name, arguments_digest(again.arguments)):
+        if (state.get("name"), state.get("digest")) != (again.name, canonical_digest(again.arguments)):
             raise state_invalid()
         held = HeldCall(
             session=session,
@@ -173,7 +172,7 @@ class HeldCalls:
         state: JsonObject = {
             "call": held.call_id,
             "name": held.name,
-            "digest": arguments_digest(held.arguments),
+            "digest": canonical_digest(held.arguments),
             "within_s": held.within_s,
             "asked": asked,
         }

@@ -8,7 +8,6 @@ from application.approvals.ports import ApprovalStore, session_approvals_topic
 from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.calls.call_tool import CallGatewayTool
-from application.gateway.calls.session_approvals import ended_approval_audit, outcome_of, request_of
 from application.gateway.ports import AskedCall, GatewayApprovals, GatewayLedger, GatewaySessionStore
 from application.gateway.sessions.halt_session import HaltGatewaySession
 from application.gateway.tasks.task_ids import TaskIds, task_not_found
@@ -218,7 +217,7 @@ class GatewayTasks:
         if approval.state is ApprovalState.CANCELLED:
             status, result = TaskStatus.CANCELLED, ToolResult.blocked("task_cancelled", _CANCELLED)
         elif approval.state in (ApprovalState.DENIED, ApprovalState.EXPIRED):
-            result = denied_result(request_of(approval), outcome_of(approval))
+            result = denied_result(approval.state, approval.reason)
         else:
             stored = await self._ledger.call_of(session.organization_id, session.id, name.call_id)
             if stored is not None and stored[1] is None:  # another process makes the call just now
@@ -240,7 +239,7 @@ class GatewayTasks:
         """Nobody needs to decide about the call any more, which will not be made. False if it is being made already."""
         now = self._clock.now()
         outcome = ApprovalOutcome(approval_id=asked.approval.id, state=ApprovalState.CANCELLED, at=now, by="system")
-        await self._asking.end(asked.approval, outcome, ended_approval_audit(asked.approval, outcome))
+        await self._asking.end(asked.approval, outcome, ())
         # Whoever begins the call has it: nobody else does after this.
         if not await self._asking.begin(asked, replace(asked.call, recorded_at=now)):
             return False

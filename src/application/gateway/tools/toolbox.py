@@ -146,6 +146,11 @@ class GatewayToolbox:
             _keep(self._settled, session.id, (rows, made))
         return made
 
+    async def guard_of(self, session: GatewaySession) -> CanaryGuard:
+        """The guard for the session's canary tokens, also while its agent is disabled. The tokens of a deleted agent are gone."""
+        agent = await self._agents.get(session.organization_id, session.agent_id)
+        return CanaryGuard({}) if agent is None else _guard(agent, session)
+
     async def _made(self, session: GatewaySession) -> Toolbox:
         agent = await self._agents.get(session.organization_id, session.agent_id)
         if agent is None:
@@ -169,7 +174,7 @@ class GatewayToolbox:
                 organization=organization,
                 toolset=toolset,
                 names=session.names,
-                guard=CanaryGuard.of(agent, session.run_id or RunId(session.id)),
+                guard=_guard(agent, session),
             )
         _keep(self._kept, session.id, kept)
         return kept
@@ -182,6 +187,10 @@ class GatewayToolbox:
             run = await self._runs.get(session.organization_id, session.run_id)
             _keep(self._narrowings, session.id, ((), None) if run is None else (run.tool_allowlist, run.wired))
         return self._narrowings[session.id]
+
+
+def _guard(agent: Agent, session: GatewaySession) -> CanaryGuard:
+    return CanaryGuard.of(agent, session.run_id or RunId(session.id))
 
 
 def scope_of(session: GatewaySession) -> ConnectionScope:

@@ -10,8 +10,9 @@ from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.toolset import Toolset
 from domain.approvals.approval import approval_digest
+from domain.approvals.decision import approval_cause
 from domain.policy.decision import Decision
-from domain.policy.layers import Source, ToolPolicy
+from domain.policy.layers import ToolPolicy
 from domain.policy.rules import OnUnknownOutcome, Verdict
 from domain.runs.approvals import approval_request, closed_approvals
 from domain.runs.audit_trail import tool_call_audit
@@ -82,7 +83,7 @@ def asks_for_approval(checked: CheckedCall) -> Decision | None:
 
 def awaiting_approval(call: ToolCall, decision: Decision, *, agent_version: int) -> ToolCall:
     """A call that was not sent, as it waits for an approval on the terms of policy."""
-    return _awaiting(call, decision.policy, _cause(decision.source), agent_version=agent_version)
+    return _awaiting(call, decision.policy, approval_cause(decision.source), agent_version=agent_version)
 
 
 def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_version: int) -> ToolCall | ToolResult:
@@ -98,12 +99,12 @@ def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_
         if not repeatable and not sent_again_by_approval:
             if policy.on_unknown_outcome is OnUnknownOutcome.INFORM:
                 return outcome_unknown()
-            cause = f"{_OUTCOME_UNKNOWN} {_cause(policy.source_of('on_unknown_outcome'))}"
+            cause = f"{_OUTCOME_UNKNOWN} {approval_cause(policy.source_of('on_unknown_outcome'))}"
             return _awaiting(call, policy, cause, agent_version=agent_version, outcome_unknown=True)
     call = replace(call, params=checked.params)
     if wanted is not None and is_stale:
         lost = call.was_perhaps_sent
-        cause = f"{_OUTCOME_UNKNOWN} {_cause(wanted.source)}" if lost else _cause(wanted.source)
+        cause = f"{_OUTCOME_UNKNOWN} {approval_cause(wanted.source)}" if lost else approval_cause(wanted.source)
         return _awaiting(call, wanted.policy, cause, agent_version=agent_version, outcome_unknown=lost)
     if call.state is not ToolCallState.UNDECIDED:
         return call
@@ -122,12 +123,6 @@ def _awaiting(
         outcome_unknown=outcome_unknown,
     )
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
-
-
-def _cause(source: Source) -> str:
-    """Who wants the approval, in a sentence for people."""
-    rule = "" if source.pattern is None else f" for {source.pattern}"
-    return f"The policy of the {source.layer.value}{rule} requires an approval."
 
 
 def _settlement(call: ToolCall, result: ToolResult, now: datetime) -> Settlement:

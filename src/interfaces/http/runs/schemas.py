@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
-from application.approvals.check_decisions import CallDecision
 from application.runs.cancel_runs import CancelRunsCommand
 from application.runs.resume_run import ClientToolResult
 from application.runs.start_run import StartRunCommand
+from domain.approvals.decision import CallDecision
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import RunId, ThreadId, ToolCallId

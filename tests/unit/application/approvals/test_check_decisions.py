@@ -6,11 +6,12 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.agents.ports import AgentStore
-from application.approvals.check_decisions import CallDecision, CheckDecisions, CheckedDecisions
+from application.approvals.check_decisions import CheckDecisions, CheckedDecisions
 from application.approvals.ports import ApprovalStore
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.tool_catalog import ToolCatalog
 from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture, MockType
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalDecider, ApprovalStore
 from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.errors import conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -53,7 +54,15 @@ async def test_an_approval_of_a_run_goes_to_the_decider_of_runs(ports: Ports) ->
     assert await ports.decide() == APPROVED
 
     ports.of_run.execute.assert_awaited_once_with(
-        OPERATOR, APPROVAL, approve=True, arguments={"text": "edited"}, reason="because"
+        OPERATOR,
+        APPROVAL,
+        CallDecision(
+            tool_call_id=APPROVAL.tool_call_id,
+            approval_id=APPROVAL.id,
+            approve=True,
+            arguments={"text": "edited"},
+            reason="because",
+        ),
     )
     ports.of_session.execute.assert_not_awaited()
 
@@ -65,7 +74,7 @@ async def test_an_approval_of_a_gateway_session_goes_to_the_decider_of_sessions(
 
     await ports.decide()
 
-    assert ports.of_session.execute.await_args.args == (OPERATOR, pending)
+    assert ports.of_session.execute.await_args.args[:2] == (OPERATOR, pending)
     ports.of_run.execute.assert_not_awaited()
 
 

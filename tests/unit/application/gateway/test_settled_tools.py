@@ -13,6 +13,7 @@ from application.tools.tool_catalog import ToolCatalog
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId
 from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpServerKind
+from domain.policy.canary import CanaryToken
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.events.row_stamp import RowStamp
 from infrastructure.events.wakeups import InProcessWakeups
@@ -39,6 +40,7 @@ from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.refusals import refused
 
 SESSION = GatewaySession(
     id=GatewaySessionId(numbered("gws", 1)),
@@ -159,6 +161,26 @@ async def test_tools_of_a_runs_session_are_looked_at_each_time() -> None:
     house.allow("mcp__files__read")
 
     assert await house.toolbox.of(of_run) is not before
+
+
+@pytest.mark.requirement("C1", "C4")
+async def test_the_canary_tokens_of_a_disabled_agent_are_watched_for() -> None:
+    house = House()
+    agent = an_agent(enabled=False, canary_tokens=(CanaryToken(id="vault", secret="canary-of-the-tests"),))
+    house.state.agents[agent.id] = [agent]
+
+    guard = await house.toolbox.guard_of(SESSION)
+
+    with refused("agent_disabled"):
+        await house.toolbox.of(SESSION)
+    assert guard.words("It said canary-of-the-tests.") == "It said [canary:vault]."
+
+
+async def test_a_session_of_a_deleted_agent_watches_for_no_canary_tokens() -> None:
+    house = House()
+    house.state.agents.clear()
+
+    assert (await house.toolbox.guard_of(SESSION)).words("canary-of-the-tests") == "canary-of-the-tests"
 
 
 def test_a_stamp_changes_with_whoever_writes_its_tables_and_is_none_while_that_is_not_known() -> None:

@@ -1,12 +1,12 @@
 """A house whose agent needs a person's word for some tools."""
 
-from application.approvals.check_decisions import CallDecision
 from application.approvals.fire_timers import FireTimers
 from application.approvals.ports import TimerStore
 from application.mcp.ports import McpReply
 from application.runs.decide_run_approval import DecideRunApproval
 from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.identity.api_key import Principal
 from domain.ids import RunId
 from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict

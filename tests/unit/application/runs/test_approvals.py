@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from application.approvals.check_decisions import CallDecision
 from application.runs.resume_run import ClientToolResult
 from domain.approvals.approval import Approval, ApprovalState, approval_digest
+from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from application.approvals.check_decisions import CallDecision
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpProgress, McpReply
 from application.sources.search_sources import SearchSources
 from application.sources.store_source import StoreSource, StoreSourceCommand
 from application.tools.ports import NativeToolContext, NativeToolOutput
+from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
 from domain.ids import RunId, SourceId
 from domain.json_value import JsonObject

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from application.approvals.check_decisions import CallDecision
 from application.mcp.ports import McpReply
 from application.models.ports import RequestedCall
+from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict

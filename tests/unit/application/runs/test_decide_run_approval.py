@@ -3,12 +3,12 @@
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.approvals.check_decisions import CallDecision
 from application.runs.decide_run_approval import DecideRunApproval
 from application.runs.ports import RunQueue, RunStore
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
 from application.system.wakeups import Wakeups
 from domain.approvals.approval import ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.runs.ledger import ToolCallState
@@ -51,8 +51,6 @@ def ports(mocker: MockerFixture) -> Ports:
 async def test_a_decision_resumes_the_run_with_it(ports: Ports) -> None:
     operator = a_principal(Role.OPERATOR)
 
-    await ports.deciding().execute(operator, APPROVAL, approve=True, arguments={"text": "edited"}, reason="because")
-
     decision = CallDecision(
         tool_call_id=APPROVAL.tool_call_id,
         approve=True,
@@ -60,6 +58,9 @@ async def test_a_decision_resumes_the_run_with_it(ports: Ports) -> None:
         reason="because",
         approval_id=APPROVAL.id,
     )
+
+    await ports.deciding().execute(operator, APPROVAL, decision)
+
     ports.resume_run.execute.assert_awaited_once_with(
         ResumeRunCommand(principal=operator, run_id=RUN, approvals=(decision,))
     )
@@ -69,7 +70,9 @@ async def test_a_refused_decision_reaches_the_caller(ports: Ports) -> None:
     ports.resume_run.execute.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ports.deciding().execute(a_principal(), APPROVAL, approve=True, arguments=None, reason=None)
+        await ports.deciding().execute(
+            a_principal(), APPROVAL, CallDecision(tool_call_id=APPROVAL.tool_call_id, approve=True)
+        )
 
 
 @pytest.mark.requirement("C3", "C5")

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from application.approvals.check_decisions import CallDecision
 from domain.approvals.approval import ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.approvals.timer import Timer, TimerKind
 from domain.errors import ServiceError
 from domain.identity.role import Role

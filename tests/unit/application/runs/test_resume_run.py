@@ -6,12 +6,13 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.agents.ports import AgentStore
-from application.approvals.check_decisions import CallDecision, CheckDecisions, CheckedDecisions
+from application.approvals.check_decisions import CheckDecisions, CheckedDecisions
 from application.policy.ports import SchemaValidator
 from application.runs.ports import RunQueue, RunStore
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.runs.sealed_input import sealed, unsealed
 from domain.approvals.approval import ApprovalOutcome, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

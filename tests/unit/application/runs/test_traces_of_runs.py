@@ -6,9 +6,9 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.agents.ports import AgentStore
-from application.approvals.check_decisions import CallDecision
 from application.runs.ports import RunStore
 from application.runs.trace_ended_run import TraceEndedRun
+from domain.approvals.decision import CallDecision
 from domain.ids import RunId
 from domain.policy.canary import CanaryToken
 from domain.runs.ledger import ToolCallState

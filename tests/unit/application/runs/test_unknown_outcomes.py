@@ -3,9 +3,9 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.approvals.check_decisions import CallDecision
 from application.mcp.ports import McpInputRequired, McpReply
 from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError
 from domain.ids import RunId
 from domain.mcp.elicitation import Elicitation

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.approvals.check_decisions import CallDecision
 from application.runs.ports import RunQueue
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.workflows.ports import WorkflowRunStore
 from application.workflows.resume_workflow_run import AgentNodeAnswer, ResumeWorkflowRun, ResumeWorkflowRunCommand
+from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal

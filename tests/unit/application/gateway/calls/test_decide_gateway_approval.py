@@ -10,9 +10,11 @@ from application.approvals.ports import session_approvals_topic
 from application.gateway.calls.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.ports import GatewayApprovals
 from application.gateway.tools.toolbox import GatewayToolbox
+from application.policy.canary_guard import CanaryGuard
 from application.system.wakeups import Wakeups
 from application.tools.check_tool_call import CheckToolCall
 from domain.approvals.approval import Approval, ApprovalState
+from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.call import GatewayCallState
@@ -76,7 +78,8 @@ class Ports:
         arguments: JsonObject | None = None,
         reason: str | None = None,
     ) -> None:
-        await self.deciding.execute(by or a_principal(), approval, approve=approve, arguments=arguments, reason=reason)
+        decision = CallDecision(tool_call_id=approval.tool_call_id, approve=approve, arguments=arguments, reason=reason)
+        await self.deciding.execute(by or a_principal(), approval, decision)
 
     @property
     def stored(self) -> Approval:
@@ -216,6 +219,7 @@ async def test_calls_of_a_disabled_agent_are_denied_but_not_approved(ports: Port
         await ports.decide()
     ports.assert_nothing_is_decided()
 
+    ports.toolbox.guard_of.return_value = CanaryGuard({})
     await ports.decide(approve=False)
     assert ports.stored.state is ApprovalState.DENIED
 
@@ -225,6 +229,19 @@ async def test_a_canary_token_in_the_reason_is_not_stored(ports: Ports) -> None:
     await ports.decide(approve=False, reason=f"It said {CANARY}.")
 
     assert ports.stored.reason == "It said [canary:vault]."
+
+
+@pytest.mark.requirement("C1", "C4")
+async def test_a_canary_token_in_the_reason_is_not_stored_while_the_agent_is_disabled(ports: Ports) -> None:
+    ports.toolbox.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
+    ports.toolbox.guard_of.return_value = a_toolbox(canary=True).guard
+
+    await ports.decide(approve=False, reason=f"It said {CANARY}.")
+
+    ports.toolbox.guard_of.assert_awaited_once_with(SESSION)
+    assert ports.stored.reason == "It said [canary:vault]."
+    [entry] = ports.state.audit.values()
+    assert entry.details["reason"] == "It said [canary:vault]."
 
 
 @pytest.mark.requirement("C3", "C5")

@@ -1,0 +1,67 @@
+"""Rules of a person's decision that need more than the approval: role, edited arguments, canary tokens.
+
+Calls of runs and of gateway sessions share them; `domain/approvals/decision.py` has the others."""
+
+from datetime import datetime
+
+from application.policy.canary_guard import CanaryGuard
+from application.tools.check_tool_call import CheckToolCall
+from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
+from application.tools.toolset import Toolset
+from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
+from domain.approvals.decision import CallDecision
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonObject
+
+_SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
+
+
+def require_decider(principal: Principal) -> None:
+    """Decisions require the role `operator`. Raises FORBIDDEN."""
+    principal.require(Role.OPERATOR)
+
+
+def decided_outcome(
+    principal: Principal,
+    approval: Approval,
+    decision: CallDecision,
+    guard: CanaryGuard,
+    *,
+    edited: JsonObject | None,
+    at: datetime,
+) -> ApprovalOutcome:
+    """The decision as it is stored. A canary token in its reason is replaced by its mark."""
+    reason = decision.reason
+    return ApprovalOutcome(
+        approval_id=approval.id,
+        state=ApprovalState.APPROVED if decision.approve else ApprovalState.DENIED,
+        at=at,
+        by=principal.key_id,
+        reason=cut(guard.words(cleaned(reason).strip()), FAILURE_LIMIT_BYTES) or None if reason else None,
+        edited_arguments=edited,
+    )
+
+
+def checked_arguments(
+    arguments: JsonObject, tool: str, toolset: Toolset, guard: CanaryGuard, check: CheckToolCall, *, path: str
+) -> JsonObject:
+    """Edited arguments as they are sent.
+
+    - They hold no canary token.
+    - They fit the tool's schema, and policy allows them. The decision fulfils a policy that requires an approval.
+
+    Raises INVALID `arguments_invalid`, `arguments_denied`, with their `path` in the request.
+    """
+    canary_id = guard.arguments(arguments)
+    if canary_id is not None:
+        holds = Violation(path=path, message=f"holds the canary token {canary_id}")
+        raise invalid("arguments_denied", "The arguments hold a canary token; nothing was decided.", holds)
+    checked = check.recheck(tool, arguments, toolset)
+    refusal = checked.answer
+    if refusal is None:
+        return checked.params
+    code = "arguments_invalid" if refusal.error_code in _SCHEMA_FAULTS else "arguments_denied"
+    refused = Violation(path=path, message=refusal.text)
+    raise invalid(code, "The call may not be made with these arguments; nothing was decided.", refused)

@@ -1,0 +1,106 @@
+"""A person's decision on an approval: the rules that runs and gateway sessions share."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
+from domain.approvals.refusals import approval_decided, approval_expired, refuse_unless_pending, self_approval_forbidden
+from domain.audit.event import AuditAction, AuditEvent
+from domain.errors import Violation, invalid
+from domain.ids import (
+    ApiKeyId,
+    ApprovalId,
+    AuditEventId,
+    GatewaySessionId,
+    McpServerId,
+    OrganizationId,
+    RunId,
+    ToolCallId,
+    derived_id,
+)
+from domain.json_value import JsonObject, canonical_digest
+from domain.policy.layers import Source
+
+_ACTIONS = {
+    ApprovalState.APPROVED: AuditAction.TOOL_APPROVED,
+    ApprovalState.DENIED: AuditAction.TOOL_DENIED,
+    ApprovalState.EXPIRED: AuditAction.TOOL_DENIED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDecision:
+    """A person's decision on a pending call. `arguments` replace the model's. `approval_id` names the approval of a call that
+    had more than one."""
+
+    tool_call_id: ToolCallId
+    approve: bool
+    arguments: JsonObject | None = None
+    reason: str | None = None
+    approval_id: ApprovalId | None = None
+
+
+def refuse_decision(by: ApiKeyId, approval: Approval, decision: CallDecision, *, at: datetime, path: str) -> None:
+    """Raise unless the key `by` may take the decision. `require_decider` has checked its role.
+
+    - The approval is pending, not expired, and the one that the decision names.
+    - The key that requested the call does not approve it where policy requires another key. It may deny it.
+    - Only the arguments of an approved call are edited; `path` is their place in the request.
+    """
+    if decision.approval_id not in (None, approval.id):
+        raise approval_decided(approval.id)
+    refuse_unless_pending(approval)
+    if at >= approval.expires_at:
+        raise approval_expired(approval.id)
+    if decision.approve and not approval.allow_self_approval and approval.is_requested_by(by):
+        raise self_approval_forbidden(approval.id)
+    if decision.arguments is not None and not decision.approve:
+        belong = Violation(path=path, message="belong to an approved call")
+        raise invalid("arguments_invalid", "The arguments of a denied call cannot be changed.", belong)
+
+
+def approval_cause(source: Source) -> str:
+    """The rule that requires an approval, as a sentence for people."""
+    rule = "" if source.pattern is None else f" for {source.pattern}"
+    return f"The policy of the {source.layer.value}{rule} requires an approval."
+
+
+def decision_audit(
+    outcome: ApprovalOutcome,
+    *,
+    organization_id: OrganizationId,
+    tool_call_id: ToolCallId,
+    tool: str,
+    server_id: McpServerId | None,
+    arguments: JsonObject,
+    run_id: RunId | None = None,
+    gateway_session_id: GatewaySessionId | None = None,
+) -> tuple[AuditEvent, ...]:
+    """The entry of a decision, or of an expiry. A stale or cancelled approval has none: nobody decided."""
+    action = _ACTIONS.get(outcome.state)
+    if action is None:
+        return ()
+    details: JsonObject = {"approval_id": outcome.approval_id, "edited": outcome.edited_arguments is not None}
+    if gateway_session_id is not None:
+        details["gateway_session_id"] = gateway_session_id
+    if outcome.reason is not None:
+        details["reason"] = outcome.reason
+    if outcome.state is ApprovalState.EXPIRED:
+        details["expired"] = True
+    return (
+        AuditEvent(
+            id=AuditEventId(derived_id("aud", outcome.approval_id, outcome.state.value)),
+            organization_id=organization_id,
+            action=action,
+            actor=outcome.by,
+            resource=tool_call_id,
+            at=outcome.at,
+            run_id=run_id,
+            tool=tool,
+            server_id=server_id,
+            arguments_digest=canonical_digest(
+                arguments if outcome.edited_arguments is None else outcome.edited_arguments
+            ),
+            details=details,
+        ),
+    )
