@@ -1,8 +1,8 @@
 """How often each key may send a request, counted in this process."""
 
 import math
-from collections import OrderedDict
 
+from application.system.lru import LruCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import ApiKeyId
@@ -19,8 +19,7 @@ class KeyLimits:
     def __init__(self, *, every: RateLimit | None, clock: Clock, capacity: int = _CAPACITY) -> None:
         self._every = every
         self._clock = clock
-        self._capacity = capacity
-        self._schedules: OrderedDict[tuple[ApiKeyId, int, float], CallSchedule] = OrderedDict()
+        self._schedules: LruCache[tuple[ApiKeyId, int, float], CallSchedule] = LruCache(2 * capacity)
 
     def take(self, key_id: ApiKeyId, own: RateLimit | None) -> None:
         """Count a request. Raises LIMIT `rate_limited` (extra `retry_after_s`, whole seconds)."""
@@ -53,7 +52,4 @@ class KeyLimits:
                 extra={"retry_after_s": str(seconds)},
             )
         for key, schedule in zip(keys, schedules, strict=True):
-            self._schedules[key] = schedule.taken(now)
-            self._schedules.move_to_end(key)
-        while len(self._schedules) > 2 * self._capacity:
-            self._schedules.popitem(last=False)
+            self._schedules.put(key, schedule.taken(now))

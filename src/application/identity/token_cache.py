@@ -1,10 +1,10 @@
 """Keys of tokens lately seen, so that a request need not read the key's row; revocation empties it at once."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from application.system.lru import LruCache
 from domain.identity.api_key import ApiKey, Principal
 from domain.ids import ApiKeyId, OrganizationId
 from domain.rate_limit import RateLimit
@@ -36,20 +36,17 @@ class TokenCache:
     def __init__(
         self, capacity: int, *, fresh: Callable[[], bool] = lambda: True, on_forget: Callable[[], None] = lambda: None
     ) -> None:
-        self._capacity = capacity
         self._fresh = fresh
         self._on_forget = on_forget
-        self._keys: OrderedDict[str, KnownKey] = OrderedDict()
         self._hashes: dict[ApiKeyId, str] = {}
+        self._keys: LruCache[str, KnownKey] = LruCache(
+            capacity, on_drop=lambda key: self._hashes.pop(key.principal.key_id, None)
+        )
         self.generation = 0
 
     def get(self, token_hash: str) -> KnownKey | None:
         """The remembered key."""
-        key = self._keys.get(token_hash)
-        if key is None or not self._fresh():
-            return None
-        self._keys.move_to_end(token_hash)
-        return key
+        return self._keys.get(token_hash) if self._fresh() else None
 
     def of_key(self, key_id: ApiKeyId) -> KnownKey | None:
         """The remembered key of that id."""
@@ -58,27 +55,24 @@ class TokenCache:
 
     def put(self, token_hash: str, key: KnownKey, *, generation: int) -> None:
         """Remember, unless a key was revoked since `generation`."""
-        if self._capacity == 0 or generation != self.generation:
+        if generation != self.generation:
             return
-        self._keys[token_hash] = key
         self._hashes[key.principal.key_id] = token_hash
-        if len(self._keys) > self._capacity:
-            _, oldest = self._keys.popitem(last=False)
-            self._hashes.pop(oldest.principal.key_id, None)
+        self._keys.put(token_hash, key)
 
     def forget(self, key_id: ApiKeyId) -> None:
         """The key was revoked: it is no longer known, nor is anything that is being looked up now."""
         self.generation += 1
         token_hash = self._hashes.pop(key_id, None)
         if token_hash is not None:
-            self._keys.pop(token_hash, None)
+            self._keys.pop(token_hash)
         self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Keys of the organization were changed, None: perhaps of any. None of them is known any more, nor what is being
         looked up now."""
         self.generation += 1
-        for token_hash, key in list(self._keys.items()):
+        for token_hash, key in self._keys.items():
             if organization_id is None or key.principal.organization_id == organization_id:
-                del self._keys[token_hash]
+                self._keys.pop(token_hash)
                 self._hashes.pop(key.principal.key_id, None)

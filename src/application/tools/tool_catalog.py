@@ -5,10 +5,8 @@ A server that does not answer is reported as unavailable and neither fails nor h
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from application.identity.ports import OrganizationStore
 from application.mcp.mcp_switch import McpSwitch
@@ -21,6 +19,7 @@ from application.mcp.ports import (
     ServerState,
 )
 from application.mcp.warm_catalogs import WarmCatalogs
+from application.system.lru import LruCache
 from application.tools.ports import NativeTool
 from application.tools.server_tools import comes_and_goes, overview_of
 from application.tools.toolset import ServerOverview, Toolset
@@ -90,9 +89,9 @@ class ToolCatalog:
         self._organizations = organizations
         self._search_threshold = search_threshold
         self._wired_tools = wired_tools
-        self._overviews: OrderedDict[tuple[OrganizationId, McpServerId], _KeptOverview] = OrderedDict()
-        self._toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
-        self._wired_toolsets: OrderedDict[tuple[object, ...], _KeptToolset] = OrderedDict()
+        self._overviews: LruCache[tuple[OrganizationId, McpServerId], _KeptOverview] = LruCache(MAX_OVERVIEWS)
+        self._toolsets: LruCache[tuple[object, ...], _KeptToolset] = LruCache(MAX_TOOLSETS)
+        self._wired_toolsets: LruCache[tuple[object, ...], _KeptToolset] = LruCache(MAX_TOOLSETS)
 
     @property
     def native_types(self) -> tuple[ToolType, ...]:
@@ -186,7 +185,7 @@ class ToolCatalog:
             )
             brought = None if given is None else given.brought
             kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, agents, found, brought))
-        _keep(toolsets, key, kept, MAX_TOOLSETS)
+            toolsets.put(key, kept)
         return kept.toolset
 
     async def _inline(self, organization_id: OrganizationId, brought: Wired) -> tuple[ServerOverview, ...]:
@@ -282,7 +281,7 @@ class ToolCatalog:
         kept = self._overviews.get(key)
         if kept is None or kept.catalog is not catalog or kept.server != server:
             kept = _KeptOverview(server=server, catalog=catalog, overview=overview_of(server, catalog))
-        _keep(self._overviews, key, kept, MAX_OVERVIEWS)
+            self._overviews.put(key, kept)
         return kept.overview
 
 
@@ -323,17 +322,6 @@ def _warn(server: McpServer, scope: ConnectionScope, failure: McpFailure) -> Non
 def _is_same(kept: ServerOverview, found: ServerOverview) -> bool:
     """An overview with tools is kept, so it is the same object or another one; without any it is compared."""
     return kept is found or (not kept.tools and kept == found)
-
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
-
-def _keep(entries: OrderedDict[_Key, _Value], key: _Key, value: _Value, capacity: int) -> None:
-    entries[key] = value
-    entries.move_to_end(key)
-    if len(entries) > capacity:
-        entries.popitem(last=False)
 
 
 def _for_prompt(failure: McpFailure) -> str:

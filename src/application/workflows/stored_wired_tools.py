@@ -1,7 +1,6 @@
 """The tools of workflow runs as agents' runs and gateway sessions are given them, and calls of components."""
 
-from collections import OrderedDict
-
+from application.system.lru import LruCache
 from application.tools.ports import Box, NativeToolContext, NativeToolError, NativeToolOutput
 from application.tools.server_tools import inline_overview
 from application.tools.toolset import ServerOverview
@@ -31,7 +30,7 @@ class StoredWiredTools:
     def __init__(self, *, tools: WorkflowToolStore, box: Box) -> None:
         self._tools = tools
         self._box = box
-        self._kept: OrderedDict[tuple[OrganizationId, WiredNodes], Wired] = OrderedDict()
+        self._kept: LruCache[tuple[OrganizationId, WiredNodes], Wired] = LruCache(_CAPACITY)
 
     async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> Wired:
         """What exactly these nodes bring."""
@@ -40,12 +39,8 @@ class StoredWiredTools:
         if wired is None:
             found = await self._tools.of(organization_id, nodes)
             wired = self._made(nodes, found)
-            if wired.missing:
-                return wired
-        self._kept[key] = wired
-        self._kept.move_to_end(key)
-        if len(self._kept) > _CAPACITY:
-            self._kept.popitem(last=False)
+            if not wired.missing:
+                self._kept.put(key, wired)
         return wired
 
     def _made(self, nodes: WiredNodes, found: tuple[RegisteredTool, ...]) -> Wired:

@@ -4,7 +4,6 @@ What is cheap by a counted bound is evaluated in place, everything else in a chi
 """
 
 import asyncio
-from collections import OrderedDict
 from typing import NotRequired, TypedDict, cast
 
 import jmespath
@@ -12,6 +11,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.parser import ParsedResult
 
+from application.system.lru import LruCache
 from application.workflows.ports import EXPRESSION_TOO_COSTLY, ExpressionFailed
 from domain.json_value import JsonValue
 from infrastructure.expressions.bounded_jmespath import (
@@ -43,8 +43,7 @@ class JmesPathExpressions:
 
     def __init__(self, *, worker: ExpressionWorker | None = None, cache_size: int = 1_024) -> None:
         self._worker = worker or ExpressionWorker()
-        self._cache_size = cache_size
-        self._compiled: OrderedDict[str, ParsedResult] = OrderedDict()
+        self._compiled: LruCache[str, ParsedResult] = LruCache(cache_size)
 
     def problem_with(self, expression: str) -> str | None:
         """Why it cannot be used, as a clause without a full stop, or None."""
@@ -96,11 +95,7 @@ class JmesPathExpressions:
         parsed = self._compiled.get(expression)
         if parsed is None:
             parsed = jmespath.compile(expression)
-            self._compiled[expression] = parsed
-            if len(self._compiled) > self._cache_size:
-                self._compiled.popitem(last=False)
-        else:
-            self._compiled.move_to_end(expression)
+            self._compiled.put(expression, parsed)
         return parsed
 
 

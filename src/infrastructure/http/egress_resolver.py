@@ -3,11 +3,11 @@ aiohttp's resolver; above: its clients."""
 
 import ipaddress
 import socket
-from collections import OrderedDict
 
 from aiohappyeyeballs import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from application.system.lru import LruCache
 from infrastructure.http.egress import Address, EgressBlockedError, EgressPolicy
 
 _MAX_BY_NAME = 1_000
@@ -20,7 +20,7 @@ class GuardedResolver(AbstractResolver):
     def __init__(self, policy: EgressPolicy, inner: AbstractResolver) -> None:
         self._policy = policy
         self._inner = inner
-        self._by_name: OrderedDict[Address, None] = OrderedDict()
+        self._by_name: LruCache[Address, bool] = LruCache(_MAX_BY_NAME)
         """Addresses that are permitted only because an allowed name resolves to them."""
 
     async def resolve(
@@ -61,10 +61,7 @@ class GuardedResolver(AbstractResolver):
     def _look_at(self, host: str, address: Address) -> None:
         self._policy.check_address(host, address)
         if not self._policy.permits(str(address), address):
-            self._by_name[address] = None
-            self._by_name.move_to_end(address)
-            if len(self._by_name) > _MAX_BY_NAME:
-                self._by_name.popitem(last=False)
+            self._by_name.put(address, True)
 
     async def close(self) -> None:
         """Close the resolver below."""

@@ -1,10 +1,10 @@
 """Every model under its name `PROVIDER:NAME`: which adapter answers for it, and why one cannot be used."""
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Protocol
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelRequest
+from application.system.lru import LruCache
 from domain.ids import OrganizationId
 from domain.model_providers.provider import SCRIPTED
 from infrastructure.llm.organization_providers import ProviderUnusableError
@@ -42,8 +42,7 @@ class RoutedModels:
         self._providers = providers
         self._open_provider = open_provider
         self._scripted = scripted
-        self._max_open = max_open
-        self._opened: OrderedDict[tuple[OrganizationId, str], tuple[ProviderConfig, LanguageModel]] = OrderedDict()
+        self._opened: LruCache[tuple[OrganizationId, str], tuple[ProviderConfig, LanguageModel]] = LruCache(max_open)
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         """One sentence saying why `PROVIDER:NAME` cannot be used, or None. Makes no request."""
@@ -93,11 +92,7 @@ class RoutedModels:
         place = (organization_id, provider.name)
         known = self._opened.get(place)
         if known is not None and (known[0] is provider or known[0] == provider):
-            self._opened.move_to_end(place)
             return known[1]
         opened = self._open_provider(provider)
-        self._opened[place] = (provider, opened)
-        self._opened.move_to_end(place)
-        if len(self._opened) > self._max_open:
-            self._opened.popitem(last=False)
+        self._opened.put(place, (provider, opened))
         return opened

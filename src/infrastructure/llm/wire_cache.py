@@ -1,8 +1,8 @@
 """What has been encoded for a wire, kept so that a growing thread is encoded once and not once per turn."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+from application.system.lru import LruCache
 from domain.ids import MessageId
 from domain.threads.message import Message
 from domain.tools.tool import Tool
@@ -19,9 +19,7 @@ class MessageCache:
 
     def __init__(self, encode: Callable[[Message], bytes], *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._encode = encode
-        self._max_bytes = max_bytes
-        self._entries: OrderedDict[MessageId, bytes] = OrderedDict()
-        self._bytes = 0
+        self._entries: LruCache[MessageId, bytes] = LruCache(max_bytes, weight=len)
 
     def encoded(self, messages: Iterable[Message]) -> list[bytes]:
         """Each message's bytes, in order; those that have none on this wire are left out."""
@@ -30,22 +28,11 @@ class MessageCache:
         for message in messages:
             data = entries.get(message.id)
             if data is None:
-                data = self._add(message)
-            else:
-                entries.move_to_end(message.id)
+                data = self._encode(message)
+                entries.put(message.id, data)
             if data:
                 encoded.append(data)
         return encoded
-
-    def _add(self, message: Message) -> bytes:
-        data = self._encode(message)
-        if len(data) <= self._max_bytes:
-            self._entries[message.id] = data
-            self._bytes += len(data)
-            while self._bytes > self._max_bytes:
-                _, dropped = self._entries.popitem(last=False)
-                self._bytes -= len(dropped)
-        return data
 
 
 class ToolListCache:
@@ -53,16 +40,13 @@ class ToolListCache:
 
     def __init__(self, encode: Callable[[tuple[Tool, ...]], bytes]) -> None:
         self._encode = encode
-        self._entries: OrderedDict[int, tuple[tuple[Tool, ...], bytes]] = OrderedDict()
+        self._entries: LruCache[int, tuple[tuple[Tool, ...], bytes]] = LruCache(_MAX_TOOL_LISTS)
 
     def encoded(self, tools: tuple[Tool, ...]) -> bytes:
         """The list's bytes."""
         entry = self._entries.get(id(tools))
-        if entry is not None and entry[0] is tools:  # the entry holds the tuple, so its id is not given anew
-            self._entries.move_to_end(id(tools))
+        if entry is not None and entry[0] is tools:  # the entry holds the tuple, so no other tuple gets its id
             return entry[1]
         data = self._encode(tools)
-        self._entries[id(tools)] = (tools, data)
-        if len(self._entries) > _MAX_TOOL_LISTS:
-            self._entries.popitem(last=False)
+        self._entries.put(id(tools), (tools, data))
         return data

@@ -2,7 +2,6 @@
 itself prints or answers. Above: connections and transports.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from application.mcp.ports import (
     McpReply,
     ProgressCallback,
 )
+from application.system.lru import LruCache
 from domain.ids import McpServerId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest
@@ -35,22 +35,20 @@ class KnownSecrets:
     def __init__(self, everywhere: Redactor) -> None:
         self._everywhere = everywhere
         self._nothing = Redactor()
-        self._of_server: OrderedDict[McpServerId, Redactor] = OrderedDict()
+        self._of_server: LruCache[McpServerId, Redactor] = LruCache(_SERVERS)
 
     def register(self, server_id: McpServerId, *values: str) -> None:
         """The server knows these."""
         if not values:
             return
         self._everywhere.register(*values)
-        known = self._of_server.pop(server_id, None) or Redactor()
+        known = self._of_server.get(server_id) or Redactor()
         known.register(*values)
-        self._of_server[server_id] = known
-        if len(self._of_server) > _SERVERS:
-            self._of_server.popitem(last=False)
+        self._of_server.put(server_id, known)
 
     def redact(self, server_id: McpServerId, text: str) -> str:
         """What the server printed, for people: without its secrets and what looks like one."""
-        return self._of_server.get(server_id, self._nothing).redact(text)
+        return (self._of_server.get(server_id) or self._nothing).redact(text)
 
     def hide_in(self, server_id: McpServerId, reply: McpReply) -> McpReply:
         """What the server answered, for models: without its secrets."""

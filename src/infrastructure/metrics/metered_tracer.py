@@ -1,11 +1,11 @@
 """Counts what tracing is told of, on its way there."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 
 from prometheus_client import Counter, Histogram
 
+from application.system.lru import LruCache
 from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
@@ -39,7 +39,7 @@ class MeteredTracer:
     def __init__(self, tracer: ClosableTracer, *, instruments: Instruments) -> None:
         self._tracer = tracer
         self._instruments = instruments
-        self._turns: OrderedDict[RunId, _Turn] = OrderedDict()
+        self._turns: LruCache[RunId, _Turn] = LruCache(MAX_TURNS_UNDER_WAY)
         # Finding a metric by its labels costs more than counting.
         self._gateway_calls: dict[tuple[ToolType, ToolOutcome], Histogram] = {}
         self._tool_calls: dict[tuple[ToolType | None, ToolOutcome | None], Histogram] = {}
@@ -72,9 +72,7 @@ class MeteredTracer:
             if usage.cost_usd is not None:
                 instruments.cost.labels(model).inc(float(usage.cost_usd))
         self._turn_over(record.run, record.started_at)
-        self._turns[record.run.id] = _Turn(record.run.attempt, record.started_at)
-        if len(self._turns) > MAX_TURNS_UNDER_WAY:
-            self._turns.popitem(last=False)
+        self._turns.put(record.run.id, _Turn(record.run.attempt, record.started_at))
         self._tracer.generation(record)
 
     def tool_call(self, record: ToolCallRecord) -> None:
@@ -136,6 +134,6 @@ class MeteredTracer:
 
     def _turn_over(self, run: Run, at: datetime) -> None:
         """Between turns of one attempt nobody waits for people: then the run is taken up anew."""
-        turn = self._turns.pop(run.id, None)
+        turn = self._turns.pop(run.id)
         if turn is not None and turn.attempt == run.attempt:
             self._instruments.turn.observe((at - turn.began_at).total_seconds())

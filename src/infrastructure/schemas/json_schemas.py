@@ -5,7 +5,6 @@ Validation runs on the event loop, so every schema and value that could hold it 
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +12,7 @@ from itertools import islice
 import jsonschema_rs
 import msgspec
 
+from application.system.lru import LruCache
 from domain.errors import invalid
 from domain.json_value import JsonObject, JsonValue
 from infrastructure.schemas.schema_cost import MAX_VALUE_DEPTH, SchemaCost, UnusableSchema, cost_of
@@ -49,8 +49,7 @@ class JsonSchemaValidator:
     """JSON Schema 2020-12, or the draft that `$schema` names. Keeps the `cache_size` compiled schemas last used."""
 
     def __init__(self, *, cache_size: int = 1_024) -> None:
-        self._cache_size = cache_size
-        self._compiled: OrderedDict[bytes, _Compiled] = OrderedDict()
+        self._compiled: LruCache[bytes, _Compiled] = LruCache(cache_size)
         self._encoder = msgspec.json.Encoder()
 
     def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
@@ -93,13 +92,10 @@ class JsonSchemaValidator:
         except (UnicodeEncodeError, OverflowError, RecursionError, TypeError):
             return _Compiled(problem="it is not JSON, or nested too deeply")
         key = hashlib.blake2b(encoded, digest_size=16).digest()
-        known = self._compiled.get(key)
-        if known is not None:
-            self._compiled.move_to_end(key)
-            return known
-        compiled = self._compiled[key] = _compiled(encoded)
-        if len(self._compiled) > self._cache_size:
-            self._compiled.popitem(last=False)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = _compiled(encoded)
+            self._compiled.put(key, compiled)
         return compiled
 
 

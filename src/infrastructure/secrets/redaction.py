@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
+from application.system.lru import LruCache
 from domain.secrets.names import is_secret_name
 
 REDACTED = "[redacted]"
@@ -33,7 +34,7 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._registered: dict[str, None] = {}
+        self._registered: LruCache[str, bool] = LruCache(_MAX_SECRETS)
         self._secrets: tuple[str, ...] = ()
         self.register(*secrets)
 
@@ -42,12 +43,9 @@ class Redactor:
         new = [secret for secret in secrets if len(secret) >= _MIN_SECRET]
         known = all(secret in self._registered for secret in new)
         for secret in new:
-            self._registered.pop(secret, None)
-            self._registered[secret] = None
+            self._registered.put(secret, True)
         if known:
             return
-        while len(self._registered) > _MAX_SECRETS:
-            del self._registered[next(iter(self._registered))]
         found = {spelling for secret in self._registered for spelling in _spellings(secret)}
         # Longest first: a secret that contains another one is hidden whole. A new tuple: readers never see half of it.
         self._secrets = tuple(sorted(found, key=len, reverse=True))

@@ -1,7 +1,6 @@
 """Traces kept in memory, for tests and for the demo's summary."""
 
-from collections import OrderedDict
-
+from application.system.lru import LruCache
 from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
 from domain.gateway.session import GatewaySession
@@ -24,8 +23,7 @@ class RecordingTracer:
     """Keeps the traces of the last `max_runs` runs; a span told twice is kept once, as a backend would."""
 
     def __init__(self, *, max_runs: int = 1_000) -> None:
-        self._max_runs = max_runs
-        self._traces: OrderedDict[str, dict[int, Observation]] = OrderedDict()
+        self._traces: LruCache[str, dict[int, Observation]] = LruCache(max_runs)
 
     @property
     def enabled(self) -> bool:
@@ -67,8 +65,8 @@ class RecordingTracer:
     def spans(self, run_id: RunId | GatewaySessionId | WorkflowRunId) -> tuple[Observation, ...]:
         """The spans of a run, of a gateway session, or of a workflow run without those of its agents' runs: its own first,
         then the others by start."""
-        found = self._traces.get(run_id, {}).values()
-        return tuple(sorted(found, key=lambda span: (span.parent_id is not None, span.started_at)))
+        found = self._traces.get(run_id) or {}
+        return tuple(sorted(found.values(), key=lambda span: (span.parent_id is not None, span.started_at)))
 
     def summary(self, run_id: RunId) -> str:
         """The trace as a tree of lines for a terminal: name, what it was about, duration."""
@@ -82,9 +80,11 @@ class RecordingTracer:
         return "\n".join(lines)
 
     def _keep(self, observation: Observation) -> None:
-        self._traces.setdefault(observation.run_id, {})[observation.span_id] = observation
-        if len(self._traces) > self._max_runs:
-            self._traces.popitem(last=False)
+        spans = self._traces.get(observation.run_id)
+        if spans is None:
+            spans = {}
+            self._traces.put(observation.run_id, spans)
+        spans[observation.span_id] = observation
 
 
 def _line(span: Observation) -> str:

@@ -1,12 +1,12 @@
 """ClientHandshakes: what clients of the older generation said once, sealed into the id that they send with every request."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 from application.gateway.ports import GatewayClientStore
+from application.system.lru import LruCache
 from application.system.ports import Clock, IdSource
 from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
@@ -59,8 +59,8 @@ class ClientHandshakes:
         self._ids = ids
         self._is_told = is_told
         self._fresh_s = fresh_s
-        self._opened: OrderedDict[tuple[str, str], GatewayClient] = OrderedDict()
-        self._read: OrderedDict[GatewayClientId, _Read] = OrderedDict()
+        self._opened: LruCache[tuple[str, str], GatewayClient] = LruCache(CAPACITY)
+        self._read: LruCache[GatewayClientId, _Read] = LruCache(CAPACITY)
         self._generation = 0
 
     def shaken(self, session: GatewaySession, version: str, capabilities: JsonObject) -> str:
@@ -85,12 +85,11 @@ class ClientHandshakes:
         """What it asked for, as far as this process must know by now."""
         known = self._read.get(client.id)
         if known is not None and (self._is_told() or self._clock.monotonic() - known.at < self._fresh_s):
-            self._read.move_to_end(client.id)
             return known.settings
         generation, at = self._generation, self._clock.monotonic()
         settings = await self._clients.settings(client.organization_id, client.id)
         if generation == self._generation:
-            self._keep(client, settings, at)
+            self._read.put(client.id, _Read(organization_id=client.organization_id, settings=settings, at=at))
         return settings
 
     async def change(self, client: GatewayClient, change: Callable[[ClientSettings], ClientSettings]) -> ClientSettings:
@@ -99,7 +98,7 @@ class ClientHandshakes:
         changed = await self._clients.change(client, change)
         # What is being read now may be from before.
         self._generation += 1
-        self._read.pop(client.id, None)
+        self._read.pop(client.id)
         if changed is None:
             raise _unknown()
         self._on_change(client.organization_id)
@@ -113,19 +112,16 @@ class ClientHandshakes:
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Something was changed elsewhere, None: perhaps anybody's."""
         self._generation += 1
-        for client_id, read in list(self._read.items()):
+        for client_id, read in self._read.items():
             if organization_id is None or read.organization_id == organization_id:
-                del self._read[client_id]
+                self._read.pop(client_id)
 
     def _client(self, session: GatewaySession, sealed: str) -> GatewayClient:
         key = (session.id, sealed)
         client = self._opened.get(key)
         if client is None:
-            client = self._opened[key] = self._unsealed(session, sealed)
-            if len(self._opened) > CAPACITY:
-                self._opened.popitem(last=False)
-        else:
-            self._opened.move_to_end(key)
+            client = self._unsealed(session, sealed)
+            self._opened.put(key, client)
         return client
 
     def _unsealed(self, session: GatewaySession, sealed: str) -> GatewayClient:
@@ -144,11 +140,6 @@ class ClientHandshakes:
             version=str(told["version"]),
             capabilities=cast(JsonObject, told["capabilities"]),
         )
-
-    def _keep(self, client: GatewayClient, settings: ClientSettings, at: float) -> None:
-        self._read[client.id] = _Read(organization_id=client.organization_id, settings=settings, at=at)
-        if len(self._read) > CAPACITY:
-            self._read.popitem(last=False)
 
 
 def _holder(session: GatewaySession) -> str:

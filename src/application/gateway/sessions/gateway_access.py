@@ -1,6 +1,5 @@
 """GatewayAccess: from a bearer token to the session that it opens, without reading the same row again and again."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -12,6 +11,7 @@ from application.gateway.sessions.open_session import own_thread
 from application.gateway.sessions.session_ends import SessionEnds
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.key_limits import KeyLimits
+from application.system.lru import LruCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
@@ -59,8 +59,10 @@ class GatewayAccess:
         self._is_told = is_told
         self._ends = ends
         self._fresh_s = fresh_s
-        self._known: OrderedDict[str, _Known] = OrderedDict()
         self._hashes: dict[GatewaySessionId, str] = {}
+        self._known: LruCache[str, _Known] = LruCache(
+            CAPACITY, on_drop=lambda known: self._hashes.pop(known.session.id, None)
+        )
         self._served: dict[GatewaySessionId, GatewaySession] = {}
         self._generation = 0
 
@@ -92,9 +94,9 @@ class GatewayAccess:
         """Sessions of the organization have ended elsewhere, None: perhaps of any: none of them is known any more, nor what
         is being read now."""
         self._generation += 1
-        for token_hash, known in list(self._known.items()):
+        for token_hash, known in self._known.items():
             if organization_id is None or known.session.organization_id == organization_id:
-                del self._known[token_hash]
+                self._known.pop(token_hash)
                 self._hashes.pop(known.session.id, None)
 
     def served(self) -> tuple[GatewaySession, ...]:
@@ -119,14 +121,13 @@ class GatewayAccess:
         lasts = self._is_told() and (not session.ends_with_another or self._ends.hears_since(session.id, known.read_at))
         if not lasts and self._clock.monotonic() - known.read_at >= self._fresh_s:
             return None
-        self._known.move_to_end(token_hash)
         return session
 
     def _read_anew(self, session_id: GatewaySessionId) -> None:
         self._generation += 1
         token_hash = self._hashes.pop(session_id, None)
         if token_hash is not None:
-            self._known.pop(token_hash, None)
+            self._known.pop(token_hash)
 
     def _keep(self, token_hash: str, session: GatewaySession, generation: int) -> None:
         self._served[session.id] = session
@@ -134,11 +135,8 @@ class GatewayAccess:
             self._ends.follow(session, self._read_anew)
         if generation != self._generation:
             return
-        self._known[token_hash] = _Known(session=session, read_at=self._clock.monotonic())
         self._hashes[session.id] = token_hash
-        if len(self._known) > CAPACITY:
-            _, oldest = self._known.popitem(last=False)
-            self._hashes.pop(oldest.session.id, None)
+        self._known.put(token_hash, _Known(session=session, read_at=self._clock.monotonic()))
 
     async def _of_key(self, principal: Principal, name: str | None) -> GatewaySession:
         principal.require(Role.RUNNER)

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from application.gateway.tools.toolbox import GatewayToolbox, Toolbox, scope_of
 from application.mcp.news import ListKind, McpResourceNews, Release
 from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import status_topic
+from application.system.lru import LruCache
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.tools.toolset import Toolset
@@ -276,16 +276,15 @@ def _closed(error: ServiceError) -> Exception:
 class _ToolDigests:
     """What a list of tools comes to, computed once for all that see the same."""
 
-    _kept: OrderedDict[tuple[int, ToolNames], tuple[Toolset, bytes]] = field(default_factory=OrderedDict)
+    _kept: LruCache[tuple[int, ToolNames], tuple[Toolset, bytes]] = field(default_factory=lambda: LruCache(_DIGESTS))
 
     def of(self, toolbox: Toolbox) -> bytes:
         """Equal for equal lists."""
         key = (id(toolbox.toolset), toolbox.names)
         kept = self._kept.get(key)
         if kept is None or kept[0] is not toolbox.toolset:
-            kept = self._kept[key] = (toolbox.toolset, _digest(toolbox))
-            if len(self._kept) > _DIGESTS:
-                self._kept.popitem(last=False)
+            kept = (toolbox.toolset, _digest(toolbox))
+            self._kept.put(key, kept)
         return kept[1]
 
 

@@ -1,6 +1,5 @@
 """GatewayToolbox: the tools of a session as they are now, under the names that its client knows them by."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
 from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunStore
+from application.system.lru import LruCache
 from application.tools.agent_tools import AgentTools
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
@@ -130,10 +130,10 @@ class GatewayToolbox:
         self._organizations = organizations
         self._catalog = catalog
         self._agent_tools = agent_tools
-        self._narrowings: OrderedDict[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = OrderedDict()
-        self._kept: OrderedDict[GatewaySessionId, Toolbox] = OrderedDict()
+        self._narrowings: LruCache[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = LruCache(_CAPACITY)
+        self._kept: LruCache[GatewaySessionId, Toolbox] = LruCache(_CAPACITY)
         self._rows = rows
-        self._settled: OrderedDict[GatewaySessionId, tuple[int, Toolbox]] = OrderedDict()
+        self._settled: LruCache[GatewaySessionId, tuple[int, Toolbox]] = LruCache(_CAPACITY)
 
     async def of(self, session: GatewaySession) -> Toolbox:
         """The tools, now. Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
@@ -143,7 +143,7 @@ class GatewayToolbox:
             return settled[1]
         made = await self._made(session)
         if rows is not None and session.wired is None and session.run_id is None and made.toolset.is_settled:
-            _keep(self._settled, session.id, (rows, made))
+            self._settled.put(session.id, (rows, made))
         return made
 
     async def guard_of(self, session: GatewaySession) -> CanaryGuard:
@@ -176,17 +176,19 @@ class GatewayToolbox:
                 names=session.names,
                 guard=_guard(agent, session),
             )
-        _keep(self._kept, session.id, kept)
+            self._kept.put(session.id, kept)
         return kept
 
     async def _narrowing(self, session: GatewaySession) -> tuple[Allowlist, WiredNodes | None]:
         """What the session's run was made with, which does not change."""
         if session.run_id is None:
             return None, session.wired
-        if session.id not in self._narrowings:
+        narrowing = self._narrowings.get(session.id)
+        if narrowing is None:
             run = await self._runs.get(session.organization_id, session.run_id)
-            _keep(self._narrowings, session.id, ((), None) if run is None else (run.tool_allowlist, run.wired))
-        return self._narrowings[session.id]
+            narrowing = ((), None) if run is None else (run.tool_allowlist, run.wired)
+            self._narrowings.put(session.id, narrowing)
+        return narrowing
 
 
 def _guard(agent: Agent, session: GatewaySession) -> CanaryGuard:
@@ -205,10 +207,3 @@ def scope_of(session: GatewaySession) -> ConnectionScope:
 
 def _closed(code: str, detail: str) -> ServiceError:
     return ServiceError(code, ErrorKind.FORBIDDEN, detail)
-
-
-def _keep(entries: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
-    entries[key] = value
-    entries.move_to_end(key)
-    if len(entries) > _CAPACITY:
-        entries.popitem(last=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from application.system.lru import LruCache
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.restarts import RestartLimit, Restarts
 from infrastructure.mcp.connections.connection_key import ConnectionKey
@@ -14,14 +15,13 @@ class Crashes:
 
     def __init__(self, limit: RestartLimit) -> None:
         self._limit = limit
-        self._restarts: dict[ConnectionKey, Restarts] = {}
+        self._restarts: LruCache[ConnectionKey, Restarts] = LruCache(_MAX_KEYS)
 
     def crashed(self, key: ConnectionKey, *, lived_s: float, now: float) -> float:
         """A server ended by itself; how long it is left alone now."""
-        before = self._restarts.pop(key, None) or Restarts(limit=self._limit)
-        after = self._restarts[key] = before.crashed(lived_s=lived_s, now=now)
-        while len(self._restarts) > _MAX_KEYS:
-            del self._restarts[next(iter(self._restarts))]
+        before = self._restarts.get(key) or Restarts(limit=self._limit)
+        after = before.crashed(lived_s=lived_s, now=now)
+        self._restarts.put(key, after)
         return after.left_alone_for_s(now)
 
     def left_alone_for_s(self, key: ConnectionKey | None, now: float) -> float:
@@ -31,12 +31,12 @@ class Crashes:
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """The server may be started again, for whomever."""
-        for key in [
-            key for key in self._restarts if (key.organization_id, key.server_id) == (organization_id, server_id)
-        ]:
-            del self._restarts[key]
+        for key in self._restarts:
+            if (key.organization_id, key.server_id) == (organization_id, server_id):
+                self._restarts.pop(key)
 
     def release(self, is_over: Callable[[ConnectionKey], bool]) -> None:
         """The run or thread of such keys is over."""
-        for key in [key for key in self._restarts if is_over(key)]:
-            del self._restarts[key]
+        for key in self._restarts:
+            if is_over(key):
+                self._restarts.pop(key)

@@ -4,7 +4,6 @@ connections; below: the token endpoint and the stored grants.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TypeVar
 from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import OAuthToken
 
+from application.system.lru import LruCache
 from application.system.ports import Clock
 from domain.errors import ServiceError
 from domain.ids import McpServerId, OrganizationId
@@ -67,8 +67,8 @@ class TokenBroker:
         self._is_told = is_told
         self._generation = 0
         self._news = asyncio.Event()
-        self._kept: OrderedDict[_Key, Grant] = OrderedDict()
-        self._challenges: OrderedDict[_Key, Challenge] = OrderedDict()
+        self._kept: LruCache[_Key, Grant] = LruCache(_CAPACITY)
+        self._challenges: LruCache[_Key, Challenge] = LruCache(_CAPACITY)
         self._flights: dict[_Key, asyncio.Task[Grant]] = {}
 
     async def close(self) -> None:
@@ -81,8 +81,9 @@ class TokenBroker:
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Grants of the organization, or of any, were changed, here or in another process."""
         self._generation += 1
-        for key in [key for key in self._kept if organization_id in (None, key[0])]:
-            del self._kept[key]
+        for key in self._kept:
+            if organization_id in (None, key[0]):
+                self._kept.pop(key)
         self._news.set()
         self._news = asyncio.Event()
 
@@ -108,7 +109,7 @@ class TokenBroker:
     async def renew(self, server: McpServer, rejected: str | None, challenge: Challenge) -> None:
         """The server did not take `rejected`, or wants a token at all. Afterwards `token` gives another one. Raises
         TransportFailedError."""
-        self._remember(self._challenges, self._key(server), challenge)
+        self._challenges.put(self._key(server), challenge)
         grant = await self._stored(server) or await self.grant(server)
         if grant is not None and grant.access_token is not None and grant.access_token != rejected:
             return  # it was renewed while the request was under way
@@ -317,23 +318,17 @@ class TokenBroker:
             if grant.binding == key[2]:
                 self._hide(server, grant)
                 if generation == self._generation:
-                    self._remember(self._kept, key, grant)
+                    self._kept.put(key, grant)
                 return grant
         return None
 
     def _take(self, server: McpServer, grant: Grant) -> None:
         self._hide(server, grant)
-        self._remember(self._kept, self._key(server), grant)
+        self._kept.put(self._key(server), grant)
 
     def _hide(self, server: McpServer, grant: Grant) -> None:
         tokens = (grant.access_token, grant.refresh_token, grant.client.secret)
         self._secrets.hide(server, *(token for token in tokens if token is not None))
-
-    def _remember(self, kept: OrderedDict[_Key, _Kept], key: _Key, value: _Kept) -> None:
-        kept[key] = value
-        kept.move_to_end(key)
-        if len(kept) > _CAPACITY:
-            kept.popitem(last=False)
 
 
 def _end_of(token: OAuthToken, now: datetime) -> datetime | None:

@@ -1,10 +1,10 @@
 """Events of runs as frames of a stream (server-sent events)."""
 
-from collections import OrderedDict
 from collections.abc import Iterable
 
 import msgspec
 
+from application.system.lru import LruCache
 from domain.ids import RunId
 from domain.runs.events import RunEvent
 from interfaces.http.runs.views import event_json
@@ -22,8 +22,7 @@ class EventFrames:
     """Events of runs as they are sent. Each is encoded once for all who follow its run: the newest are kept for a while."""
 
     def __init__(self, *, kept: int = 512) -> None:
-        self._most = kept
-        self._frames: OrderedDict[tuple[RunId, int], bytes] = OrderedDict()
+        self._frames: LruCache[tuple[RunId, int], bytes] = LruCache(kept)
 
     @property
     def kept(self) -> int:
@@ -41,7 +40,5 @@ class EventFrames:
         if frame is None:
             frame = event_frame(event)
             if len(frame) <= _MAX_KEPT_BYTES:
-                self._frames[key] = frame
-                if len(self._frames) > self._most:
-                    self._frames.popitem(last=False)
+                self._frames.put(key, frame)
         return frame
