@@ -7,9 +7,10 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import OrganizationId
-from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider, ProviderKind
+from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow, newest_first
 from infrastructure.persistence.engine.database import Database, is_duplicate
 from infrastructure.persistence.secrets.box import SecretBox
@@ -39,6 +40,8 @@ _insert = model_provider.insert()
 _change = update(model_provider).where(*_of)
 _delete = delete(model_provider).where(*_of)
 
+_provider = row_fields(ModelProvider, without={"api_key"})
+
 
 class SqlModelProviderStore:
     """The `ModelProviderStore` port."""
@@ -49,12 +52,7 @@ class SqlModelProviderStore:
 
     async def add(self, provider: ModelProvider, audit: AuditEvent) -> None:
         """Store a new provider."""
-        row = {
-            "organization_id": provider.organization_id,
-            "name": provider.name,
-            "created_at": provider.created_at,
-            **self._changeable(provider),
-        }
+        row = self._row(provider)
         wanted = {"of_organization": provider.organization_id}
 
         def unit(connection: Connection) -> None:
@@ -74,7 +72,7 @@ class SqlModelProviderStore:
     async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:
         """Store a change."""
         wanted = {"of_organization": changed.organization_id, "named": changed.name}
-        values = self._changeable(changed)
+        values = self._row(changed)
 
         def unit(connection: Connection) -> None:
             stored = connection.execute(_lock, wanted).scalar_one_or_none()
@@ -121,28 +119,16 @@ class SqlModelProviderStore:
 
         return await self._database.write(unit, scope=organization_id)
 
-    def _changeable(self, provider: ModelProvider) -> dict[str, object]:
+    def _row(self, provider: ModelProvider) -> dict[str, object]:
         key = provider.api_key
         return {
-            "kind": provider.kind.value,
-            "base_url": provider.base_url,
+            **_provider.write(provider),
             "api_key": self._box.encrypt(key.encode()) if isinstance(key, str) else None,
             "secret_name": provider.secret_name,
-            "version": provider.version,
-            "updated_at": provider.updated_at,
         }
 
     def _provider_of(self, row: AnyRow) -> ModelProvider:
-        return ModelProvider(
-            organization_id=OrganizationId(row.organization_id),
-            name=row.name,
-            kind=ProviderKind(row.kind),
-            base_url=row.base_url,
-            api_key=self._key_of(row),
-            version=row.version,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )
+        return _provider.of_row(row, api_key=self._key_of(row))
 
     def _key_of(self, row: AnyRow) -> SecretValue | None:
         if row.secret_name is not None:

@@ -20,6 +20,7 @@ from infrastructure.persistence.audit.entries import (
 )
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.column_types import micros
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.prepared import prepared_insert
@@ -70,6 +71,8 @@ _forget_entry = delete(audit_event).where(audit_event.c.id == bindparam("of_even
 _forget_seals = delete(audit_seal).where(
     audit_seal.c.organization_id == bindparam("of_organization"), audit_seal.c.number <= bindparam("through")
 )
+_chain_head = row_fields(ChainHead)
+_link = row_fields(Link)
 
 
 class _Extension(NamedTuple):
@@ -185,7 +188,7 @@ def _own_head(connection: Connection, organization_id: OrganizationId, keys: Cha
     head = stored_head(connection, organization_id, lock=True)
     if head is None:
         first = first_head(keys.current, organization_id)
-        created = connection.execute(_first_head, _head_row(first)).rowcount == 1
+        created = connection.execute(_first_head, _chain_head.write(first)).rowcount == 1
         if created and connection.execute(_any_seal, wanted).scalar_one():
             raise _broken(organization_id)
         head = stored_head(connection, organization_id, lock=True) or first
@@ -210,31 +213,12 @@ def _leading(links: tuple[StoredLink, ...], before: int) -> tuple[StoredLink, ..
 
 
 def _save(connection: Connection, head: ChainHead) -> None:
-    values = _head_row(head)
+    values = _chain_head.write(head)
     connection.execute(_save_head, {"of_organization": values.pop("organization_id"), **values})
 
 
-def _head_row(head: ChainHead) -> dict[str, object]:
-    return {
-        "organization_id": head.organization_id,
-        "number": head.number,
-        "seal": head.seal,
-        "pruned_through": head.pruned_through,
-        "pruned_seal": head.pruned_seal,
-        "key_id": head.key_id,
-        "signature": head.signature,
-    }
-
-
 def _row(organization_id: OrganizationId, link: Link) -> dict[str, object]:
-    return {
-        "organization_id": organization_id,
-        "number": link.number,
-        "event_id": link.event_id,
-        "key_id": link.key_id,
-        "seal": link.seal,
-        "sealed_at": link.sealed_at,
-    }
+    return {"organization_id": organization_id, **_link.write(link)}
 
 
 def _broken(organization_id: OrganizationId) -> ServiceError:

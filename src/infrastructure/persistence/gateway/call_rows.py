@@ -5,15 +5,15 @@ from typing import cast
 from sqlalchemy import Connection, and_, bindparam, func, or_, select
 
 from application.tools.failure_text import NEVER_MADE
-from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
-from domain.ids import ApprovalId, GatewaySessionId, McpServerId, OrganizationId, ToolCallId
+from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.json_value import JsonObject
-from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolOutcome, ToolResult
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import prepared_insert
 from infrastructure.persistence.tables import gateway_call, gateway_session
 
+_call = row_fields(GatewayCall)
 insert_call = prepared_insert(gateway_call)
 _made = select(func.count()).where(
     gateway_call.c.session_id == bindparam("of_session"),
@@ -41,17 +41,7 @@ def has_made(connection: Connection, call: GatewayCall, max_calls: int) -> bool:
 def call_row(call: GatewayCall) -> dict[str, object]:
     """The row of a call that is not settled."""
     return {
-        "session_id": call.session_id,
-        "id": call.id,
-        "organization_id": call.organization_id,
-        "name": call.name,
-        "type": str(call.type),
-        "server_id": call.server_id,
-        "params": call.params,
-        "state": str(call.state),
-        "recorded_at": call.recorded_at,
-        "due_at": call.due_at,
-        "approval_id": call.approval_id,
+        **_call.write(call),
         "outcome": None,
         "error_code": None,
         "result": None,
@@ -62,19 +52,7 @@ def call_row(call: GatewayCall) -> dict[str, object]:
 
 def call_of(row: AnyRow) -> tuple[GatewayCall, GatewaySettlement | None]:
     """From a row of `gateway_call`."""
-    call = GatewayCall(
-        id=ToolCallId(row.id),
-        session_id=GatewaySessionId(row.session_id),
-        organization_id=OrganizationId(row.organization_id),
-        name=row.name,
-        type=ToolType(row.type),
-        server_id=None if row.server_id is None else McpServerId(row.server_id),
-        params=cast(JsonObject, row.params),
-        recorded_at=row.recorded_at,
-        due_at=row.due_at,
-        state=GatewayCallState(row.state),
-        approval_id=None if row.approval_id is None else ApprovalId(row.approval_id),
-    )
+    call = _call.of_row(row)
     if row.outcome is None:
         return call, None
     text = "" if row.result is None else cast(str, cast(JsonObject, row.result)["text"])

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import not_found
-from domain.gateway.note import GatewayNote, GatewayNoteKind
+from domain.gateway.note import GatewayNote
 from domain.ids import GatewayNoteId, GatewaySessionId, OrganizationId, ToolCallId
 from infrastructure.persistence.columns.column_types import Moment
-from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import gateway_call, gateway_note
@@ -46,6 +46,7 @@ _remove = delete(gateway_note).where(
     gateway_note.c.id.in_(bindparam("ids", expanding=True)),
 )
 _forget = delete(gateway_note).where(gateway_note.c.expires_at < bindparam("before", type_=Moment()))
+_note = row_fields(GatewayNote)
 
 
 class _NotOpenError(Exception):
@@ -62,7 +63,7 @@ class SqlGatewayNotes:
         """Store notes of one session."""
 
         def unit(connection: Connection) -> None:
-            connection.execute(_insert, [_row(note) for note in notes])
+            connection.execute(_insert, [_note.write(note) for note in notes])
             if due_at is not None:
                 of = {(note.session_id, note.call_id) for note in notes}
                 waited = [{"of_session": session, "of_call": call, "until": due_at} for session, call in of]
@@ -81,7 +82,7 @@ class SqlGatewayNotes:
         row = await self._database.read(
             lambda connection: connection.execute(_one, wanted).one_or_none(), scope=organization_id
         )
-        return None if row is None else _note_of(row)
+        return None if row is None else _note.of_row(row)
 
     async def of_call(
         self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
@@ -89,7 +90,7 @@ class SqlGatewayNotes:
         """The call's notes, oldest first."""
         wanted = {"of_organization": organization_id, "of_session": session_id, "of_call": call_id}
         return await self._database.read(
-            lambda connection: tuple(_note_of(row) for row in connection.execute(_of_call, wanted)),
+            lambda connection: tuple(_note.of_row(row) for row in connection.execute(_of_call, wanted)),
             scope=organization_id,
         )
 
@@ -125,31 +126,3 @@ class SqlGatewayNotes:
         return await self._database.write(
             lambda connection: connection.execute(_forget, {"before": before}).rowcount, scope=SYSTEM
         )
-
-
-def _row(note: GatewayNote) -> dict[str, object]:
-    return {
-        "id": note.id,
-        "organization_id": note.organization_id,
-        "session_id": note.session_id,
-        "kind": note.kind.value,
-        "call_id": note.call_id,
-        "sealed": note.sealed,
-        "answer": note.answer,
-        "created_at": note.created_at,
-        "expires_at": note.expires_at,
-    }
-
-
-def _note_of(row: AnyRow) -> GatewayNote:
-    return GatewayNote(
-        id=GatewayNoteId(row.id),
-        organization_id=OrganizationId(row.organization_id),
-        session_id=GatewaySessionId(row.session_id),
-        kind=GatewayNoteKind(row.kind),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        call_id=None if row.call_id is None else ToolCallId(row.call_id),
-        sealed=row.sealed,
-        answer=row.answer,
-    )

@@ -9,9 +9,9 @@ from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.identity.organization_rows import settings_from_json, settings_to_json
+from infrastructure.persistence.identity.organization_rows import changed_row, organization_of
 from infrastructure.persistence.identity.store import add_organization, insert_key
 from infrastructure.persistence.tables import organization
 
@@ -37,12 +37,12 @@ class SqlOrganizationStore:
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
         )
-        return None if row is None else _organization_of(row)
+        return None if row is None else organization_of(row)
 
     async def first(self) -> Organization | None:
         """The one of the first start."""
         row = await self._database.read(lambda connection: connection.execute(_first).first(), scope=SYSTEM)
-        return None if row is None else _organization_of(row)
+        return None if row is None else organization_of(row)
 
     async def page(self, request: PageRequest) -> Page[Organization]:
         """All organizations, newest first."""
@@ -53,7 +53,7 @@ class SqlOrganizationStore:
                 request,
                 moment=organization.c.created_at,
                 identifier=organization.c.id,
-                convert=_organization_of,
+                convert=organization_of,
             ),
             scope=SYSTEM,
         )
@@ -90,26 +90,9 @@ class SqlOrganizationStore:
                     ErrorKind.PRECONDITION,
                     f"Organization {changed.id} is at version {stored}, not {expected_version}.",
                 )
-            values = {
-                "name": changed.name,
-                "mcp_enabled": changed.mcp_enabled,
-                "version": changed.version,
-                "settings": settings_to_json(changed),
-            }
-            connection.execute(_change, {"of_organization": changed.id, **values})
+            connection.execute(_change, {"of_organization": changed.id, **changed_row(changed)})
             record(connection, *audit)
 
         # What a platform key changes is also in the trail of its own organization.
         is_own = all(entry.organization_id == changed.id for entry in audit)
         await self._database.write(unit, scope=changed.id if is_own else SYSTEM)
-
-
-def _organization_of(row: AnyRow) -> Organization:
-    return Organization(
-        id=OrganizationId(row.id),
-        name=row.name,
-        created_at=row.created_at,
-        mcp_enabled=row.mcp_enabled,
-        version=row.version,
-        **settings_from_json(row.settings),
-    )

@@ -9,13 +9,13 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
-from domain.identity.role import Role
 from domain.ids import ApiKeyId, OrganizationId
 from domain.rate_limit import RateLimit
 from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow, newest_first
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.identity.organization_rows import settings_to_json
+from infrastructure.persistence.identity.organization_rows import organization_row
 from infrastructure.persistence.tables import api_key, organization
 
 _any_organization = select(organization.c.id).limit(1)
@@ -42,6 +42,7 @@ _revoke = (
 )
 _insert_organization = organization.insert()
 _insert_key = api_key.insert()
+_key = row_fields(ApiKey, without={"rate_limit"})
 # Of several processes that start at once on an empty database, one makes the first organization.
 _one_bootstrap_at_a_time = text("LOCK TABLE organization IN SHARE ROW EXCLUSIVE MODE")
 
@@ -127,15 +128,7 @@ class SqlIdentityStore:
 
 def add_organization(connection: Connection, new: Organization) -> None:
     """Store an organization within a larger transaction."""
-    row = {
-        "id": new.id,
-        "name": new.name,
-        "created_at": new.created_at,
-        "mcp_enabled": new.mcp_enabled,
-        "version": new.version,
-        "settings": settings_to_json(new),
-    }
-    connection.execute(_insert_organization, row)
+    connection.execute(_insert_organization, organization_row(new))
 
 
 def insert_key(connection: Connection, key: ApiKey) -> None:
@@ -144,33 +137,14 @@ def insert_key(connection: Connection, key: ApiKey) -> None:
 
 
 def _key_row(key: ApiKey) -> dict[str, object]:
+    limit = key.rate_limit
     return {
-        "id": key.id,
-        "organization_id": key.organization_id,
-        "name": key.name,
-        "role": key.role.value,
-        "platform": key.platform,
-        "token_hash": key.token_hash,
-        "created_at": key.created_at,
-        "revoked_at": key.revoked_at,
-        "expires_at": key.expires_at,
-        "last_used_at": key.last_used_at,
-        "rate_calls": None if key.rate_limit is None else key.rate_limit.calls,
-        "rate_per_s": None if key.rate_limit is None else key.rate_limit.per_s,
+        **_key.write(key),
+        "rate_calls": None if limit is None else limit.calls,
+        "rate_per_s": None if limit is None else limit.per_s,
     }
 
 
 def _key_of(row: AnyRow) -> ApiKey:
-    return ApiKey(
-        id=ApiKeyId(row.id),
-        organization_id=OrganizationId(row.organization_id),
-        name=row.name,
-        role=Role(row.role),
-        platform=row.platform,
-        token_hash=row.token_hash,
-        created_at=row.created_at,
-        revoked_at=row.revoked_at,
-        expires_at=row.expires_at,
-        last_used_at=row.last_used_at,
-        rate_limit=None if row.rate_calls is None else RateLimit(calls=row.rate_calls, per_s=row.rate_per_s),
-    )
+    limit = None if row.rate_calls is None else RateLimit(calls=row.rate_calls, per_s=row.rate_per_s)
+    return _key.of_row(row, rate_limit=limit)

@@ -1,14 +1,13 @@
 """OAuth grants and pending authorizations in SQL; all of them but their keys is encrypted."""
 
 from datetime import datetime
-from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, delete, or_, select, update
 
-from domain.ids import ApiKeyId, McpServerId, OrganizationId
+from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, OAuthClient, PendingAuthorization
-from infrastructure.persistence.columns.column_types import micros, moment_of
+from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, PendingAuthorization
+from infrastructure.persistence.columns.fields import json_fields
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
@@ -59,6 +58,9 @@ _take = (
     .returning(oauth_authorization.c.sealed)
 )
 
+_grant = json_fields(Grant)
+_pending = json_fields(PendingAuthorization)
+
 
 class SqlOAuthStore:
     """The `OAuthStore` of the token broker."""
@@ -73,7 +75,7 @@ class SqlOAuthStore:
         sealed = await self._database.read(
             lambda connection: list(connection.execute(_load, wanted).scalars()), scope=organization_id
         )
-        return tuple(_grant_from_json(self._open(one)) for one in sealed)
+        return tuple(_grant.read(self._open(one)) for one in sealed)
 
     async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
         """Store, in place of the one of the same issuer."""
@@ -82,7 +84,7 @@ class SqlOAuthStore:
             "organization_id": organization_id,
             "server_id": server_id,
             "issuer": grant.issuer,
-            "sealed": self._seal(_grant_to_json(grant)),
+            "sealed": self._seal(_grant.write(grant)),
             "updated_at": grant.obtained_at,
         }
 
@@ -107,7 +109,7 @@ class SqlOAuthStore:
         sealed = await self._database.write(
             lambda connection: connection.execute(_claim, wanted).scalar_one_or_none(), scope=organization_id
         )
-        return None if sealed is None else _grant_from_json(self._open(sealed))
+        return None if sealed is None else _grant.read(self._open(sealed))
 
     async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
         """The refresh token is not being used any more."""
@@ -125,7 +127,7 @@ class SqlOAuthStore:
             "organization_id": pending.organization_id,
             "server_id": pending.server_id,
             "expires_at": pending.expires_at,
-            "sealed": self._seal(_pending_to_json(pending)),
+            "sealed": self._seal(_pending.write(pending)),
         }
 
         def unit(connection: Connection) -> None:
@@ -139,96 +141,10 @@ class SqlOAuthStore:
         sealed = await self._database.write(
             lambda connection: connection.execute(_take, {"wanted": state_hash}).scalar_one_or_none(), scope=SYSTEM
         )
-        return None if sealed is None else _pending_from_json(self._open(sealed))
+        return None if sealed is None else _pending.read(self._open(sealed))
 
     def _seal(self, document: JsonObject) -> bytes:
         return self._box.encrypt(encode(document).encode())
 
     def _open(self, sealed: bytes) -> JsonValue:
         return decode(self._box.decrypt(sealed).decode())
-
-
-def _grant_to_json(grant: Grant) -> JsonObject:
-    return {
-        "binding": grant.binding,
-        "issuer": grant.issuer,
-        "resource": grant.resource,
-        "token_endpoint": grant.token_endpoint,
-        "client": _client_to_json(grant.client),
-        "scope": grant.scope,
-        "obtained_at": micros(grant.obtained_at),
-        "expires_at": None if grant.expires_at is None else micros(grant.expires_at),
-        "access_token": grant.access_token,
-        "refresh_token": grant.refresh_token,
-    }
-
-
-def _grant_from_json(stored: JsonValue) -> Grant:
-    grant = cast("dict[str, Any]", stored)
-    return Grant(
-        binding=grant["binding"],
-        issuer=grant["issuer"],
-        resource=grant["resource"],
-        token_endpoint=grant["token_endpoint"],
-        client=_client_from_json(grant["client"]),
-        scope=grant["scope"],
-        obtained_at=moment_of(grant["obtained_at"]),
-        expires_at=None if grant["expires_at"] is None else moment_of(grant["expires_at"]),
-        access_token=grant["access_token"],
-        refresh_token=grant["refresh_token"],
-    )
-
-
-def _pending_to_json(pending: PendingAuthorization) -> JsonObject:
-    return {
-        "organization_id": pending.organization_id,
-        "server_id": pending.server_id,
-        "key_id": pending.key_id,
-        "expires_at": micros(pending.expires_at),
-        "binding": pending.binding,
-        "issuer": pending.issuer,
-        "issuer_in_answer": pending.issuer_in_answer,
-        "resource": pending.resource,
-        "scope": pending.scope,
-        "token_endpoint": pending.token_endpoint,
-        "client": _client_to_json(pending.client),
-        "redirect_uri": pending.redirect_uri,
-        "verifier": pending.verifier,
-    }
-
-
-def _pending_from_json(stored: JsonValue) -> PendingAuthorization:
-    pending = cast("dict[str, Any]", stored)
-    return PendingAuthorization(
-        organization_id=OrganizationId(pending["organization_id"]),
-        server_id=McpServerId(pending["server_id"]),
-        key_id=ApiKeyId(pending["key_id"]),
-        expires_at=moment_of(pending["expires_at"]),
-        binding=pending["binding"],
-        issuer=pending["issuer"],
-        issuer_in_answer=pending["issuer_in_answer"],
-        resource=pending["resource"],
-        scope=pending["scope"],
-        token_endpoint=pending["token_endpoint"],
-        client=_client_from_json(pending["client"]),
-        redirect_uri=pending["redirect_uri"],
-        verifier=pending["verifier"],
-    )
-
-
-def _client_to_json(client: OAuthClient) -> JsonObject:
-    return {
-        "client_id": client.client_id,
-        "auth_method": client.auth_method,
-        "secret": client.secret,
-        "redirect_uri": client.redirect_uri,
-    }
-
-
-def _client_from_json(stored: dict[str, Any]) -> OAuthClient:
-    return OAuthClient(
-        client_id=stored["client_id"],
-        auth_method=stored["auth_method"],
-        secret=stored["secret"],
-        redirect_uri=stored["redirect_uri"],
-    )

@@ -2,11 +2,12 @@
 
 from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
-from application.mcp.ports import ServerState, ServerStatus
+from application.mcp.ports import ServerStatus
 from application.mcp.server_reports import REPORT_EXPIRES, ServerReport
 from application.system.ports import Clock
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import McpServerId
 from domain.mcp.server import McpServer
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import mcp_connection_state, mcp_server
@@ -39,6 +40,8 @@ _of = (
     )
     .order_by(mcp_connection_state.c.process)
 )
+_report = row_fields(ServerReport, without={"process", "status"})
+_status = row_fields(ServerStatus, only=("state", "since", "last_error", "protocol_version", "tool_count"))
 
 
 class SqlServerReports:
@@ -93,32 +96,8 @@ class SqlServerReports:
 
 
 def _to_row(report: ServerReport) -> dict[str, object]:
-    status = report.status
-    return {
-        "server_id": report.server_id,
-        "organization_id": report.organization_id,
-        "server_version": report.server_version,
-        "name": report.name,
-        "state": status.state.value,
-        "since": status.since,
-        "last_error": status.last_error,
-        "protocol_version": status.protocol_version,
-        "tool_count": status.tool_count,
-    }
+    return {**_report.write(report), **_status.write(report.status)}
 
 
 def _from_row(row: Row[tuple[object, ...]]) -> ServerReport:
-    return ServerReport(
-        organization_id=OrganizationId(row.organization_id),
-        server_id=McpServerId(row.server_id),
-        server_version=row.server_version,
-        process=row.process,
-        name=row.name,
-        status=ServerStatus(
-            state=ServerState(row.state),
-            since=row.since,
-            last_error=row.last_error,
-            protocol_version=row.protocol_version,
-            tool_count=row.tool_count,
-        ),
-    )
+    return _report.of_row(row, process=row.process, status=_status.of_row(row))

@@ -6,7 +6,7 @@ from sqlalchemy import Select, select
 
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
-from domain.runs.limits import IncompleteReason
+from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.usage import Usage
@@ -14,7 +14,7 @@ from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
 from domain.threads.message_json import tool_use_to_json
 from domain.tools.wired import WiredNodes
-from infrastructure.persistence.columns.limits_json import limits_from_json, limits_to_json
+from infrastructure.persistence.columns.fields import json_codec
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.tables import run, run_request
 from infrastructure.persistence.threads.message_rows import content_json, content_of
@@ -31,6 +31,8 @@ select_run: Select[Any] = select(
     run_request.c.wired,
 ).join_from(run, run_request, run_request.c.run_id == run.c.id)
 
+
+_write_limits, _read_limits = json_codec(LimitSettings)
 
 NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
 """Of a run that nobody has taken up yet."""
@@ -63,7 +65,7 @@ def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]
         "organization_id": new.organization_id,
         "input": content_json(new.input),
         "model": new.model,
-        "limits": limits_to_json(new.limits),
+        "limits": _write_limits(new.limits),
         "tool_allowlist": None if new.tool_allowlist is None else list(new.tool_allowlist),
         "metadata": new.metadata,
         "overview": new.overview,
@@ -108,7 +110,7 @@ def run_of(row: AnyRow) -> Run:
         status=RunStatus(row.status),
         input=cast("tuple[UserContent, ...]", content_of(row.input)),
         model=row.model,
-        limits=limits_from_json(row.limits),
+        limits=_read_limits(row.limits),
         tool_allowlist=None if row.tool_allowlist is None else tuple(cast("list[str]", row.tool_allowlist)),
         metadata=cast(JsonObject, row.metadata),
         requested_by=None if row.requested_by is None else ApiKeyId(row.requested_by),

@@ -11,7 +11,8 @@ from domain.errors import conflict
 from domain.ids import McpServerId, OrganizationId, ScheduleId, WorkflowId
 from domain.secrets.secret import Secret
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.columns.fields import row_fields
+from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.secrets.box import SecretBox
@@ -52,6 +53,7 @@ _schedules = (
     .where(schedule.c.organization_id == bindparam("of_organization"), schedule.c.webhook.is_not(None))
     .order_by(schedule.c.name)
 )
+_secret = row_fields(Secret)
 
 
 class SqlSecretStore:
@@ -86,7 +88,7 @@ class SqlSecretStore:
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
         )
-        return None if row is None else _secret_of(row)
+        return None if row is None else _secret.of_row(row)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
         """Secrets, newest first."""
@@ -98,7 +100,7 @@ class SqlSecretStore:
                 request,
                 moment=secret.c.created_at,
                 identifier=secret.c.name,
-                convert=_secret_of,
+                convert=_secret.of_row,
             ),
             scope=organization_id,
         )
@@ -158,12 +160,3 @@ def _users(connection: Connection, organization_id: OrganizationId, name: str) -
         if cast("dict[str, object]", row.webhook)["secret"] == name
     ]
     return (*servers, *(SecretUser(name=provider) for provider in providers), *workflows, *schedules)
-
-
-def _secret_of(row: AnyRow) -> Secret:
-    return Secret(
-        organization_id=OrganizationId(row.organization_id),
-        name=row.name,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )

@@ -2,45 +2,24 @@
 
 from collections.abc import Sequence
 
-from domain.ids import OrganizationId, RunId, SourceId, ThreadId
+from domain.ids import SourceId
 from domain.sources.ranking import FoundChunk
-from domain.sources.source import IndexedChunk, Source, SourceChunk, SourceKind
+from domain.sources.source import IndexedChunk, Source, SourceChunk
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
+
+_source = row_fields(Source)
+_chunk = row_fields(SourceChunk)
 
 
 def source_row(source: Source, *, finished: bool) -> dict[str, object]:
     """For an insert or an update."""
-    return {
-        "id": source.id,
-        "organization_id": source.organization_id,
-        "thread_id": source.thread_id,
-        "name": source.name,
-        "kind": source.kind.value,
-        "size": source.size,
-        "digest": source.digest,
-        "chunks": source.chunks,
-        "problem": source.problem,
-        "run_id": source.run_id,
-        "finished": finished,
-        "created_at": source.created_at,
-    }
+    return {**_source.write(source), "finished": finished}
 
 
 def source_of(row: AnyRow) -> Source:
     """From a row of `source`."""
-    return Source(
-        id=SourceId(row.id),
-        organization_id=OrganizationId(row.organization_id),
-        thread_id=ThreadId(row.thread_id),
-        name=row.name,
-        kind=SourceKind(row.kind),
-        size=row.size,
-        digest=row.digest,
-        chunks=row.chunks,
-        problem=row.problem,
-        run_id=None if row.run_id is None else RunId(row.run_id),
-        created_at=row.created_at,
-    )
+    return _source.of_row(row)
 
 
 def chunk_rows(source: Source, first: int, chunks: Sequence[IndexedChunk]) -> list[dict[str, object]]:
@@ -51,11 +30,7 @@ def chunk_rows(source: Source, first: int, chunks: Sequence[IndexedChunk]) -> li
             "thread_id": source.thread_id,
             "source_id": source.id,
             "position": position,
-            "start_line": indexed.chunk.start_line,
-            "end_line": indexed.chunk.end_line,
-            "page": indexed.chunk.page,
-            "heading": indexed.chunk.heading,
-            "text": indexed.chunk.text,
+            **_chunk.write(indexed.chunk),
             "words": indexed.words,
         }
         for position, indexed in enumerate(chunks, start=first)
@@ -68,7 +43,5 @@ def found_chunk_of(row: AnyRow) -> FoundChunk:
         source_id=SourceId(row.source_id),
         source_name=row.source_name,
         position=row.position,
-        chunk=SourceChunk(
-            text=row.text, start_line=row.start_line, end_line=row.end_line, page=row.page, heading=row.heading
-        ),
+        chunk=_chunk.of_row(row),
     )

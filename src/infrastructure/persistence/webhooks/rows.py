@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, select
 
 from application.webhooks.announcing import announced
-from domain.ids import OrganizationId, RunId, WebhookDeliveryId
-from domain.runs.events import NewEvent, RunEventType
+from domain.runs.events import NewEvent
 from domain.runs.run import Run
-from domain.webhooks.delivery import OPEN_STATES, DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import OPEN_STATES, WebhookDelivery
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import prepared_insert
 from infrastructure.persistence.tables import webhook_delivery
@@ -21,6 +21,19 @@ is_open = webhook_delivery.c.state.in_(
     bindparam("open_states", [state.value for state in OPEN_STATES], expanding=True, literal_execute=True)
 )
 
+_delivery = row_fields(WebhookDelivery)
+_attempts = row_fields(
+    WebhookDelivery,
+    only=(
+        "state",
+        "attempts",
+        "retried_after",
+        "last_status",
+        "last_error",
+        "next_attempt_at",
+        "delivered_at",
+    ),
+)
 _insert = prepared_insert(webhook_delivery)
 
 
@@ -32,14 +45,8 @@ def add_announcements(connection: Connection, run: Run, events: Sequence[NewEven
             connection,
             [
                 {
-                    "id": new.delivery.id,
-                    "organization_id": run.organization_id,
-                    "run_id": run.id,
-                    "event": new.delivery.event.value,
-                    "receiver": new.delivery.receiver,
-                    "created_at": new.delivery.created_at,
+                    **_delivery.write(new.delivery),
                     "body": new.body,
-                    **state_row(new.delivery),
                 }
                 for new in announcements
             ],
@@ -48,31 +55,9 @@ def add_announcements(connection: Connection, run: Run, events: Sequence[NewEven
 
 def state_row(after: WebhookDelivery) -> dict[str, object]:
     """The columns that an attempt may change."""
-    return {
-        "state": after.state.value,
-        "attempts": after.attempts,
-        "retried_after": after.retried_after,
-        "last_status": after.last_status,
-        "last_error": after.last_error,
-        "next_attempt_at": after.next_attempt_at,
-        "delivered_at": after.delivered_at,
-    }
+    return _attempts.write(after)
 
 
 def delivery_of(row: AnyRow) -> WebhookDelivery:
     """From a row of `select_deliveries`."""
-    return WebhookDelivery(
-        id=WebhookDeliveryId(row.id),
-        organization_id=OrganizationId(row.organization_id),
-        run_id=RunId(row.run_id),
-        event=RunEventType(row.event),
-        receiver=row.receiver,
-        created_at=row.created_at,
-        state=DeliveryState(row.state),
-        attempts=row.attempts,
-        retried_after=row.retried_after,
-        last_status=row.last_status,
-        last_error=row.last_error,
-        next_attempt_at=row.next_attempt_at,
-        delivered_at=row.delivered_at,
-    )
+    return _delivery.of_row(row)

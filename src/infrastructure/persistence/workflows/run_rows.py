@@ -3,23 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from application.runs.idempotency import idempotency_key_reused
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey
-from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowId, WorkflowRunId
-from domain.json_value import JsonObject, JsonValue
-from domain.workflows.execution import NodeError, NodeRun, NodeStatus
+from domain.ids import OrganizationId
+from domain.workflows.execution import NodeRun
 from domain.workflows.run import (
     WorkflowEvent,
-    WorkflowEventType,
     WorkflowRun,
-    WorkflowRunStatus,
     events_between,
 )
-from infrastructure.persistence.columns.column_types import micros, moment_of
+from infrastructure.persistence.columns.fields import json_fields, row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.tables import workflow_event, workflow_node_run, workflow_run
@@ -55,6 +51,26 @@ _of_key = select(workflow_run).where(
     workflow_run.c.idempotency_key == bindparam("of_key"),
     workflow_run.c.created_at > bindparam("expired"),
 )
+_node = json_fields(NodeRun)
+_run = row_fields(WorkflowRun, without={"nodes"})
+_outline = row_fields(WorkflowRun, without={"input", "output", "nodes"})
+_state = row_fields(
+    WorkflowRun,
+    only=(
+        "status",
+        "output",
+        "error",
+        "failed_node",
+        "cancel_requested_by",
+        "attempt",
+        "epoch",
+        "last_seq",
+        "wake_at",
+        "started_at",
+        "finished_at",
+    ),
+)
+_event = row_fields(WorkflowEvent)
 _insert_event = workflow_event.insert()
 _change = update(workflow_run).where(workflow_run.c.id == bindparam("of_run"))
 
@@ -90,16 +106,9 @@ def insert_run(
     inserted = connection.execute(
         _insert,
         {
-            "id": run.id,
-            "organization_id": run.organization_id,
-            "workflow_id": run.workflow_id,
-            "workflow_version": run.workflow_version,
-            "input": run.input,
-            "requested_by": run.requested_by,
-            "created_at": run.created_at,
+            **_run.write(run),
             "idempotency_key": None if idempotency is None else idempotency.key,
             "body_digest": None if idempotency is None else idempotency.body_digest,
-            **_changing(run),
         },
     )
     if inserted.first() is None and idempotency is not None:
@@ -117,7 +126,7 @@ def write_change(
     stored = _write_parts(connection, before, after, at=at)
     if after.status.is_terminal:
         remove_tools(connection, after.id)
-    connection.execute(_change.values(**_changing(stored), **columns), {"of_run": after.id})
+    connection.execute(_change.values(**_state.write(stored), **columns), {"of_run": after.id})
     return stored
 
 
@@ -127,9 +136,7 @@ OUTLINE = tuple(column for column in workflow_run.c if column.name not in ("inpu
 
 def run_of(connection: Connection, row: AnyRow) -> WorkflowRun:
     """From a row of `workflow_run`, with its nodes."""
-    nodes = (
-        _node_of(cast("dict[str, Any]", state)) for state in connection.execute(_nodes_of, {"of_run": row.id}).scalars()
-    )
+    nodes = (_node.read(state) for state in connection.execute(_nodes_of, {"of_run": row.id}).scalars())
     return replace(
         outline_of(row),
         input=row.input,
@@ -140,30 +147,12 @@ def run_of(connection: Connection, row: AnyRow) -> WorkflowRun:
 
 def outline_of(row: AnyRow) -> WorkflowRun:
     """From a row, without input, output and nodes."""
-    return WorkflowRun(
-        id=WorkflowRunId(row.id),
-        organization_id=OrganizationId(row.organization_id),
-        workflow_id=WorkflowId(row.workflow_id),
-        workflow_version=row.workflow_version,
-        status=WorkflowRunStatus(row.status),
-        input=None,
-        requested_by=ApiKeyId(row.requested_by),
-        created_at=row.created_at,
-        error=_error_of(row.error),
-        failed_node=row.failed_node,
-        attempt=row.attempt,
-        epoch=row.epoch,
-        last_seq=row.last_seq,
-        wake_at=row.wake_at,
-        cancel_requested_by=row.cancel_requested_by,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-    )
+    return _outline.of_row(row, input=None)
 
 
 def event_of(row: AnyRow) -> WorkflowEvent:
     """From a row of `workflow_event`."""
-    return WorkflowEvent(seq=row.seq, type=WorkflowEventType(row.type), at=row.at, data=row.data)
+    return _event.of_row(row)
 
 
 def _write_parts(
@@ -179,7 +168,7 @@ def _write_parts(
                     "workflow_run_id": after.id,
                     "node_id": node.node_id,
                     "organization_id": after.organization_id,
-                    "state": _node_json(node),
+                    "state": _node.write(node),
                     "waits_for": node.waits_for_run,
                     "waits_seq": node.run_seq,
                 }
@@ -207,73 +196,3 @@ def _write_parts(
     if before is None and events:
         connection.execute(_change.values(last_seq=stored.last_seq), {"of_run": after.id})
     return stored
-
-
-def _changing(run: WorkflowRun) -> dict[str, object]:
-    return {
-        "status": run.status.value,
-        "output": run.output,
-        "error": _error_json(run.error),
-        "failed_node": run.failed_node,
-        "cancel_requested_by": run.cancel_requested_by,
-        "attempt": run.attempt,
-        "epoch": run.epoch,
-        "last_seq": run.last_seq,
-        "wake_at": run.wake_at,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-    }
-
-
-def _node_json(node: NodeRun) -> JsonObject:
-    return {
-        "node_id": node.node_id,
-        "status": node.status.value,
-        "attempt": node.attempt,
-        "output": node.output,
-        "handle": node.handle,
-        "error": _error_json(node.error),
-        "run_id": node.run_id,
-        "asked": node.asked,
-        "run_seq": node.run_seq,
-        "due_at": _stamp(node.due_at),
-        "started_at": _stamp(node.started_at),
-        "finished_at": _stamp(node.finished_at),
-    }
-
-
-def _node_of(state: Mapping[str, Any]) -> NodeRun:
-    run_id = state["run_id"]
-    return NodeRun(
-        node_id=state["node_id"],
-        status=NodeStatus(state["status"]),
-        attempt=state["attempt"],
-        output=state["output"],
-        handle=state["handle"],
-        error=_error_of(state["error"]),
-        run_id=None if run_id is None else RunId(run_id),
-        asked=state["asked"],
-        run_seq=state.get("run_seq"),
-        due_at=_moment(state["due_at"]),
-        started_at=_moment(state["started_at"]),
-        finished_at=_moment(state["finished_at"]),
-    )
-
-
-def _stamp(moment: datetime | None) -> int | None:
-    return None if moment is None else micros(moment)
-
-
-def _moment(stamp: int | None) -> datetime | None:
-    return None if stamp is None else moment_of(stamp)
-
-
-def _error_json(error: NodeError | None) -> JsonValue:
-    return None if error is None else {"code": error.code, "detail": error.detail, "retryable": error.retryable}
-
-
-def _error_of(stored: JsonValue) -> NodeError | None:
-    if stored is None:
-        return None
-    fields = cast("dict[str, Any]", stored)
-    return NodeError(code=fields["code"], detail=fields["detail"], retryable=fields["retryable"])

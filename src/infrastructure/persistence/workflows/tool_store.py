@@ -4,7 +4,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 
 from domain.ids import OrganizationId, WorkflowRunId
 from domain.tools.wired import RegisteredTool, WiredNodes
-from infrastructure.persistence.columns.paging import AnyRow
+from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import workflow_tool
@@ -17,6 +17,7 @@ _put = _new.on_conflict_do_update(
 _of_run = workflow_tool.c.workflow_run_id == bindparam("of_run")
 _get = select(workflow_tool).where(_of_run, workflow_tool.c.organization_id == bindparam("of_organization"))
 _remove = delete(workflow_tool).where(_of_run)
+_tool = row_fields(RegisteredTool)
 
 
 class SqlWorkflowToolStore:
@@ -32,7 +33,7 @@ class SqlWorkflowToolStore:
         wanted = {"of_run": nodes.workflow_run_id, "of_organization": organization_id}
 
         def unit(connection: Connection) -> tuple[RegisteredTool, ...]:
-            found = {row.node_id: _tool_of(row) for row in connection.execute(_get, wanted)}
+            found = {row.node_id: _tool.of_row(row) for row in connection.execute(_get, wanted)}
             return tuple(found[node_id] for node_id in nodes.node_ids if node_id in found)
 
         return await self._database.read(unit, scope=organization_id)
@@ -60,14 +61,3 @@ def put_tools(connection: Connection, tools: tuple[RegisteredTool, ...]) -> None
 def remove_tools(connection: Connection, run_id: WorkflowRunId) -> None:
     """The run has ended: it has no tools any more."""
     connection.execute(_remove, {"of_run": run_id})
-
-
-def _tool_of(row: AnyRow) -> RegisteredTool:
-    return RegisteredTool(
-        organization_id=OrganizationId(row.organization_id),
-        workflow_run_id=WorkflowRunId(row.workflow_run_id),
-        node_id=row.node_id,
-        kind=row.kind,
-        sealed=row.sealed,
-        registered_at=row.registered_at,
-    )
