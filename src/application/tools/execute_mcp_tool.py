@@ -3,11 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from application.mcp.caller_relay import CallerRelay
-from application.mcp.log_messages import LogTap
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
@@ -19,16 +16,15 @@ from application.mcp.ports import (
     McpInputRequired,
     McpReply,
     McpServerStore,
-    ProgressCallback,
 )
 from application.mcp.server_catalogs import ServerCatalogs
 from application.policy.ports import SchemaValidator
 from application.tools import failure_text
+from application.tools.call_context import ToolCallContext
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_text
 from domain.errors import ServiceError, is_storage_away
-from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.elicitation import MAX_ROUNDS, InputRound
@@ -43,34 +39,15 @@ _INVALID_PARAMS = -32602
 _SLOW_MS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecuteMcpToolCommand:
-    """`timeout_s` is what run and turn leave for the call; the server's own timeout narrows it. `meta` goes along to the
-    server (trace context, idempotency key), and so does `input`, the answers to what it asked before;
-    `known` are answers to use if it asks the same once more; `max_results` is how many of its results policy lets through.
-    `relay` is asked what the server asks, while the call waits. `on_reply` is given the server's whole answer, unless policy
-    leaves something out of it; `logs` is who hears what it logs meanwhile."""
-
-    tool: Tool
-    tool_call_id: ToolCallId
-    arguments: JsonObject
-    scope: ConnectionScope
-    timeout_s: float
-    meta: dict[str, str]
-    on_progress: ProgressCallback | None = None
-    input: InputRound | None = None
-    known: InputRound | None = None
-    max_results: int | None = None
-    on_reply: Callable[[McpReply], None] | None = None
-    logs: LogTap | None = None
-    relay: CallerRelay | None = None
-
-
 class ExecuteMcpTool:
-    """Rules: the server comes from the tool's binding, never from the model; a tool that is in quarantine, or that is no
-    longer what the run was given, is not called; the smallest timeout applies; what the server itself says of a failure reaches the model, what we say is a fixed sentence with a reference; structured content is
-    held against the tool's output schema as the server's mode says; a server that asks for input gets it only where its
-    policy says so, and at most ten times for one call."""
+    """Rules:
+    - The server comes from the tool's binding, never from the model.
+    - A tool in quarantine, or with another definition than the run was given, is not called.
+    - The smallest timeout applies.
+    - The model reads a server's own words about a failure, and a fixed sentence with a reference about all other failures.
+    - Structured content is checked against the tool's output schema, as the server's mode says.
+    - A server gets the input that it asks for only where its policy allows, at most ten times per call.
+    """
 
     def __init__(
         self,
@@ -91,141 +68,135 @@ class ExecuteMcpTool:
         self._switch = switch
         self._slow_s = slow_ms / 1000
 
-    async def execute(self, command: ExecuteMcpToolCommand) -> ToolResult:
+    async def execute(self, tool: Tool, arguments: JsonObject, context: ToolCallContext) -> ToolResult:
         """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
-        binding = command.tool.mcp
+        binding = tool.mcp
         if binding is None:
-            logger.error("MCP tool without a server", extra=_ids(command))
+            logger.error("MCP tool without a server", extra=_ids(tool, context))
             return failure_text.missing_binding()
         about: dict[str, object] = {}
         began = time.perf_counter()
-        timeout_s = min(command.timeout_s, binding.timeout_s or command.timeout_s)
+        timeout_s = min(context.timeout_s, binding.timeout_s or context.timeout_s)
         try:
-            result = await self._call(command, binding, timeout_s)
+            result = await self._call(tool, binding, arguments, context, timeout_s)
         except McpFailure as failure:
-            result = await self._failed(command, failure, timeout_s)
+            result = await self._failed(tool, binding, context, failure, timeout_s)
             about = {"failure": failure.kind.value, "rpc_code": failure.rpc_code, "stderr": failure.stderr[-500:]}
             if failure.kind is not McpFailureKind.SERVER_ERROR:  # a server's own words are results, which no log holds
                 about["detail"] = failure.detail
         except InputAwaited:
-            logger.debug("MCP tool asks for input", extra=_ids(command))
+            logger.debug("MCP tool asks for input", extra=_ids(tool, context))
             raise
         except CapabilitiesMissing:
-            logger.debug("MCP tool needs capabilities of its caller", extra=_ids(command))
+            logger.debug("MCP tool needs capabilities of its caller", extra=_ids(tool, context))
             raise
         except Exception as error:
             if is_storage_away(error):
                 raise
-            logger.exception("MCP call failed unexpectedly", extra=_ids(command))
-            result = failure_text.mcp_unexpected(command.tool_call_id)
+            logger.exception("MCP call failed unexpectedly", extra=_ids(tool, context))
+            result = failure_text.mcp_unexpected(context.tool_call_id)
         seconds = time.perf_counter() - began
-        level = self._level(command, result, seconds)
+        level = self._level(context, result, seconds)
         if logger.isEnabledFor(level):
             duration_ms = round(seconds * 1000, 2)
             outcome = {"status": result.outcome.value, "error_code": result.error_code, "duration_ms": duration_ms}
-            logger.log(level, "MCP tool called", extra={**_ids(command), **about, **outcome})
+            logger.log(level, "MCP tool called", extra={**_ids(tool, context), **about, **outcome})
         return result
 
-    def _level(self, command: ExecuteMcpToolCommand, result: ToolResult, seconds: float) -> int:
+    def _level(self, context: ToolCallContext, result: ToolResult, seconds: float) -> int:
         """One line for a call that failed, or was slow; the request's own line says the latter of calls through the gateway."""
         if result.is_error:
             return logging.WARNING
-        is_slow = seconds >= self._slow_s and command.scope.gateway_session_id is None
+        is_slow = seconds >= self._slow_s and context.scope.gateway_session_id is None
         return logging.INFO if is_slow else logging.DEBUG
 
-    async def _call(self, command: ExecuteMcpToolCommand, binding: McpBinding, timeout_s: float) -> ToolResult:
-        server = await self._server(command.scope, binding)
-        if server is None:
-            return failure_text.unregistered_tool(command.tool.name)
-        refusal = await self._refusal(command, binding)
-        if refusal is not None:
-            return refusal
-        began = asyncio.get_running_loop().time()
-        try:
-            reply = await self._connections.call_tool(
-                server, command.scope, _mcp_call(command, binding, server, timeout_s), command.on_progress
-            )
-        except McpFailure as failure:
-            given = command.input
-            if command.relay is not None:
-                if failure.required is not None and (missing := command.relay.lacks(failure.required)):
-                    raise CapabilitiesMissing(missing) from failure
-                raise
-            if failure.rpc_code != _INVALID_PARAMS or given is None or given.request_state is None:
-                raise
-            # It knows its own note no more (many forget it when they restart), and has not run the call.
-            anew = replace(command, input=InputRound(number=given.number + 1, questions=()), known=given)
-            return await self._call(anew, binding, timeout_s - (asyncio.get_running_loop().time() - began))
-        if reply.input_required is not None:
-            left_s = timeout_s - (asyncio.get_running_loop().time() - began)
-            if command.relay is not None:
-                return await self._relayed(command, command.relay, binding, reply.input_required, left_s)
-            if reply.input_required.ended and not command.tool.repeatable:
-                question = reply.input_required.questions[0].message
-                return failure_text.input_undeliverable(question, reply_text(reply)[0])
-            return await self._asked(command, binding, server, reply.input_required, left_s)
-        return self._result(command, binding, server, reply)
-
-    def _result(
-        self, command: ExecuteMcpToolCommand, binding: McpBinding, server: McpServer, reply: McpReply
+    async def _call(
+        self, tool: Tool, binding: McpBinding, arguments: JsonObject, context: ToolCallContext, timeout_s: float
     ) -> ToolResult:
-        """What a finished call comes to."""
+        """Send the call, and again with answers while its server asks for input."""
+        given, known, left_s, now = context.input, None, timeout_s, asyncio.get_running_loop().time
+        while True:
+            server = await self._server(context.scope, binding)
+            if server is None:
+                return failure_text.unregistered_tool(tool.name)
+            refusal = await self._refusal(tool, binding, context.scope)
+            if refusal is not None:
+                return refusal
+            call = _mcp_call(server, binding, arguments, context, given=given, timeout_s=left_s)
+            began = now()
+            try:
+                reply = await self._connections.call_tool(server, context.scope, call, context.on_progress)
+            except McpFailure as failure:
+                given, known = _without_state(failure, context.relay, given), given
+                left_s -= now() - began
+                continue
+            left_s -= now() - began  # waiting for answers is not the call's time
+            asked = reply.input_required
+            if asked is None:
+                return self._result(context, binding, server, reply)
+            if context.relay is not None:
+                again = await _relayed(context.relay, asked, given)
+            elif asked.ended and not tool.repeatable:
+                return failure_text.input_undeliverable(asked.questions[0].message, reply_text(reply)[0])
+            else:
+                again = self._asked(server, asked, given, known)
+            if isinstance(again, ToolResult):
+                return again
+            if left_s <= 0:
+                raise McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
+            given, known = again, None
+
+    def _result(self, context: ToolCallContext, binding: McpBinding, server: McpServer, reply: McpReply) -> ToolResult:
         text, images = reply_text(reply)
         if not reply.is_error:
             violations = self._output_violations(server, binding, reply)
             if violations:
                 return failure_text.output_schema_violated(violations)
-        if command.on_reply is not None and command.max_results is None:
-            command.on_reply(reply)
+        if context.on_reply is not None and context.max_results is None:
+            context.on_reply(reply)
         if reply.is_error:
             return failure_text.server_said_error(text)
-        if command.max_results is not None:
-            text, images = reply_text(limited_reply(reply, command.max_results))
+        if context.max_results is not None:
+            text, images = reply_text(limited_reply(reply, context.max_results))
         return ToolResult.succeeded(text, images)
 
-    async def _refusal(self, command: ExecuteMcpToolCommand, binding: McpBinding) -> ToolResult | None:
-        """Why the tool is not called as things stand: it is gone, in quarantine, or another than the run was given."""
+    async def _refusal(self, tool: Tool, binding: McpBinding, scope: ConnectionScope) -> ToolResult | None:
+        """Why the tool is not called: it is gone, in quarantine, or another than the run was given."""
         if binding.definition is None or binding.inline is not None:
             return None  # what a workflow run's own server lists is approved with it; connections hold it to that
-        organization_id = command.scope.organization_id
-        stored = await self._catalogs.tool(organization_id, binding.server_id, binding.tool_name)
+        stored = await self._catalogs.tool(scope.organization_id, binding.server_id, binding.tool_name)
         if stored is None:
-            return failure_text.unregistered_tool(command.tool.name)
+            return failure_text.unregistered_tool(tool.name)
         if stored.state is DefinitionState.QUARANTINED:
-            return failure_text.quarantined_tool(command.tool.name)
+            return failure_text.quarantined_tool(tool.name)
         if stored.definition.digest != binding.definition.digest:
-            return failure_text.changed_tool(command.tool.name)
+            return failure_text.changed_tool(tool.name)
         return None
 
-    async def _failed(self, command: ExecuteMcpToolCommand, failure: McpFailure, timeout_s: float) -> ToolResult:
+    async def _failed(
+        self, tool: Tool, binding: McpBinding, context: ToolCallContext, failure: McpFailure, timeout_s: float
+    ) -> ToolResult:
         if failure.kind is not McpFailureKind.DEFINITION_CHANGED:
-            return failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=command.tool_call_id)
-        binding = command.tool.mcp
-        server = None if binding is None else await self._servers.get(command.scope.organization_id, binding.server_id)
+            return failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=context.tool_call_id)
+        server = await self._servers.get(context.scope.organization_id, binding.server_id)
         if server is not None:
-            # What the server did not announce is news to the catalog as well.
+            # The server did not announce the change, so the catalog does not know it either.
             try:
-                await self._server_catalogs.relist(server, command.scope, timeout_s=timeout_s)
+                await self._server_catalogs.relist(server, context.scope, timeout_s=timeout_s)
             except McpFailure:
                 logger.warning("changed MCP tools could not be listed", extra={"server_id": server.id})
-        return failure_text.changed_tool(command.tool.name)
+        return failure_text.changed_tool(tool.name)
 
-    async def _asked(
-        self,
-        command: ExecuteMcpToolCommand,
-        binding: McpBinding,
-        server: McpServer,
-        asked: McpInputRequired,
-        left_s: float,
-    ) -> ToolResult:
-        """Wait for the answers, or tell the model why nobody does. A server that asks for nothing but to be called again is,
-        while there is time."""
-        before = command.input
+    def _asked(
+        self, server: McpServer, asked: McpInputRequired, before: InputRound | None, known: InputRound | None
+    ) -> InputRound | ToolResult:
+        """The next round of a server that only wants to be called again, or the result that says why nobody answers.
+        Raises InputAwaited for questions that somebody has to answer."""
         awaited = InputRound(
             number=1 if before is None else before.number + 1,
             questions=asked.questions,
             # A call that is made anew is asked everything anew.
-            answers=before.answers if before is not None and asked.ended else _known_answers(command.known, asked),
+            answers=before.answers if before is not None and asked.ended else _known_answers(known, asked),
             request_state=asked.request_state,
         )
         if awaited.number > MAX_ROUNDS:
@@ -233,40 +204,12 @@ class ExecuteMcpTool:
         if asked.unsupported:
             return failure_text.input_unsupported(asked.unsupported)
         if awaited.current is None:
-            if left_s <= 0:
-                raise McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
-            return await self._call(replace(command, input=awaited, known=None), binding, left_s)
+            return awaited
         if server.config.elicitation is ElicitationPolicy.DECLINE:
             return failure_text.input_declined(awaited.current.message)
         if any(question.schema and self._schemas.problem_with(question.schema) for question in awaited.questions):
             raise McpFailure(McpFailureKind.INVALID_REPLY, "The server asked with a form that cannot be used.")
         raise InputAwaited(awaited)
-
-    async def _relayed(
-        self,
-        command: ExecuteMcpToolCommand,
-        relay: CallerRelay,
-        binding: McpBinding,
-        asked: McpInputRequired,
-        left_s: float,
-    ) -> ToolResult:
-        """Ask whoever made the call, and send it again with the answers. A form may come back without any; for what else is
-        refused the protocol has no answer."""
-        number = 1 if command.input is None else command.input.number + 1
-        unknown = tuple(method for method in asked.unsupported if method not in list(ClientRequestKind))
-        if number > MAX_ROUNDS:
-            return failure_text.asked_too_often(MAX_ROUNDS)
-        if unknown:
-            return failure_text.input_unsupported(unknown)
-        answers = await relay.ask(asked.requests) if asked.requests else {}
-        given = {key: answer.result for key, answer in answers.items() if answer.result is not None}
-        if len(given) < len(asked.requests):
-            refused = (request.kind.value for request in asked.requests if request.key not in given)
-            return failure_text.input_unsupported(tuple(refused))
-        if left_s <= 0:
-            raise McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
-        again = InputRound(number=number, questions=(), answers=given, request_state=asked.request_state)
-        return await self._call(replace(command, input=again), binding, left_s)
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not await self._switch.is_on(scope.organization_id):
@@ -299,32 +242,68 @@ class ExecuteMcpTool:
         return violations
 
 
-def _ids(command: ExecuteMcpToolCommand) -> dict[str, object]:
-    """What the log tells a call by."""
+def _without_state(failure: McpFailure, relay: CallerRelay | None, given: InputRound | None) -> InputRound:
+    """The round that sends a call from the beginning, if its server refused the `request_state` that it gave (many forget it
+    when they restart) and has not executed the call. Else raises the failure, or CapabilitiesMissing."""
+    if relay is not None and failure.required is not None and (missing := relay.lacks(failure.required)):
+        raise CapabilitiesMissing(missing) from failure
+    if relay is not None or failure.rpc_code != _INVALID_PARAMS or given is None or given.request_state is None:
+        raise failure
+    return InputRound(number=given.number + 1, questions=())
+
+
+async def _relayed(relay: CallerRelay, asked: McpInputRequired, before: InputRound | None) -> InputRound | ToolResult:
+    """Ask the caller, for a round with the answers. A form may come back without any; the protocol has no answer for other
+    refusals."""
+    number = 1 if before is None else before.number + 1
+    unknown = tuple(method for method in asked.unsupported if method not in list(ClientRequestKind))
+    if number > MAX_ROUNDS:
+        return failure_text.asked_too_often(MAX_ROUNDS)
+    if unknown:
+        return failure_text.input_unsupported(unknown)
+    answers = await relay.ask(asked.requests) if asked.requests else {}
+    given = {key: answer.result for key, answer in answers.items() if answer.result is not None}
+    if len(given) < len(asked.requests):
+        refused = (request.kind.value for request in asked.requests if request.key not in given)
+        return failure_text.input_unsupported(tuple(refused))
+    return InputRound(number=number, questions=(), answers=given, request_state=asked.request_state)
+
+
+def _ids(tool: Tool, context: ToolCallContext) -> dict[str, object]:
+    """The ids of a call in the log."""
+    scope = context.scope
     return {
-        "organization_id": command.scope.organization_id,
-        "thread_id": command.scope.thread_id,
-        "run_id": command.scope.run_id,
-        "gateway_session_id": command.scope.gateway_session_id,
-        "tool_call_id": command.tool_call_id,
-        "tool": command.tool.name,
-        "server_id": None if command.tool.mcp is None else command.tool.mcp.server_id,
+        "organization_id": scope.organization_id,
+        "thread_id": scope.thread_id,
+        "run_id": scope.run_id,
+        "gateway_session_id": scope.gateway_session_id,
+        "tool_call_id": context.tool_call_id,
+        "tool": tool.name,
+        "server_id": None if tool.mcp is None else tool.mcp.server_id,
     }
 
 
-def _mcp_call(command: ExecuteMcpToolCommand, binding: McpBinding, server: McpServer, timeout_s: float) -> McpCall:
+def _mcp_call(
+    server: McpServer,
+    binding: McpBinding,
+    arguments: JsonObject,
+    context: ToolCallContext,
+    *,
+    given: InputRound | None,
+    timeout_s: float,
+) -> McpCall:
     return McpCall(
         tool_name=binding.tool_name,
-        arguments=command.arguments,
+        arguments=arguments,
         timeout_s=timeout_s,
         output_schema=binding.output_schema,
         definition=binding.definition,
-        meta=command.meta or None,
+        meta=context.meta or None,
         accepts_input=server.config.elicitation is ElicitationPolicy.ASK,
-        input_responses=None if command.input is None else command.input.answers or None,
-        request_state=None if command.input is None else command.input.request_state,
-        logs=command.logs,
-        relay=command.relay,
+        input_responses=None if given is None else given.answers or None,
+        request_state=None if given is None else given.request_state,
+        logs=context.logs,
+        relay=context.relay,
     )
 
 

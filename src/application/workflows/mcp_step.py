@@ -4,9 +4,9 @@ import asyncio
 
 from application.mcp.ports import ConnectionScope, McpReply
 from application.system.ports import Clock
+from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
-from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
-from application.tools.execute_tool import IDEMPOTENCY_META
+from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.ports import InputAwaited
 from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
@@ -68,10 +68,8 @@ class McpStep:
         )
         policy, replies = toolset.policy_of(tool.name), list[McpReply]()
         limits = (node.settings.timeout_s, policy.timeout_s)
-        command = ExecuteMcpToolCommand(
-            tool=tool,
+        call_context = ToolCallContext(
             tool_call_id=call.id,
-            arguments=call.params,
             scope=scope,
             timeout_s=min((limit for limit in limits if limit is not None), default=DEFAULT_TIMEOUT_S),
             meta={IDEMPOTENCY_META: call.id},
@@ -79,7 +77,7 @@ class McpStep:
             on_reply=replies.append,
         )
         try:
-            result = await self._outcome(checked, call, command)
+            result = await self._outcome(checked, call, call_context)
         except asyncio.CancelledError:
             # The node is given up, or took too long; that the call was cut short is kept all the same.
             self._note(context, call, outcome_unknown())
@@ -91,14 +89,14 @@ class McpStep:
         structured: JsonValue = replies[-1].structured if replies else None
         return Succeeded(output={"text": result.text, "structured": structured})
 
-    async def _outcome(self, checked: CheckedCall, call: StepCall, command: ExecuteMcpToolCommand) -> ToolResult:
+    async def _outcome(self, checked: CheckedCall, call: StepCall, context: ToolCallContext) -> ToolResult:
         if checked.answer is not None:
             return checked.answer
         if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
             text = f"Calls of {call.tool.name} need an approval, for which a step of a workflow does not wait."
             return ToolResult.blocked("approval_required", text)
         try:
-            return await self._execute.execute(command)
+            return await self._execute.execute(call.tool, call.params, context)
         except InputAwaited:
             text = "The server asked for input in the middle of the call, which a step of a workflow cannot give."
             return ToolResult.failed("mcp_input_declined", text)

@@ -7,7 +7,7 @@ from application.gateway.calls.call_tool import CallGatewayTool
 from application.gateway.tools.list_tools import ListGatewayTools, ListGatewayToolsCommand
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.tools.agent_calls import DEPTH_META
-from application.tools.execute_tool import IDEMPOTENCY_META
+from application.tools.call_context import IDEMPOTENCY_META
 from domain.errors import ErrorKind, ServiceError
 from domain.json_value import JsonObject, JsonValue
 from interfaces.gateway.asking import askable_client, input_required, input_responses, missing_capability

@@ -13,13 +13,14 @@ from application.gateway.calls.held_calls import HeldCall, HeldCalls
 from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.calls.settle_lost_calls import ABANDON_AFTER_S, SETTLE_WITHIN_S
 from application.gateway.tools.agent_caller import agent_caller, begun_run
-from application.gateway.tools.toolbox import Toolbox
+from application.gateway.tools.toolbox import Toolbox, scope_of
 from application.mcp.ports import McpProgress, McpReply, ProgressCallback
 from application.system.deadline import Deadline
 from application.system.ports import Clock
 from application.tools import failure_text
+from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall
-from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
+from application.tools.execute_tool import ExecuteTool, progress_data
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tracing.ports import GatewayTracer
 from domain.gateway.call import GatewayCall
@@ -124,14 +125,9 @@ class SendGatewayCall:
         session, policy = command.session, toolbox.toolset.policy_of(call.name)
         assert checked.tool is not None
         timeout_s = toolbox.timeout_s(call.name)
-        execution = ExecuteToolCommand(
-            organization_id=session.organization_id,
-            thread_id=session.thread_id,
-            run_id=session.run_id,
-            gateway_session_id=None if session.run_id is not None else session.id,
+        context = ToolCallContext(
             tool_call_id=call.id,
-            tool=checked.tool,
-            arguments=call.params,
+            scope=scope_of(session),
             timeout_s=timeout_s,
             meta={**self._context(command, call), IDEMPOTENCY_META: call.id},
             on_progress=None if command.on_progress is None else _guarded(toolbox, call.id, command.on_progress),
@@ -151,7 +147,7 @@ class SendGatewayCall:
             conversation.deadline = deadline
         try:
             with deadline:
-                return await self._execute_tool.execute(execution)
+                return await self._execute_tool.execute(checked.tool, call.params, context)
         except CapabilitiesMissing as missing:
             assert conversation is not None
             conversation.missing = missing.capabilities

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 
-from application.mcp.ports import McpProgress
+from application.mcp.ports import ConnectionScope, McpProgress
 from application.policy.canary_guard import CanaryFound
 from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
 from application.runs.execution.run_session import RunSession
@@ -12,8 +12,9 @@ from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.agent_calls import DEPTH_META
+from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import gone_tool
-from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand, progress_data
+from application.tools.execute_tool import ExecuteTool, progress_data
 from application.tools.ports import Box, InputAwaited
 from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer
@@ -135,13 +136,11 @@ class CallTools:
             return failure_text.input_lost()
         if not session.lease_holds:
             session.stop.fire(StopReason.LEASE_LOST)
-        command = ExecuteToolCommand(
-            organization_id=session.run.organization_id,
-            thread_id=session.run.thread_id,
-            run_id=session.run.id,
+        context = ToolCallContext(
             tool_call_id=call.id,
-            tool=tool,
-            arguments=call.params,
+            scope=ConnectionScope(
+                organization_id=session.run.organization_id, thread_id=session.run.thread_id, run_id=session.run.id
+            ),
             timeout_s=timeout_s,
             meta={IDEMPOTENCY_META: call.id, **_depth(session.run), **self._tracer.trace_context(session.run, call.id)},
             on_progress=lambda progress: self._progress(session, call.id, progress),
@@ -152,7 +151,7 @@ class CallTools:
         )
         try:
             with session.stop.interruptible(timeout_s + self._settings.grace_s):
-                return await self._execute_tool.execute(command)
+                return await self._execute_tool.execute(tool, call.params, context)
         except TimeUp:
             ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}
             logger.warning("tool did not stop in time and was abandoned", extra=ids)

@@ -9,7 +9,7 @@ from pytest_mock import MockerFixture
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpProgress, McpReply
 from application.runs.execution.call_tools import CallToolsSettings
-from application.tools.execute_tool import IDEMPOTENCY_META
+from application.tools.call_context import IDEMPOTENCY_META
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
 from domain.json_value import JsonObject
 from domain.runs.events import RunEventType

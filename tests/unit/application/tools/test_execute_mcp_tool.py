@@ -21,7 +21,8 @@ from application.mcp.ports import (
     McpServerStore,
 )
 from application.mcp.server_catalogs import ServerCatalogs
-from application.tools.execute_mcp_tool import ExecuteMcpTool, ExecuteMcpToolCommand
+from application.tools.call_context import ToolCallContext
+from application.tools.execute_mcp_tool import ExecuteMcpTool
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, ToolCallId
@@ -75,14 +76,11 @@ class Setting:
         self, tool: Tool | None = None, *, timeout_s: float = 30.0, scope: ConnectionScope = SCOPE
     ) -> ToolResult:
         return await self.use_case.execute(
-            ExecuteMcpToolCommand(
-                tool=tool or a_tool(),
-                tool_call_id=ToolCallId("call_1"),
-                arguments={"text": "hi"},
-                scope=scope,
-                timeout_s=timeout_s,
-                meta={"traceparent": "00-1"},
-            )
+            tool or a_tool(),
+            {"text": "hi"},
+            ToolCallContext(
+                tool_call_id=ToolCallId("call_1"), scope=scope, timeout_s=timeout_s, meta={"traceparent": "00-1"}
+            ),
         )
 
 

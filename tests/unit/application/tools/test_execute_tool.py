@@ -5,8 +5,10 @@ import asyncio
 import pytest
 from pytest_mock import MockerFixture
 
+from application.mcp.ports import ConnectionScope
+from application.tools.call_context import ToolCallContext
 from application.tools.execute_mcp_tool import ExecuteMcpTool
-from application.tools.execute_tool import ExecuteTool, ExecuteToolCommand
+from application.tools.execute_tool import ExecuteTool
 from application.tools.ports import NativeTool, NativeToolContext, NativeToolError, NativeToolOutput
 from application.tools.result_text import TEXT_LIMIT_BYTES
 from domain.errors import ErrorKind, ServiceError
@@ -21,17 +23,9 @@ from tests.builders import ORG, RUN, THREAD, a_tool
 CODE = a_tool("code_execution", type=ToolType.CODE_EXECUTION)
 
 
-def command(tool: Tool = CODE, *, timeout_s: float = 30.0) -> ExecuteToolCommand:
-    return ExecuteToolCommand(
-        organization_id=ORG,
-        thread_id=THREAD,
-        run_id=RUN,
-        tool_call_id=ToolCallId("call_1"),
-        tool=tool,
-        arguments={"text": "hi"},
-        timeout_s=timeout_s,
-        meta={},
-    )
+def a_context(timeout_s: float = 30.0) -> ToolCallContext:
+    scope = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
+    return ToolCallContext(tool_call_id=ToolCallId("call_1"), scope=scope, timeout_s=timeout_s)
 
 
 class Setting:
@@ -45,7 +39,7 @@ class Setting:
         self.use_case = ExecuteTool(native_tools={ToolType.CODE_EXECUTION: self.native}, execute_mcp_tool=self.mcp)
 
     async def call(self, tool: Tool = CODE, *, timeout_s: float = 30.0) -> ToolResult:
-        return await self.use_case.execute(command(tool, timeout_s=timeout_s))
+        return await self.use_case.execute(tool, {"text": "hi"}, a_context(timeout_s))
 
 
 @pytest.fixture
@@ -66,9 +60,7 @@ async def test_a_native_tool_is_run_with_its_arguments_where_it_belongs(setting:
 @pytest.mark.requirement("A4")
 async def test_an_mcp_tool_goes_to_its_server_on_behalf_of_the_run(setting: Setting) -> None:
     assert await setting.call(a_tool()) == ToolResult.succeeded("from afar")
-    sent = setting.mcp.execute.await_args.args[0]
-    assert (sent.tool, sent.arguments, sent.timeout_s) == (a_tool(), {"text": "hi"}, 30.0)
-    assert (sent.scope.organization_id, sent.scope.thread_id, sent.scope.run_id) == (ORG, THREAD, RUN)
+    setting.mcp.execute.assert_awaited_once_with(a_tool(), {"text": "hi"}, a_context())
     assert setting.native.run.await_count == 0
 
 

@@ -15,15 +15,18 @@ from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.tools.toolbox import Toolbox
 from application.mcp.log_messages import LogTap, McpLogMessage
 from application.mcp.ports import McpProgress, McpReply
+from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall
-from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand
+from application.tools.execute_tool import ExecuteTool
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tracing.ports import GatewayTracer
 from domain.errors import conflict
+from domain.json_value import JsonObject
 from domain.mcp.elicitation import InputRound
 from domain.mcp.log_level import LogLevel
 from domain.policy.rules import ToolRule
 from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
 from tests.builders import RUN, a_tool
 from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import CANARY, ECHO, a_gateway_call, a_gateway_session, a_toolbox
@@ -64,17 +67,17 @@ class Ports:
         return await sending.execute(command or a_command(), self.toolbox, CALL, CHECKED)
 
     @property
-    def sent(self) -> ExecuteToolCommand:
+    def sent(self) -> ToolCallContext:
         """What was sent."""
-        command: ExecuteToolCommand = self.execute_tool.execute.await_args.args[0]
-        return command
+        context: ToolCallContext = self.execute_tool.execute.await_args.args[2]
+        return context
 
     def replies(self, result: ToolResult, reply: McpReply = REPLY) -> None:
         """The server answers so."""
 
-        async def execute(command: ExecuteToolCommand) -> ToolResult:
-            assert command.on_reply is not None
-            command.on_reply(reply)
+        async def execute(_: Tool, __: JsonObject, context: ToolCallContext) -> ToolResult:
+            assert context.on_reply is not None
+            context.on_reply(reply)
             return result
 
         self.execute_tool.execute.side_effect = execute
@@ -96,14 +99,16 @@ def a_command(**more: object) -> CallGatewayToolCommand:
 async def test_a_call_is_sent_with_its_id_on_the_connections_of_its_session(ports: Ports) -> None:
     await ports.send(a_command(meta={"traceparent": "00-1"}))
 
-    assert (ports.sent.arguments, ports.sent.gateway_session_id, ports.sent.run_id) == (CALL.params, SESSION.id, None)
+    ports.execute_tool.execute.assert_awaited_once_with(CHECKED.tool, CALL.params, ports.sent)
+    scope = ports.sent.scope
+    assert (scope.thread_id, scope.gateway_session_id, scope.run_id) == (SESSION.thread_id, SESSION.id, None)
     assert ports.sent.meta == {"traceparent": "00-1", IDEMPOTENCY_META: CALL.id}
 
 
 async def test_a_call_of_a_runs_session_is_sent_on_the_connections_of_the_run(ports: Ports) -> None:
     await ports.send(replace(a_command(), session=a_gateway_session(run_id=RUN)))
 
-    assert (ports.sent.run_id, ports.sent.gateway_session_id) == (RUN, None)
+    assert (ports.sent.scope.run_id, ports.sent.scope.gateway_session_id) == (RUN, None)
 
 
 async def test_the_trace_of_the_service_goes_along_where_the_client_has_none(ports: Ports) -> None:
@@ -159,7 +164,7 @@ async def test_a_call_whose_client_has_gone_is_cancelled_and_its_outcome_is_unkn
 async def test_a_tool_that_does_not_stop_in_time_is_abandoned_and_its_call_settled(ports: Ports) -> None:
     ports.asking.about.return_value = ports.conversation
 
-    async def execute(_: ExecuteToolCommand) -> ToolResult:
+    async def execute(*_: object) -> ToolResult:
         ports.conversation.deadline.reschedule(0)  # its time is up
         return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
@@ -230,13 +235,13 @@ async def test_progress_and_logs_with_a_canary_token_are_not_told_and_end_the_se
     async def tell(what: object) -> None:
         told.append(what)
 
-    async def execute(command: ExecuteToolCommand) -> ToolResult:
-        assert command.on_progress is not None
-        assert command.logs is not None
-        await command.on_progress(McpProgress(progress=1, message="half"))
-        await command.logs.tell(McpLogMessage(level=LogLevel.INFO, data="fine"))
-        await command.on_progress(McpProgress(progress=2, message=CANARY))
-        await command.logs.tell(McpLogMessage(level=LogLevel.INFO, data="after that"))
+    async def execute(_: Tool, __: JsonObject, context: ToolCallContext) -> ToolResult:
+        assert context.on_progress is not None
+        assert context.logs is not None
+        await context.on_progress(McpProgress(progress=1, message="half"))
+        await context.logs.tell(McpLogMessage(level=LogLevel.INFO, data="fine"))
+        await context.on_progress(McpProgress(progress=2, message=CANARY))
+        await context.logs.tell(McpLogMessage(level=LogLevel.INFO, data="after that"))
         return DONE
 
     ports.execute_tool.execute.side_effect = execute

@@ -13,11 +13,13 @@ from application.runs.execution.interruption import Interrupted, StopReason
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import LeaseLost, RunJournal
 from application.runs.sealed_input import sealed, unsealed
-from application.tools.execute_tool import IDEMPOTENCY_META, ExecuteTool, ExecuteToolCommand
+from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
+from application.tools.execute_tool import ExecuteTool
 from application.tools.ports import InputAwaited
 from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer
 from domain.ids import ToolCallId
+from domain.json_value import JsonObject
 from domain.mcp.elicitation import Elicitation, InputRound
 from domain.policy.rules import ToolRule
 from domain.runs.events import RunEventType
@@ -25,6 +27,7 @@ from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import RUN, THREAD, a_displayable_call, a_settlement, a_tool, a_tool_call, an_agent
 from tests.doubles.state import InMemoryState
@@ -87,9 +90,9 @@ class Ports:
         return self.state.runs[RUN].calls[call.id]
 
     @property
-    def sent(self) -> ExecuteToolCommand:
-        command: ExecuteToolCommand = self.execute_tool.execute.await_args.args[0]
-        return command
+    def sent(self) -> ToolCallContext:
+        context: ToolCallContext = self.execute_tool.execute.await_args.args[2]
+        return context
 
     @property
     def events(self) -> list[RunEventType]:
@@ -110,7 +113,8 @@ async def test_a_call_is_sent_with_its_id_the_trace_and_the_bounds_of_policy(por
 
     await ports.call(ports.session(FIRST), a_toolset(rules=rules))
 
-    assert (ports.sent.tool, ports.sent.arguments, ports.sent.tool_call_id) == (a_tool(), FIRST.params, FIRST.id)
+    ports.execute_tool.execute.assert_awaited_once_with(a_tool(), FIRST.params, ports.sent)
+    assert (ports.sent.tool_call_id, ports.sent.scope.run_id) == (FIRST.id, RUN)
     assert ports.sent.meta == {IDEMPOTENCY_META: FIRST.id, "traceparent": "00-1"}
     assert (ports.sent.timeout_s, ports.sent.max_results, ports.sent.max_result_bytes) == (5, 3, 100)
 
@@ -130,7 +134,7 @@ async def test_nothing_is_sent_on_a_lease_that_does_not_hold(ports: Ports) -> No
 async def test_an_approved_or_answered_call_is_recorded_before_it_is_sent(ports: Ports, state: ToolCallState) -> None:
     recorded: list[ToolCallState] = []
 
-    async def execute(_: ExecuteToolCommand) -> ToolResult:
+    async def execute(*_: object) -> ToolResult:
         recorded.append(ports.stored().state)
         return DONE
 
@@ -188,12 +192,12 @@ async def test_calls_run_at_the_same_time_within_the_bound(ports: Ports) -> None
     running: list[ToolCallId] = []
     most = 0
 
-    async def execute(command: ExecuteToolCommand) -> ToolResult:
+    async def execute(_: Tool, __: JsonObject, context: ToolCallContext) -> ToolResult:
         nonlocal most
-        running.append(command.tool_call_id)
+        running.append(context.tool_call_id)
         most = max(most, len(running))
         await asyncio.sleep(0)
-        running.remove(command.tool_call_id)
+        running.remove(context.tool_call_id)
         return DONE
 
     ports.execute_tool.execute.side_effect = execute
@@ -212,8 +216,8 @@ async def test_the_last_outcome_stores_the_results_in_the_models_order_and_begin
     ports.tracer.enabled = True
     ports.tracer.tool_call.side_effect = lambda _: second_is_stored.set()
 
-    async def execute(command: ExecuteToolCommand) -> ToolResult:
-        if command.tool_call_id == SECOND.id:
+    async def execute(_: Tool, __: JsonObject, context: ToolCallContext) -> ToolResult:
+        if context.tool_call_id == SECOND.id:
             return ToolResult.succeeded("second")
         await second_is_stored.wait()
         assert ports.stored(SECOND).result == ToolResult.succeeded("second")
@@ -264,7 +268,7 @@ async def test_the_run_waits_for_its_client_once_all_other_calls_are_settled(por
 async def test_calls_in_flight_end_when_the_run_is_stopped_and_have_no_outcome(ports: Ports) -> None:
     session = ports.session(FIRST, SECOND)
 
-    async def execute(_: ExecuteToolCommand) -> ToolResult:
+    async def execute(*_: object) -> ToolResult:
         session.stop.fire(StopReason.CANCELLED)
         return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
@@ -359,9 +363,9 @@ async def test_a_canary_token_in_the_progress_of_a_call_is_published_as_its_mark
 ) -> None:
     session = ports.session(FIRST, guarded=True)
 
-    async def execute(command: ExecuteToolCommand) -> ToolResult:
-        assert command.on_progress is not None
-        await command.on_progress(McpProgress(progress=1, message=CANARY))
+    async def execute(_: Tool, __: JsonObject, context: ToolCallContext) -> ToolResult:
+        assert context.on_progress is not None
+        await context.on_progress(McpProgress(progress=1, message=CANARY))
         return DONE
 
     ports.execute_tool.execute.side_effect = execute
@@ -375,8 +379,8 @@ async def test_a_canary_token_in_the_progress_of_a_call_is_published_as_its_mark
 
 @pytest.mark.requirement("C4")
 async def test_calls_beside_one_that_brings_a_canary_token_are_cancelled(ports: Ports) -> None:
-    async def execute(command: ExecuteToolCommand) -> ToolResult:
-        if command.tool_call_id == SECOND.id:
+    async def execute(_: Tool, __: JsonObject, context: ToolCallContext) -> ToolResult:
+        if context.tool_call_id == SECOND.id:
             return ToolResult.succeeded(CANARY)
         return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 

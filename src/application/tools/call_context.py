@@ -1,0 +1,43 @@
+"""Circumstances of one tool call, handed on unchanged from the run or gateway session to whatever executes the call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from application.mcp.caller_relay import CallerRelay
+from application.mcp.log_messages import LogTap
+from application.mcp.ports import ConnectionScope, McpReply, ProgressCallback
+from application.tools.agent_calls import AgentCaller
+from domain.ids import ToolCallId
+from domain.mcp.elicitation import InputRound
+
+IDEMPOTENCY_META = "dragoman/idempotency-key"
+"""Key of a call's id in `_meta`, so that a server can recognize a repeated call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallContext:
+    """- `scope`: the run or gateway session that makes the call.
+    - `timeout_s`: the smallest limit of run, turn and tool. An MCP server's own limit narrows it.
+    - `meta`: sent to an MCP server (trace context, idempotency key).
+    - `input`: what the server asked before, with the answers.
+    - `max_results`, `max_result_bytes`: how much of the result policy allows.
+    - `holds_canary`: for native tools, see `NativeToolContext`.
+    - `on_reply`: receives the whole reply of an MCP server or an agent, unless policy limits the results.
+    - `logs`: receives what an MCP server logs during the call.
+    - `relay`: answers what an MCP server asks during the call.
+    - `caller`: for calls of agents; without it they are refused.
+    """
+
+    tool_call_id: ToolCallId
+    scope: ConnectionScope
+    timeout_s: float
+    meta: dict[str, str] = field(default_factory=dict)
+    on_progress: ProgressCallback | None = None
+    input: InputRound | None = None
+    max_results: int | None = None
+    max_result_bytes: int | None = None
+    holds_canary: Callable[[str], bool] | None = None
+    on_reply: Callable[[McpReply], None] | None = None
+    logs: LogTap | None = None
+    relay: CallerRelay | None = None
+    caller: AgentCaller | None = None
