@@ -106,7 +106,7 @@ def connections(
             transports=ServerTransports(
                 remote=RemoteClient(egress=egress),
                 secrets=SecretValues(secrets=secrets, known=known_secrets),
-                credentials=oauth.loaded().credentials,
+                credentials=oauth.get().credentials,
                 environment={**base_process_environment(), "PATH": node.search_path},
                 launch=launches.of,
                 limits=parse_process_limits(settings.mcp_process_limits),

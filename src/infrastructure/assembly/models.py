@@ -1,13 +1,13 @@
 """Builds the way to language models; adapters that are heavy to import are imported when they are first used."""
 
 from application.models.ports import PriceTable
+from application.system.lazy import LazyClosable
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.lazy_prices import LazyPriceTable
-from infrastructure.llm.lazy_providers import LazyProviders, OpenProviders
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
-from infrastructure.llm.routing import RoutedModels
+from infrastructure.llm.routing import OpenProviders, RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
 from infrastructure.runtime.home import Home
 from infrastructure.settings import Settings
@@ -39,7 +39,7 @@ def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
     return LazyPriceTable(load)
 
 
-def lazy_providers(egress: EgressPolicy) -> LazyProviders:
+def lazy_providers(egress: EgressPolicy) -> LazyClosable[OpenProviders]:
     def load() -> OpenProviders:
         from infrastructure.http.client import HttpClients
         from infrastructure.llm.provider_models import ProviderModels
@@ -49,12 +49,14 @@ def lazy_providers(egress: EgressPolicy) -> LazyProviders:
             http=clients.create_posts(), guarded_http=clients.create_posts(egress=egress), outbound=egress
         )
 
-    return LazyProviders(load)
+    return LazyClosable(load)
 
 
-def routed_models(providers: OrganizationProviders, lazy_providers: LazyProviders, home: Home) -> RoutedModels:
+def routed_models(
+    providers: OrganizationProviders, lazy_providers: LazyClosable[OpenProviders], home: Home
+) -> RoutedModels:
     return RoutedModels(
         providers=providers,
-        open_provider=lazy_providers.open,
+        open_provider=lambda provider: lazy_providers.get().open(provider),
         scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
     )

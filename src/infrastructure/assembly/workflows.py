@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from typing import Protocol
 
+from application.system.lazy import LazyClosable
 from application.workflows.http_request import HttpAnswer, HttpCall, HttpCaller
 from application.workflows.http_step import HttpStep
 from application.workflows.local_steps import LocalSteps
@@ -30,62 +31,43 @@ class ClosableExpressions(Expressions, Protocol):
         ...
 
 
-class ExpressionsWhenNeeded:
-    """The `Expressions` port; the library is imported with the first expression, since most services have none."""
-
-    def __init__(self) -> None:
-        self._loaded: ClosableExpressions | None = None
+class LazyExpressions(LazyClosable[ClosableExpressions]):
+    """`Expressions` whose library is imported with the first of them: most services have none."""
 
     def problem_with(self, expression: str) -> str | None:
-        """Why it cannot be used."""
-        return self._expressions().problem_with(expression)
+        return self.get().problem_with(expression)
 
     async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
-        """Its value."""
-        return await self._expressions().evaluate(expression, value)
-
-    async def close(self) -> None:
-        """End the processes that evaluate."""
-        if self._loaded is not None:
-            await self._loaded.close()
-
-    def _expressions(self) -> ClosableExpressions:
-        from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
-
-        if self._loaded is None:
-            self._loaded = JmesPathExpressions()
-        return self._loaded
+        return await self.get().evaluate(expression, value)
 
 
-def expressions() -> ExpressionsWhenNeeded:
-    """JMESPath."""
-    return ExpressionsWhenNeeded()
-
-
-class HttpCallerWhenNeeded:
-    """The `HttpCaller` port; the client is imported and made with the first request."""
-
-    def __init__(self, egress: EgressPolicy) -> None:
-        self._egress = egress
-        self._caller: ClosableHttpCaller | None = None
+class LazyHttpCaller(LazyClosable[ClosableHttpCaller]):
+    """`HttpCaller` whose client is imported and made with the first request."""
 
     async def send(self, call: HttpCall) -> HttpAnswer:
-        """The answer, whatever its status."""
-        if self._caller is None:
-            from infrastructure.http.workflow_requests import GuardedHttpCaller
-
-            self._caller = GuardedHttpCaller(egress=self._egress, user_agent=f"dragoman/{version('dragoman')}")
-        return await self._caller.send(call)
-
-    async def close(self) -> None:
-        """Close every connection."""
-        if self._caller is not None:
-            await self._caller.close()
+        return await (await self.warm()).send(call)
 
 
-def http_caller(egress: EgressPolicy) -> HttpCallerWhenNeeded:
+def expressions() -> LazyExpressions:
+    """JMESPath."""
+
+    def load() -> ClosableExpressions:
+        from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
+
+        return JmesPathExpressions()
+
+    return LazyExpressions(load)
+
+
+def http_caller(egress: EgressPolicy) -> LazyHttpCaller:
     """Requests of workflows."""
-    return HttpCallerWhenNeeded(egress)
+
+    def load() -> ClosableHttpCaller:
+        from infrastructure.http.workflow_requests import GuardedHttpCaller
+
+        return GuardedHttpCaller(egress=egress, user_agent=f"dragoman/{version('dragoman')}")
+
+    return LazyHttpCaller(load)
 
 
 def executors(local: LocalSteps, http: HttpStep, mcp: McpStep) -> dict[NodeKind, NodeExecutor]:

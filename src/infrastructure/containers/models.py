@@ -8,21 +8,21 @@ from application.model_providers.get_model_provider import GetModelProvider
 from application.model_providers.list_model_providers import ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.models.ports import FallbackModels
+from application.system.lazy import LazyClosable
 from infrastructure.assembly import models as models_assembly
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
 from infrastructure.llm.lazy_prices import LazyPriceTable
-from infrastructure.llm.lazy_providers import LazyProviders
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels
-from infrastructure.llm.routing import RoutedModels
+from infrastructure.llm.routing import OpenProviders, RoutedModels
 
 
 class Models(containers.DeclarativeContainer):
     """From `PROVIDER:NAME` to who answers."""
 
-    lazy_providers: providers.Provider[LazyProviders] = providers.Singleton(
+    lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = providers.Singleton(
         models_assembly.lazy_providers, Surroundings.egress_policy
     )
     model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(

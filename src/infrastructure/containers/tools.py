@@ -23,7 +23,7 @@ from application.workflows.stored_wired_tools import CallComponent, StoredWiredT
 from domain.tools.capabilities import ToolType
 from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import workflows as workflows_assembly
-from infrastructure.assembly.workflows import ExpressionsWhenNeeded, HttpCallerWhenNeeded
+from infrastructure.assembly.workflows import LazyExpressions, LazyHttpCaller
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings
@@ -55,8 +55,8 @@ class Tools(containers.DeclarativeContainer):
         providers.Singleton(SourceQueryTool, search_sources=Threads.search_sources),
     )
     # Tools of workflow runs, which their agents see in the place of their own.
-    expressions: providers.Provider[ExpressionsWhenNeeded] = providers.Singleton(workflows_assembly.expressions)
-    workflow_http: providers.Provider[HttpCallerWhenNeeded] = providers.Singleton(
+    expressions: providers.Provider[LazyExpressions] = providers.Singleton(workflows_assembly.expressions)
+    workflow_http: providers.Provider[LazyHttpCaller] = providers.Singleton(
         workflows_assembly.http_caller, Surroundings.egress_policy
     )
     workflow_requests: providers.Provider[HttpRequests] = providers.Singleton(

@@ -27,6 +27,18 @@ class Providers(Protocol):
         ...
 
 
+class OpenProviders(Protocol):
+    """Adapters by provider, over HTTP clients that they share."""
+
+    def open(self, provider: ProviderConfig) -> LanguageModel:
+        """The models of a provider."""
+        ...
+
+    async def close(self) -> None:
+        """Close the HTTP clients."""
+        ...
+
+
 class RoutedModels:
     """LanguageModel and ModelDirectory over each organization's providers and the scripted models. A provider is opened
     when it is first asked for, and anew once its address or key is another."""

@@ -1,9 +1,9 @@
 """internet_search: titles, addresses and snippets of pages about a query. Below: one search provider (search/)."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 
+from application.system.lazy import LazyClosable
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
@@ -58,8 +58,7 @@ class InternetSearchTool:
     the first call."""
 
     def __init__(self, *, open_provider: Callable[[], SearchProvider]) -> None:
-        self._open_provider = open_provider
-        self._provider: SearchProvider | None = None
+        self._provider = LazyClosable(open_provider)
 
     @property
     def tool(self) -> Tool:
@@ -71,7 +70,7 @@ class InternetSearchTool:
         query, max_results = arguments["query"], arguments.get("max_results", _DEFAULT_RESULTS)
         if not isinstance(query, str) or not isinstance(max_results, int | float):
             raise TypeError("arguments are validated before a tool runs")
-        provider = await self._opened()
+        provider = await self._provider.warm()
         timeout_s = context.timeout_s * _SHARE
         try:
             found = await provider.search(query.strip(), max_results=int(max_results), timeout_s=timeout_s)
@@ -86,17 +85,7 @@ class InternetSearchTool:
 
     async def close(self) -> None:
         """Close the provider's client, if there is one."""
-        if self._provider is not None:
-            await self._provider.close()
-            self._provider = None
-
-    async def _opened(self) -> SearchProvider:
-        return self._provider or self._keep(await asyncio.to_thread(self._open_provider))
-
-    def _keep(self, provider: SearchProvider) -> SearchProvider:
-        """Whoever was first stays; what another call loaded meanwhile has opened nothing yet."""
-        self._provider = self._provider or provider
-        return self._provider
+        await self._provider.close()
 
 
 def _sentence(error: SearchError, provider: str, timeout_s: float) -> str:

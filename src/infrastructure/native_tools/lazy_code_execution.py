@@ -1,9 +1,8 @@
 """code_execution as models see it; its interpreter takes memory, and is loaded by the first call."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Protocol
 
+from application.system.lazy import LazyClosable
 from application.tools.ports import NativeToolContext, NativeToolOutput
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
@@ -54,12 +53,8 @@ class Interpreter(Protocol):
         ...
 
 
-class LazyCodeExecution:
-    """`open_interpreter` loads it, at the first call."""
-
-    def __init__(self, open_interpreter: Callable[[], Interpreter]) -> None:
-        self._open_interpreter = open_interpreter
-        self._interpreter: Interpreter | None = None
+class LazyCodeExecution(LazyClosable[Interpreter]):
+    """The tool; its interpreter is loaded by the first call."""
 
     @property
     def tool(self) -> Tool:
@@ -67,16 +62,4 @@ class LazyCodeExecution:
         return CODE_EXECUTION
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
-        """As the interpreter does."""
-        interpreter = self._interpreter or self._keep(await asyncio.to_thread(self._open_interpreter))
-        return await interpreter.run(arguments, context)
-
-    async def close(self) -> None:
-        """End what was opened. It can be called again afterwards."""
-        if self._interpreter is not None:
-            await self._interpreter.close()
-
-    def _keep(self, interpreter: Interpreter) -> Interpreter:
-        """Whoever was first stays; what another call loaded meanwhile has started nothing yet."""
-        self._interpreter = self._interpreter or interpreter
-        return self._interpreter
+        return await (await self.warm()).run(arguments, context)

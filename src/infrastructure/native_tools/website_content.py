@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from application.extraction.ports import ExtractedText, TextExtractor
+from application.system.lazy import LazyClosable
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
@@ -84,9 +85,8 @@ class WebsiteContentTool:
     cut at `max_chars` with a notice. `open_fetcher` loads the HTTP client, at the first call."""
 
     def __init__(self, *, open_fetcher: Callable[[], Fetcher], extractor: TextExtractor) -> None:
-        self._open_fetcher = open_fetcher
         self._extractor = extractor
-        self._fetcher: Fetcher | None = None
+        self._fetcher = LazyClosable(open_fetcher)
 
     @property
     def tool(self) -> Tool:
@@ -100,7 +100,7 @@ class WebsiteContentTool:
             raise TypeError("arguments are validated before a tool runs")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + context.timeout_s * _SHARE
-        fetcher = await self._opened()
+        fetcher = await self._fetcher.warm()
         timeout = asyncio.timeout_at(deadline)
         try:
             async with timeout:
@@ -120,17 +120,7 @@ class WebsiteContentTool:
 
     async def close(self) -> None:
         """Close the HTTP client, if there is one."""
-        if self._fetcher is not None:
-            await self._fetcher.close()
-            self._fetcher = None
-
-    async def _opened(self) -> Fetcher:
-        return self._fetcher or self._keep(await asyncio.to_thread(self._open_fetcher))
-
-    def _keep(self, fetcher: Fetcher) -> Fetcher:
-        """Whoever was first stays; what another call loaded meanwhile has opened nothing yet."""
-        self._fetcher = self._fetcher or fetcher
-        return self._fetcher
+        await self._fetcher.close()
 
 
 def _rendered(url: str, found: ExtractedText, max_chars: int) -> str:

@@ -1,18 +1,14 @@
 """The secret box of a process, whose library is loaded by the first value: an idle service does without its memory."""
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from application.system.lazy import Lazy
 from infrastructure.secrets.key_derivation import derived_key, fernet_key
 
 
 class OpenBox(Protocol):
-    """What encrypts."""
-
-    def use(self, keys: Sequence[str], /) -> None:
-        """From now on, encrypt with the first of these and decrypt with any."""
-        ...
+    """A box whose library is loaded."""
 
     def encrypt(self, plain: bytes, /) -> bytes:
         """With the newest key."""
@@ -32,20 +28,15 @@ class LazySecretBox:
 
     def __init__(self, keys: Sequence[str], *, load: Callable[[Sequence[str]], OpenBox]) -> None:
         self._load = load
-        self._box: OpenBox | None = None
-        self._opening = threading.Lock()
         self.use(keys)
 
     def use(self, keys: Sequence[str]) -> None:
         """From now on, encrypt with the first of these and decrypt with any."""
         if not keys:
             raise ValueError("a secret box needs a key")
-        # Whoever opens the box meanwhile must not come away with the keys of before.
-        with self._opening:
-            self._keys = tuple(keys)
-            self._derived: dict[bytes, tuple[bytes, ...]] = {}
-            if self._box is not None:
-                self._box.use(keys)
+        self._keys = tuple(keys)
+        self._derived: dict[bytes, tuple[bytes, ...]] = {}
+        self._box = Lazy(lambda: self._load(keys))  # a box opened meanwhile with the keys of before is not used again
 
     def derived(self, purpose: bytes) -> tuple[bytes, ...]:
         """32 bytes from each key, newest first, that say nothing of the key or of what another purpose gives."""
@@ -56,19 +47,12 @@ class LazySecretBox:
 
     def encrypt(self, plain: bytes) -> bytes:
         """The encrypted and signed form, url-safe ASCII."""
-        return self._opened().encrypt(plain)
+        return self._box.get().encrypt(plain)
 
     def decrypt(self, encrypted: bytes) -> bytes:
         """The plain bytes. Raises ServiceError `secret_undecryptable` when no key fits or the value was changed."""
-        return self._opened().decrypt(encrypted)
+        return self._box.get().decrypt(encrypted)
 
     def is_current(self, encrypted: bytes) -> bool:
         """Whether a value is encrypted with the newest key."""
-        return self._opened().is_current(encrypted)
-
-    def _opened(self) -> OpenBox:
-        box = self._box
-        if box is None:
-            with self._opening:
-                box = self._box = self._box or self._load(self._keys)
-        return box
+        return self._box.get().is_current(encrypted)

@@ -1,5 +1,5 @@
 """Encryption of secrets at rest (named secrets, server environments, headers, grants). Its keys: secret_keys.py; a service
-opens it by lazy_secrets.py."""
+opens it by lazy_box.py."""
 
 from collections.abc import Sequence
 

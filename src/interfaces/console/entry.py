@@ -3,11 +3,11 @@
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from application.system.lazy import Lazy
 from application.system.ports import Clock
 from interfaces.console.sessions import PATH, ConsoleSessions
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.use_cases import UseCases
-from interfaces.lazy_app import LazyApp
 
 
 def with_console(
@@ -29,11 +29,11 @@ def with_console(
             use_cases, sessions=sessions, clock=clock, frames=frames, version=version, heartbeat_s=heartbeat_s
         )
 
-    console = LazyApp(load)
+    console = Lazy(load)  # made in a thread, so that other requests are answered meanwhile
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP and is_below(scope["path"]):
-            await console(scope, receive, send)
+            await (await console.warm())(scope, receive, send)
             return
         await app(scope, receive, send)
 

@@ -1,11 +1,10 @@
 """OAuth for MCP servers, loaded when first needed: it imports the SDK, for which no start should wait."""
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from threading import Lock
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from application.mcp.authorization import AuthorizationAnswer, AuthorizationRequest, AuthorizedServer, McpAuthorizer
+from application.system.lazy import LazyClosable
 from domain.ids import ApiKeyId, OrganizationId
 from domain.mcp.server import McpServer
 
@@ -39,38 +38,16 @@ class OpenOAuth(Protocol):
         ...
 
 
-class LazyOAuth:
-    """`McpAuthorizer` over what `load` makes; `load` imports and builds, does no I/O, and is called in threads."""
-
-    def __init__(self, load: Callable[[], OpenOAuth]) -> None:
-        self._load = load
-        self._loaded: OpenOAuth | None = None
-        self._loading = Lock()
-
-    def loaded(self) -> OpenOAuth:
-        """Load, if that is still to be done; in a thread."""
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
+class LazyOAuth(LazyClosable[OpenOAuth]):
+    """`McpAuthorizer` that is loaded by the first authorization or the first connection."""
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Grants of the organization, or of any, were changed by somebody."""
-        if self._loaded is not None:
-            self._loaded.forget_organization(organization_id)
+        """Grants of the organization, or of any, were changed."""
+        if self.loaded is not None:
+            self.loaded.forget_organization(organization_id)
 
     async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
-        """As the port says."""
-        return await (await self._oauth()).authorizer.begin(server, key_id)
+        return await (await self.warm()).authorizer.begin(server, key_id)
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
-        """As the port says."""
-        return await (await self._oauth()).authorizer.complete(answer)
-
-    async def close(self) -> None:
-        """Give up what is under way."""
-        if self._loaded is not None:
-            await self._loaded.close()
-
-    async def _oauth(self) -> OpenOAuth:
-        return await asyncio.to_thread(self.loaded) if self._loaded is None else self._loaded
+        return await (await self.warm()).authorizer.complete(answer)

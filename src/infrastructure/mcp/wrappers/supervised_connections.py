@@ -26,7 +26,7 @@ STABLE_S = 60.0
 class OwnedConnections(Protocol):
     """What the connections at the bottom need besides the port."""
 
-    async def warm(self) -> None:
+    async def warm(self) -> object:
         """Load what the first call needs."""
         ...
 
