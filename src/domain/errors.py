@@ -1,11 +1,11 @@
-"""The one error tree: what went wrong (code), which kind it is, and a sentence that is safe to show."""
+"""The one error tree: a stable code, a kind, and a sentence that is safe to show."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class ErrorKind(StrEnum):
-    """How a caller should react; each outer surface maps kinds once."""
+    """How a caller should react. Each interface maps the kinds once."""
 
     INVALID = "invalid"
     UNAUTHENTICATED = "unauthenticated"
@@ -21,7 +21,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One fault in an input: `path` points at it (`limits.max_turns`), `message` says what is wrong."""
+    """One fault of an input: `path` locates it (`limits.max_turns`), `message` describes it."""
 
     path: str
     message: str
@@ -30,8 +30,9 @@ class Violation:
 class ServiceError(Exception):
     """An expected failure of a use case.
 
-    `code` is stable and machine-readable, `detail` one sentence for a person. `detail` never carries the text of a
-    foreign exception. `extra` holds facts the caller may need, such as the id of the run in the way.
+    `code` is stable and machine-readable; `detail` is one sentence for people and never contains
+    the text of a foreign exception. `extra` holds facts for the caller, such as the id of a
+    conflicting run.
     """
 
     def __init__(
@@ -52,24 +53,25 @@ class ServiceError(Exception):
 
 
 def invalid(code: str, detail: str, *violations: Violation) -> ServiceError:
-    """The input is wrong; nothing was changed."""
+    """An error for wrong input; nothing was changed."""
     return ServiceError(code, ErrorKind.INVALID, detail, violations=violations)
 
 
 def not_found(what: str, identifier: str) -> ServiceError:
-    """`what` ("run", "MCP server") does not exist in the caller's organization."""
+    """An error for a `what` ("run", "MCP server") that does not exist in the caller's
+    organization."""
     code = f"{what.lower().replace(' ', '_')}_not_found"
     return ServiceError(code, ErrorKind.NOT_FOUND, f"There is no {what} {identifier!r}.")
 
 
 def conflict(code: str, detail: str, **extra: str) -> ServiceError:
-    """The input is fine but does not fit the present state."""
+    """An error for valid input that does not fit the current state."""
     return ServiceError(code, ErrorKind.CONFLICT, detail, extra=extra)
 
 
 def is_storage_away(error: BaseException) -> bool:
-    """Whether it, or one it groups, says that nothing can be stored or read at the moment. What it stopped has not failed, and
-    no outcome is to be made of it."""
+    """Whether the error, or one in its group, reports that storage is unavailable. The interrupted
+    work has not failed, and no outcome must be recorded for it."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_storage_away, error.exceptions))
     return isinstance(error, ServiceError) and error.code == "storage_unavailable"

@@ -1,4 +1,5 @@
-"""Typed identifiers and how deterministic ones are derived. Prefixes are part of the public contract."""
+"""Typed identifiers and the derivation of deterministic ones. The prefixes are part of the public
+contract."""
 
 import hashlib
 from typing import NewType
@@ -27,45 +28,46 @@ WorkflowRunId = NewType("WorkflowRunId", str)
 WORKFLOW_RUN_PREFIX = "wfr"
 
 _MOMENT_CHARACTERS = 10
-"""Of our ids, behind the prefix: the millisecond they were made in."""
+"""Characters of an id after its prefix that encode the millisecond of its creation."""
 _NEAR_DIGITS = 22
 
 
 def derived_id(prefix: str, *parts: str | int) -> str:
-    """An id that is the same whenever the parts are the same, so that a repeated step names the same things.
+    """An id that depends on the parts only, so that a repeated step creates the same ids.
 
-    128 bits of SHA-256 in hex after `prefix_`; the separator cannot occur in our ids.
+    `prefix_` is followed by 128 bits of SHA-256 in hex. The separator never occurs in ids.
     """
     text = "\x1f".join(map(str, parts))
     return f"{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def id_beside(prefix: str, other: str) -> str:
-    """The id of the one thing of its kind that belongs to another: with what follows the prefix in that one's id, so that
-    both sort alike."""
+    """The id of the only object of its kind that belongs to `other`. It shares everything after the
+    prefix, so that both ids sort alike."""
     return f"{prefix}_{other.partition('_')[2]}"
 
 
 def id_near(prefix: str, other: str, *parts: str | int) -> str:
-    """A derived id of one of the things that belong to another: it begins with the moment that one's id begins with, so that
-    what is stored at the same time stands close together, and databases write fewer pages. 88 bits of SHA-256 follow.
-    """
+    """A derived id of one of the objects that belong to `other`: it begins with the same timestamp,
+    so that rows stored together are close together and databases write fewer pages. 88 bits of
+    SHA-256 follow."""
     own = other.partition("_")[2]
     digest = hashlib.sha256("\x1f".join((other, *map(str, parts))).encode()).hexdigest()
     return f"{prefix}_{own[:_MOMENT_CHARACTERS]}{digest[:_NEAR_DIGITS]}"
 
 
 def is_workflow_run(run_id: RunId) -> bool:
-    """Whether an id from the run queue is that of a workflow run; the queue carries both kinds."""
+    """Whether an id from the run queue identifies a workflow run. The queue carries both kinds."""
     return run_id.startswith(f"{WORKFLOW_RUN_PREFIX}_")
 
 
 def tool_call_id(run_id: RunId, turn: int, index: int) -> ToolCallId:
-    """The id of the index-th call of a turn: ours, not the provider's, so it is unique in a thread and fits every
-    provider."""
+    """The id of the index-th tool call of a turn. Dragoman creates it, not the provider, so that it
+    is unique in a thread and accepted by every provider."""
     return ToolCallId(derived_id("call", run_id, turn, index))
 
 
 def message_id(run_id: RunId, turn: int, part: str, attempt: int = 0) -> MessageId:
-    """The id of a message of a run; `attempt` tells replies apart that were begun and discarded."""
+    """The id of a message of a run. `attempt` distinguishes replies that were started and
+    discarded."""
     return MessageId(derived_id("msg", run_id, turn, part, attempt))

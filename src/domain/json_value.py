@@ -1,4 +1,5 @@
-"""The JSON data model as types, for values that cross the service unchanged (tool arguments, schemas, metadata)."""
+"""The JSON data model as types, for values that pass through unchanged (tool arguments, schemas,
+metadata)."""
 
 import hashlib
 import json
@@ -17,8 +18,12 @@ def canonical_digest(value: JsonValue) -> str:
 
 
 def size_within(value: JsonValue, limit: int, *, per_element: int = 2) -> int:
-    """The characters of all texts in a value, names too, and `per_element` for everything else: at most what it takes as JSON, if
-    that is 2. Beyond `limit` it is not counted on, however often parts of the value stand in it."""
+    """The size of a value: the characters of all strings and keys, plus `per_element` for every
+    element.
+
+    With `per_element=2` this is at most the length of the JSON text. Counting stops beyond `limit`,
+    even if a part occurs many times in the value.
+    """
     size = 0
     waiting: list[JsonValue] = [value]
     while waiting and size <= limit:
@@ -28,7 +33,7 @@ def size_within(value: JsonValue, limit: int, *, per_element: int = 2) -> int:
             size += len(one)
         elif isinstance(one, list):
             if len(one) * per_element > limit - size:
-                return limit + 1  # without looking at each of what may be millions
+                return limit + 1  # stops before looking at each of perhaps millions of elements
             waiting += one
         elif isinstance(one, dict):
             size += sum(map(len, one))
@@ -41,7 +46,8 @@ _ELEMENTS = 4_096
 
 
 def compact_json(value: JsonValue) -> Iterator[str]:
-    """A value as compact JSON, in pieces: to write millions of elements in one go stops all threads until it is done."""
+    """A value as compact JSON, in pieces: encoding millions of elements at once would block all
+    threads."""
     if isinstance(value, list) and size_within(value, _PIECE) > _PIECE:
         yield "["
         for start in range(0, len(value), _ELEMENTS):

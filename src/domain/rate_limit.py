@@ -1,5 +1,5 @@
-"""How often something may be done, and when the next may go: calls of a server, requests with a key. Pure; times are
-seconds on a steady clock."""
+"""Rate limits for server calls and for requests with a key. Pure; times are seconds of a monotonic
+clock."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from domain.errors import Violation, invalid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """`calls` per `per_s` seconds in the long run; after a rest, `calls` may go at once."""
+    """`calls` per `per_s` seconds on average; after a pause, a burst of `calls` is allowed."""
 
     calls: int
     per_s: float
@@ -25,17 +25,17 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSchedule:
-    """A token bucket of `limit.calls` tokens, kept as the time at which it will be full again: one number, no timer
-    (the generic cell rate algorithm, ITU-T I.371)."""
+    """A token bucket of `limit.calls` tokens, stored as the time at which it will be full again. It
+    needs no timer (generic cell rate algorithm, ITU-T I.371)."""
 
     limit: RateLimit
     full_at: float = float("-inf")
 
     def wait_s(self, now: float) -> float:
-        """How long the next call has to wait."""
+        """Seconds until the next call may start."""
         interval_s = self.limit.per_s / self.limit.calls
         return max(0.0, self.full_at + interval_s - self.limit.per_s - now)
 
     def taken(self, now: float) -> "CallSchedule":
-        """A call was given the next place, `wait_s` from now."""
+        """The schedule after the next place, `wait_s` from now, was given to a call."""
         return CallSchedule(limit=self.limit, full_at=max(self.full_at, now) + self.limit.per_s / self.limit.calls)

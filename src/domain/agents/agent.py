@@ -1,4 +1,5 @@
-"""Agents: a model, instructions, tools and limits under a name; every change makes a new version."""
+"""Agents: a model, instructions, tools and limits under a name. Every change creates a new
+version."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,13 +15,16 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """What a version of an agent consists of.
+    """The settings of one agent version.
 
-    `model` and `fallback_models` are `PROVIDER:NAME`. `tools` are native kinds and `mcp_servers` slugs; absent means
-    none. `tool_allowlist` holds model-facing names or globs: None leaves it to the organization's, an empty one allows nothing.
-    `tool_policies` only tighten the organization's. `agents` are names of agents that clients of the gateway may start with this
-    one's toolbox; `description` is what they are told of this one. `daily_budget_usd` is what its runs may cost on a UTC day
-    together.
+    - `model` and `fallback_models` have the form `PROVIDER:NAME`.
+    - `tools` are kinds of native tools; `mcp_servers` are slugs. Empty means none.
+    - `tool_allowlist` holds model-facing names or globs. None applies only the organization's
+      allowlist; an empty list allows nothing.
+    - `tool_policies` can only tighten the organization's policies.
+    - `agents` names the agents that gateway clients may start from this agent's toolset.
+    - `description` describes this agent to those clients.
+    - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     """
 
     name: str
@@ -78,8 +82,6 @@ class AgentConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """An agent at one of its versions."""
-
     id: AgentId
     organization_id: OrganizationId
     version: int

@@ -1,7 +1,9 @@
-"""The keyed chain over audit entries: what a seal covers, and how a chain goes on. Checking one: chain_check.py.
+"""The keyed hash chain over audit entries: seals, signed heads, and how a chain is extended.
+`chain_check.py` verifies it.
 
-A seal is HMAC-SHA256 over the seal before it, the entry's number, the moment of sealing and the entry as it is stored.
-A signed head per organization says how far the chain goes, so that its end cannot be cut off, and where it begins.
+A seal is an HMAC-SHA256 over the previous seal, the entry's number, the time of sealing and the
+stored entry. A signed head per organization records where the chain begins and ends, so that a
+truncated chain is detected.
 """
 
 import hashlib
@@ -26,14 +28,15 @@ SEALED_FIELDS = (
     "arguments_digest",
     "details",
 )
-"""What a seal covers, in this order: `at` as microseconds since 1970 (UTC), `details` as the stored JSON text. Another
-list or order needs keys of another purpose, so that seals of before stay what they are."""
+"""The fields that a seal covers, in this order: `at` as microseconds since 1970 (UTC), `details` as
+the stored JSON text. Another list or order requires keys for another purpose, so that existing
+seals stay valid."""
 
-# Made once: `json.dumps` makes an encoder for every call that wants other than its defaults.
+# Built once: `json.dumps` builds an encoder for every call with non-default options.
 _SEALED_JSON = json.JSONEncoder(separators=(",", ":"), default=repr)
 
 StoredValue = str | int | float | bytes | None
-"""A value as the database gives it: whatever somebody has put there is sealed or found out, not interpreted."""
+"""A value as the database returns it. It is sealed or compared, never interpreted."""
 Entry = tuple[StoredValue, ...]
 """The values of `SEALED_FIELDS`."""
 
@@ -42,21 +45,21 @@ _KEY_ID_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainKey:
-    """A key of seals. Its id can be shown: it is a MAC of a fixed text."""
+    """A sealing key. Its id may be shown: it is a MAC of a fixed text."""
 
     id: str
     secret: bytes
 
 
 def chain_key(secret: bytes) -> ChainKey:
-    """The key with this secret (32 bytes)."""
+    """The chain key for a 32-byte secret."""
     identifier = hmac.digest(secret, b"dragoman/audit-seal/id", "sha256")[:_KEY_ID_BYTES].hex()
     return ChainKey(id=identifier, secret=secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainKeys:
-    """The key that seals now, and all that are known, by id."""
+    """The current sealing key, and all known keys by id."""
 
     current: ChainKey
     known: Mapping[str, ChainKey]
@@ -64,8 +67,8 @@ class ChainKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One seal. `sealed_at` in microseconds since 1970 (UTC). As it is stored: nothing here is trusted before it was
-    checked."""
+    """One stored seal; nothing in it is trusted before verification. `sealed_at`: microseconds
+    since 1970 (UTC)."""
 
     number: int
     event_id: str
@@ -76,8 +79,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainHead:
-    """How far an organization's chain goes. Entries up to `pruned_through` were removed by retention; `pruned_seal` is
-    the last seal among them, from which the chain goes on."""
+    """The signed end of an organization's chain.
+
+    Retention removed the entries up to `pruned_through`; `pruned_seal` is the last seal among them,
+    and the remaining chain starts from it.
+    """
 
     organization_id: OrganizationId
     number: int
@@ -89,14 +95,14 @@ class ChainHead:
 
 
 def seal_of(key: ChainKey, previous: str, number: StoredValue, sealed_at: StoredValue, entry: Entry) -> str:
-    """64 hex digits. What is sealed: the previous seal, a line feed, and `[number, sealed_at, *entry]` as JSON in ASCII
-    without spaces."""
+    """The seal as 64 hex digits. It covers the previous seal, a line feed, and `[number, sealed_at,
+    *entry]` as ASCII JSON without spaces."""
     content = _SEALED_JSON.encode([number, sealed_at, *entry])
     return hmac.digest(key.secret, f"{previous}\n{content}".encode("utf-8", "surrogatepass"), "sha256").hex()
 
 
 def first_head(key: ChainKey, organization_id: OrganizationId) -> ChainHead:
-    """The head of a chain without a link. What its first seal goes on from depends on the organization alone."""
+    """The head of an empty chain. Its seal depends on the organization alone."""
     genesis = hashlib.sha256(f"dragoman/audit/{organization_id}".encode()).hexdigest()
     head = ChainHead(
         organization_id=organization_id,
@@ -111,12 +117,12 @@ def first_head(key: ChainKey, organization_id: OrganizationId) -> ChainHead:
 
 
 def signed(key: ChainKey, head: ChainHead) -> ChainHead:
-    """The head under this key."""
+    """The head, signed with this key."""
     return replace(head, key_id=key.id, signature=_signature(key, head))
 
 
 def is_genuine(key: ChainKey, head: ChainHead) -> bool:
-    """Whether the head says what it said when it was signed."""
+    """Whether the head is unchanged since it was signed."""
     return hmac.compare_digest(_signature(key, head).encode(), str(head.signature).encode("utf-8", "replace"))
 
 
@@ -134,16 +140,18 @@ def extended(
 
 
 def pruned(head: ChainHead, last: Link, *, key: ChainKey) -> ChainHead:
-    """The head once `last` and what is before it are gone."""
+    """The head after `last` and all links before it were removed."""
     return signed(key, replace(head, pruned_through=last.number, pruned_seal=last.seal))
 
 
 def continuable(head: ChainHead, keys: ChainKeys, last_key_id: Callable[[], str | None]) -> bool:
-    """Whether the chain may be extended, or its head signed anew, without lending our word to somebody else's.
+    """Whether the chain may be extended, or its head signed again, without vouching for a forged
+    one.
 
-    A head under a key that is no longer known is gone on from only where its last link (`last_key_id`) is under an
-    unknown key as well: that link stays a visible seam. Cutting the end off and naming an unknown key in the head is
-    then found at the link the cut was made after.
+    - A head under a known key must have a valid signature.
+    - A head under an unknown key is accepted only if its last link (`last_key_id`) has an unknown
+      key too. That link stays a visible seam. An attacker who truncates the chain and names an
+      unknown key in the head is then detected at the link before the cut.
     """
     key = keys.known.get(head.key_id)
     if key is not None:

@@ -1,4 +1,4 @@
-"""Checking a chain of audit entries link by link, without holding it in memory."""
+"""Verification of a chain of audit entries, link by link, in constant memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,33 +7,34 @@ from enum import StrEnum
 from domain.audit.chain import SEALED_FIELDS, ChainHead, ChainKey, Entry, Link, is_genuine, seal_of
 
 LATE_US = 10_000_000
-"""An entry is late when it was not sealed within so many microseconds."""
+"""An entry is late when it was sealed more than this many microseconds after its creation."""
 
 _AT = SEALED_FIELDS.index("at")
 
 
 class ChainProblem(StrEnum):
-    """What is wrong at a place of the chain; values are part of the public contract."""
+    """The kind of defect at a place in the chain. The values are part of the public contract."""
 
     EDITED = "edited"
-    """The entry, or its seal, is not what was sealed."""
+    """The entry or its seal was changed after sealing."""
     DELETED = "deleted"
-    """The entry, or its seal, is gone."""
+    """The entry or its seal is missing."""
     REORDERED = "reordered"
-    """An entry that was sealed at another place stands here."""
+    """An entry that was sealed at another place is found here."""
     INSERTED = "inserted"
-    """A seal stands behind the end of the chain."""
+    """A seal follows the end of the chain."""
     HEAD_EDITED = "head_edited"
-    """The signed head is not what was signed."""
+    """The signed head was changed."""
     HEAD_DELETED = "head_deleted"
-    """The signed head is gone."""
+    """The signed head is missing."""
     UNSEALED = "unsealed"
-    """The entry has waited for its seal for over ten seconds."""
+    """The entry has waited for its seal for more than ten seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenLink:
-    """The first place where a chain is broken. No number for entries that were never sealed, no id where it is lost."""
+    """The first broken place of a chain. `number` is None for entries that were never sealed,
+    `event_id` None if it is lost."""
 
     number: int | None
     event_id: str | None
@@ -42,7 +43,7 @@ class BrokenLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLink:
-    """A link and the entry it names; None where that is not there."""
+    """A link and its entry; `entry` is None if it is missing."""
 
     link: Link
     entry: Entry | None
@@ -50,20 +51,23 @@ class StoredLink:
 
 @dataclass(slots=True)
 class ChainCheck:
-    """Takes the links after `number` in order, in batches of any size. A link under a key that is not known cannot be
-    checked and is counted; the one after it still shows whether its seal was changed."""
+    """Verifies the links after `number`, in order, in batches of any size.
+
+    A link under an unknown key cannot be verified; it is counted. The link after it still detects a
+    change of its seal.
+    """
 
     keys: Mapping[str, ChainKey]
     number: int
     seal: str
     checked: int = 0
     late: int = 0
-    """Links that were sealed over ten seconds after what they seal."""
+    """Links that were sealed more than ten seconds after their entry."""
     unknown: dict[str, int] = field(default_factory=dict)
-    """Links by key id that is not known."""
+    """The number of links per unknown key id."""
 
     def take(self, batch: Sequence[StoredLink]) -> BrokenLink | None:
-        """The first broken link of the batch, or None. After a broken one the check is over."""
+        """The first broken link of the batch, or None. The check ends at the first broken link."""
         for stored in batch:
             problem = self._problem(stored)
             if problem is ChainProblem.EDITED and self._stands_elsewhere(stored, batch):
@@ -76,8 +80,8 @@ class ChainCheck:
         return None
 
     def end(self, head: ChainHead, *, last_number: int) -> BrokenLink | None:
-        """What is wrong at the end: the chain must stop exactly where its signed head, read with the number of the
-        last stored link, says."""
+        """The defect at the end, if any. The chain must end exactly at its signed head, which is
+        read together with `last_number`, the number of the last stored link."""
         if self.number < head.number:
             return BrokenLink(number=self.number + 1, event_id=None, problem=ChainProblem.DELETED)
         if self.number == head.number and self.seal != head.seal:
@@ -97,7 +101,8 @@ class ChainCheck:
         return None if expected == link.seal else ChainProblem.EDITED
 
     def _stands_elsewhere(self, stored: StoredLink, batch: Sequence[StoredLink]) -> bool:
-        """Whether the seal that belongs here, or its entry, is found at another place nearby."""
+        """Whether the seal that belongs here, or its entry, is found at another place of the
+        batch."""
         for other in batch:
             key = self.keys.get(other.link.key_id)
             if other is stored or key is None or other.entry is None:
@@ -120,7 +125,7 @@ class ChainCheck:
 
 
 def head_problem(head: ChainHead | None, *, last_number: int, keys: Mapping[str, ChainKey]) -> BrokenLink | None:
-    """What is wrong with the head itself. One under a key that is not known cannot be judged."""
+    """The defect of the head itself, if any. A head under an unknown key cannot be verified."""
     if head is None:
         problem = ChainProblem.HEAD_DELETED
         return BrokenLink(number=None, event_id=None, problem=problem) if last_number else None

@@ -1,4 +1,5 @@
-"""Audit events: who did what to which resource, written with the change they describe."""
+"""Audit events: who did what to which resource. They are stored in the transaction of the change
+they describe."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +10,7 @@ from domain.json_value import JsonObject
 
 
 class AuditAction(StrEnum):
-    """What happened; values are part of the public contract."""
+    """The audited actions. The values are part of the public contract."""
 
     RUN_STARTED = "run.started"
     RUN_COMPLETED = "run.completed"
@@ -73,10 +74,11 @@ class AuditAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
-    """One entry.
+    """One audit entry.
 
-    `actor` is an API key id, `schedule:` and the id of one, or `system`; `resource` the id acted on. Arguments of tool
-    calls appear as a digest only (`sha256:` and hex over canonical JSON), never as text.
+    - `actor` is an API key id, `schedule:` followed by a schedule's id, or `system`.
+    - `resource` is the id of the affected object.
+    - Arguments of tool calls appear only as a digest: `sha256:` and hex over canonical JSON.
     """
 
     id: AuditEventId

@@ -1,1 +1,1 @@
-"""What other agents reach through the gateway: sessions and their calls."""
+"""Sessions, calls, tasks and clients of the MCP gateway."""

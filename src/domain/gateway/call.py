@@ -1,4 +1,5 @@
-"""The ledger of gateway calls: recorded before they are sent, settled before they are answered; and their audit entries."""
+"""The ledger of gateway calls: recorded before they are sent, settled before they are answered; and
+their audit entries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +17,13 @@ from domain.tools.result import ToolResult
 
 
 class GatewayCallState(StrEnum):
-    """`recorded`: intended, perhaps sent. `awaiting_approval`: not sent before somebody has approved it and its client asks
-    again; what became of the approval is said there. `settled`: its outcome is known."""
+    """The state of a ledger entry.
+
+    - `recorded`: intended, perhaps sent.
+    - `awaiting_approval`: not sent until it is approved and its client asks again. The approval
+      holds the decision.
+    - `settled`: the outcome is known.
+    """
 
     RECORDED = "recorded"
     AWAITING_APPROVAL = "awaiting_approval"
@@ -26,8 +32,11 @@ class GatewayCallState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCall:
-    """A ledger entry. `name` is the model-facing name of the tool, `params` its arguments. After `due_at` nobody waits for the
-    outcome any more: whoever made the call has settled it, or is gone."""
+    """A ledger entry: `name` is the model-facing name of the tool, `params` are its arguments.
+
+    After `due_at` no process waits for the outcome: the calling process has settled the call, or
+    has ended.
+    """
 
     id: ToolCallId
     session_id: GatewaySessionId
@@ -44,7 +53,7 @@ class GatewayCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettlement:
-    """The outcome of a call, to be written once."""
+    """The outcome of a call. It is stored once."""
 
     call: GatewayCall
     result: ToolResult
@@ -59,8 +68,11 @@ def gateway_call_audit(
     decision: Decision | None,
     asked: Sequence[JsonValue] = (),
 ) -> AuditEvent:
-    """The call was settled, for whoever opened the session. `decision` is policy's word on it, where it was asked; `asked` what
-    its server asked the client for, and how that ended, without the words."""
+    """The audit entry for a settled call; its actor is the key that created the session.
+
+    `decision` is the policy decision, if policy was evaluated. `asked` lists what the server
+    requested from the client and how each request ended, without its content.
+    """
     call, result = settlement.call, settlement.result
     details: JsonObject = {"gateway_session_id": session.id}
     if result.error_code is not None:
@@ -70,7 +82,7 @@ def gateway_call_audit(
     if asked:
         details["asked"] = [*asked]
     return AuditEvent(
-        # Entries that come one after the other stand beside each other: a database writes fewer pages.
+        # Ids of related entries sort together, so a database writes fewer pages.
         id=AuditEventId(id_beside("aud", call.id)),
         organization_id=session.organization_id,
         action=OUTCOME_ACTIONS[result.outcome],

@@ -1,4 +1,5 @@
-"""Clients of the older generation of MCP, which shake hands once and say little of themselves afterwards. Pure."""
+"""Clients of older MCP versions: they send their settings once in a handshake and refer to it
+later. Pure."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,13 +10,13 @@ from domain.json_value import JsonObject
 from domain.mcp.log_level import LogLevel
 
 MAX_SUBSCRIPTIONS = 100
-"""Resources that a client may be told of."""
+"""Most resources that a client may subscribe to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayClient:
-    """What a client said in its handshake: the version that was agreed on, and what it can do (`capabilities` as the protocol
-    has them). `session_id` is of the gateway session that it reaches."""
+    """A client after its handshake: the negotiated version, and its `capabilities` in the
+    protocol's form. `session_id` is the gateway session that the client uses."""
 
     id: GatewayClientId
     organization_id: OrganizationId
@@ -26,30 +27,31 @@ class GatewayClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """What a client asked for since: log messages from a level on (None: none at all), and news of resources, by the names
-    that it has for them. After `ended_at` it asks for nothing any more."""
+    """What a client requested after its handshake.
+
+    `log_level` None: the client gets no log messages. `subscriptions` holds resources by their
+    names in the gateway. Nothing is sent to a client after `ended_at`.
+    """
 
     log_level: LogLevel | None = None
     subscriptions: tuple[str, ...] = ()
     ended_at: datetime | None = None
 
     def with_log_level(self, level: LogLevel) -> "ClientSettings":
-        """From now on with messages from this level on."""
         return replace(self, log_level=level)
 
     def subscribed(self, uri: str) -> "ClientSettings":
-        """With news of this resource, too. Raises INVALID `too_many_subscriptions`."""
+        """Adds a subscription. Raises INVALID `too_many_subscriptions`."""
         if uri in self.subscriptions:
             return self
         if len(self.subscriptions) >= MAX_SUBSCRIPTIONS:
-            detail = f"A client may be told of {MAX_SUBSCRIPTIONS} resources; unsubscribe from one first."
+            detail = f"A client may subscribe to {MAX_SUBSCRIPTIONS} resources; unsubscribe from one first."
             raise invalid("too_many_subscriptions", detail)
         return replace(self, subscriptions=(*self.subscriptions, uri))
 
     def unsubscribed(self, uri: str) -> "ClientSettings":
-        """Without news of this resource."""
         return replace(self, subscriptions=tuple(known for known in self.subscriptions if known != uri))
 
     def ended(self, at: datetime) -> "ClientSettings":
-        """Asking for nothing."""
+        """The settings of a client that has left: nothing is requested."""
         return ClientSettings(ended_at=self.ended_at or at)

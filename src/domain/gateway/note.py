@@ -1,4 +1,5 @@
-"""What the processes that serve one call leave for each other: questions, answers to them, outcomes and cancellations."""
+"""Notes between the processes that serve one gateway call: questions, answers, outcomes and
+cancellations."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,8 +9,12 @@ from domain.ids import GatewayNoteId, GatewaySessionId, OrganizationId, ToolCall
 
 
 class GatewayNoteKind(StrEnum):
-    """`question`: the client is asked something in the middle of a call, and its answer goes beside it. `outcome`: what a call
-    came to whose client waits elsewhere by now. `cancellation`: a client takes back what another process may be at work on."""
+    """The kinds of notes.
+
+    - `question`: a question to the client in the middle of a call; its answer is stored with it.
+    - `outcome`: the outcome of a call that another process waits for.
+    - `cancellation`: a client cancels work that another process may be executing.
+    """
 
     QUESTION = "question"
     OUTCOME = "outcome"
@@ -18,8 +23,11 @@ class GatewayNoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayNote:
-    """A note of a session, about one of its calls; a cancellation is named by what it takes back. `sealed` and `answer` are
-    encrypted. Nobody looks at it after `expires_at`."""
+    """A note of a session about one of its calls; the id of a cancellation is derived from what it
+    cancels.
+
+    `sealed` and `answer` are encrypted. The note is ignored after `expires_at`.
+    """
 
     id: GatewayNoteId
     organization_id: OrganizationId

@@ -1,4 +1,4 @@
-"""Gateway sessions: what one outside client may reach through the gateway, and until when."""
+"""Gateway sessions: what one external client may reach through the gateway, and until when."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,8 @@ SESSION_TOKEN_PREFIX = "dgs_"
 
 
 class ToolNames(StrEnum):
-    """How a session names MCP tools: as models see them, or as their server does (of sessions over exactly one server)."""
+    """How a session names MCP tools: with the names that models see, or, for a session with exactly
+    one server, with that server's names."""
 
     NAMESPACED = "namespaced"
     ORIGINAL = "original"
@@ -20,13 +21,16 @@ class ToolNames(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySession:
-    """The toolbox of an agent, opened to whoever holds the session's token.
+    """A session that gives its bearer an agent's toolset.
 
-    `thread_id` is where files and quarantine of its calls belong: the run's thread, else one of the session's own. With a
-    `run_id` the session has that run's tools, and ends with it; with `wired` those of tool nodes of a workflow run, under the
-    policies of the agent that they are wired to, and ends with that. `created_by` is whose calls they are. A session without a
-    token is the one that an API key itself has with an agent for a day. `rate_limit` is that key's own, to which all its
-    sessions are held together.
+    - `thread_id` holds the files and the quarantine of its calls: the run's thread, otherwise a
+      thread created for the session.
+    - With `run_id` the session has that run's tools and ends with the run.
+    - With `wired` the session has the tool nodes of a workflow run, under the policies of the agent
+      that they are wired to, and ends with the workflow run.
+    - `created_by` is the actor of its calls.
+    - A session without a token is the implicit one of an API key and an agent; it lasts a day.
+    - `rate_limit` is the key's limit, which all of the key's sessions share.
     """
 
     id: GatewaySessionId
@@ -45,9 +49,9 @@ class GatewaySession:
 
     @property
     def ends_with_another(self) -> bool:
-        """Whether a run, or a workflow run, takes it along when it ends."""
+        """Whether the session ends with a run or a workflow run."""
         return self.run_id is not None or self.wired is not None
 
     def is_open(self, at: datetime) -> bool:
-        """Whether its token still opens anything."""
+        """Whether the session can still be used."""
         return self.revoked_at is None and at < self.expires_at

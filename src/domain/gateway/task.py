@@ -1,5 +1,5 @@
-"""Tasks of gateway sessions: calls of agents whose answers are not waited for (MCP 2025-11-25, basic/utilities/tasks; MCP
-2026-07-28, extension `io.modelcontextprotocol/tasks`)."""
+"""Tasks of gateway sessions: calls whose results are fetched later (MCP 2025-11-25,
+basic/utilities/tasks; MCP 2026-07-28, extension `io.modelcontextprotocol/tasks`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +13,8 @@ from domain.tools.result import ToolResult
 
 
 class TaskStatus(StrEnum):
-    """Where a task stands; values are the protocol's. What an agent waits for is nothing that its client could give, so that the
-    task is at work meanwhile."""
+    """The status of a task; the values are the protocol's. A suspended run is `working`, because
+    the client can provide nothing that the run waits for."""
 
     WORKING = "working"
     COMPLETED = "completed"
@@ -23,13 +23,14 @@ class TaskStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more can happen to the task."""
+        """Whether the status is final."""
         return self is not TaskStatus.WORKING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskName:
-    """What a task's id names: a call of a tool, and the run that it has started, or the approval that it waits for."""
+    """The content of a task id: a tool call, and the run that it started or the approval that it
+    waits for."""
 
     session_id: GatewaySessionId
     tool: str
@@ -41,8 +42,11 @@ class TaskName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTask:
-    """A task as it stands. `result` is what the call came to, once there is one, and `run` the same for programs;
-    `ttl_ms` counts from its creation."""
+    """The current state of a task.
+
+    `result` is the outcome of the call once it is known; `run` is the same for programs. `ttl_ms`
+    is measured from `created_at`.
+    """
 
     id: str
     status: TaskStatus
@@ -55,12 +59,12 @@ class GatewayTask:
 
 
 def ttl_ms(session: GatewaySession, created_at: datetime) -> int:
-    """A task can be asked about for as long as its session is open."""
+    """A task can be queried as long as its session is open."""
     return max(1, int((session.expires_at - created_at).total_seconds() * 1000))
 
 
 def status_of(run: Run) -> TaskStatus:
-    """A run that did not come to an answer has failed, whatever the reason."""
+    """The task status of a run. A failed or halted run is `failed`, whatever the reason."""
     match run.status:
         case RunStatus.COMPLETED | RunStatus.INCOMPLETE:
             return TaskStatus.COMPLETED

@@ -1,4 +1,5 @@
-"""API keys: opaque bearer tokens of which only a hash is stored, and the principal they stand for."""
+"""API keys: opaque bearer tokens, stored as a hash only, and the principals that they
+authenticate."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,8 +15,13 @@ TOKEN_PREFIX = "dgm_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key without its token. `platform` keys also manage organizations. From `expires_at` on it is as good as revoked.
-    `rate_limit` bounds its requests, beside what the service allows every key; `last_used_at` lags by up to a minute."""
+    """A key without its token.
+
+    - `platform` keys also manage organizations.
+    - From `expires_at` on the key is invalid, like a revoked one.
+    - `rate_limit` bounds its requests, in addition to the service's limit for every key.
+    - `last_used_at` lags by up to a minute.
+    """
 
     id: ApiKeyId
     organization_id: OrganizationId
@@ -32,7 +38,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who acts: a key of one organization, with a role."""
+    """The authenticated caller: a key of one organization, with a role."""
 
     organization_id: OrganizationId
     key_id: ApiKeyId
@@ -40,22 +46,23 @@ class Principal:
     platform: bool = False
 
     def require(self, role: Role) -> None:
-        """Raise FORBIDDEN unless the role is included in the principal's own."""
+        """Raise FORBIDDEN unless the principal's role includes `role`."""
         if not self.role.includes(role):
             raise ServiceError(
                 "role_insufficient", ErrorKind.FORBIDDEN, f"This needs the role {role}; the key has {self.role}."
             )
 
     def require_platform(self) -> None:
-        """Raise FORBIDDEN unless the key is one that manages organizations."""
+        """Raise FORBIDDEN unless the key is a platform key."""
         if not self.platform:
             raise ServiceError(
                 "platform_key_required",
                 ErrorKind.FORBIDDEN,
-                "This reaches beyond one organization and needs a platform key, such as the one of the first start.",
+                "This affects more than one organization and needs a platform key, such as the key of the first start.",
             )
 
 
 def hash_token(token: str) -> str:
-    """SHA-256 in hex. Tokens carry 256 random bits, so a plain hash cannot be guessed back."""
+    """The SHA-256 of a token in hex. Tokens carry 256 random bits, so a plain hash cannot be
+    reversed by guessing."""
     return hashlib.sha256(token.encode()).hexdigest()

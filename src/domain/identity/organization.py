@@ -1,4 +1,4 @@
-"""Organizations: the tenants, isolated from each other in everything."""
+"""Organizations: the tenants. Nothing is shared between them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,11 +16,14 @@ MAX_RETENTION_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Organization:
-    """A tenant. `version` counts its changes; without `mcp_enabled` no MCP server is asked or called for it.
+    """A tenant. `version` counts its changes. Without `mcp_enabled` no MCP server is contacted for
+    it.
 
-    `tool_allowlist`, `tool_policies` and `limits` hold for all of its agents and only narrow what those say (a rule that is
-    `overridable` may be replaced). `models` may be asked for by any run, besides those of its agent. `daily_budget_usd` is
-    what its runs may cost in a day, `retention_days` how long they are kept; None does not limit either.
+    - `tool_allowlist`, `tool_policies` and `limits` apply to all of its agents, and agents can only
+      narrow them. An agent's rule may replace an `overridable` rule.
+    - Any run may request one of `models`, besides the models of its agent.
+    - `daily_budget_usd` bounds the cost of its runs per UTC day; `retention_days` is how long its
+      data is stored. None sets no bound.
     """
 
     id: OrganizationId

@@ -1,12 +1,17 @@
-"""Roles of API keys, each including the one before it."""
+"""Roles of API keys. Each role includes the one before it."""
 
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """`viewer` reads; `runner` also makes threads, sources and runs, and stops or resumes those it made; `operator` also
-    does so with any run, decides approvals, releases threads, connects servers and opens gateway sessions; `admin` also
-    changes what an organization has. Managing organizations is no role: that takes a platform key."""
+    """The roles of one organization. Managing organizations needs a platform key, not a role.
+
+    - `viewer` reads.
+    - `runner` also creates threads, sources and runs, and cancels or resumes its own runs.
+    - `operator` also does so with any run, decides approvals, releases threads, connects servers
+      and opens gateway sessions.
+    - `admin` also changes the organization's configuration.
+    """
 
     VIEWER = "viewer"
     RUNNER = "runner"
@@ -14,6 +19,5 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def includes(self, other: "Role") -> bool:
-        """Whether this role may do what `other` may."""
         order = list(Role)
         return order.index(self) >= order.index(other)

@@ -1,4 +1,5 @@
-"""How Dragoman makes itself known to a remote MCP server: a fixed key, or tokens of an OAuth 2.1 authorization server."""
+"""Authentication to a remote MCP server: a fixed key, or tokens of an OAuth 2.1 authorization
+server."""
 
 import re
 from collections.abc import Iterator
@@ -15,14 +16,14 @@ _AUTHORIZATION = "authorization"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BearerAuth:
-    """A token that is sent as it is, as `Authorization: Bearer …`."""
+    """A fixed token, sent as `Authorization: Bearer …`."""
 
     token: SecretValue = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeyAuth:
-    """A key that is sent as it is, in a header of its own."""
+    """A fixed key, sent in the named header."""
 
     header: str
     value: SecretValue = field(repr=False)
@@ -30,8 +31,11 @@ class ApiKeyAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCredentialsAuth:
-    """OAuth client credentials: Dragoman acts for itself. `issuer` fixes the authorization server; without it, the one
-    that the MCP server names first is taken and kept."""
+    """OAuth client credentials: Dragoman acts for itself.
+
+    `issuer` fixes the authorization server. Without it, the first one that the MCP server names is
+    used and stored.
+    """
 
     client_id: str
     client_secret: SecretValue = field(repr=False)
@@ -41,8 +45,11 @@ class ClientCredentialsAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationCodeAuth:
-    """OAuth authorization code: a person agrees once in a browser. Without `client_id`, Dragoman makes itself known to
-    the authorization server, where that is offered."""
+    """OAuth authorization code: a person consents once in a browser.
+
+    Without `client_id`, Dragoman registers itself at the authorization server, if the server offers
+    that.
+    """
 
     client_id: str | None = None
     client_secret: SecretValue | None = field(default=None, repr=False)
@@ -55,7 +62,7 @@ ServerAuth = BearerAuth | ApiKeyAuth | OAuthSettings
 
 
 def header_of(auth: ServerAuth) -> str:
-    """The header that carries it, in lower case."""
+    """The header that carries the credentials, in lower case."""
     return auth.header.lower() if isinstance(auth, ApiKeyAuth) else _AUTHORIZATION
 
 
@@ -73,7 +80,7 @@ def secrets_of(auth: ServerAuth) -> dict[str, SecretValue]:
 
 
 def wrong_with(auth: ServerAuth) -> Iterator[Violation]:
-    """What is wrong with it, each with its path."""
+    """The violations of these settings, each with its path."""
     for name, value in secrets_of(auth).items():
         if not isinstance(value, SecretRef) and not value:
             yield Violation(path=f"auth.{name}", message="must not be empty")

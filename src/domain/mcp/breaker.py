@@ -1,6 +1,6 @@
-"""The circuit breaker of one server: which calls are let through once calls to it have failed. Pure.
+"""The circuit breaker of one server: which calls are sent after failures. Pure.
 
-Times are seconds on a clock that never steps back.
+Times are seconds of a monotonic clock.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ _MAX_DOUBLINGS = 30
 
 
 class BreakerState(StrEnum):
-    """Closed lets every call through, open none, half-open one, whose outcome decides."""
+    """Closed: every call is sent. Open: none is. Half-open: one call is sent as a probe, and its
+    outcome decides."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -18,7 +19,8 @@ class BreakerState(StrEnum):
 
 
 class CallOutcome(StrEnum):
-    """What a call says about its server. `neither`: it was given up, or never got as far as the server."""
+    """What a call says about its server. `neither`: the call was cancelled, or never reached the
+    server."""
 
     ANSWERED = "answered"
     FAILED = "failed"
@@ -27,7 +29,8 @@ class CallOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerSettings:
-    """It opens after `failures` in a row, for `first_pause_s`; each failed probe doubles that, up to `longest_pause_s`."""
+    """The breaker opens after `failures` in a row, for `first_pause_s`. Each failed probe doubles
+    the pause, up to `longest_pause_s`."""
 
     failures: int = 5
     first_pause_s: float = 10.0
@@ -38,14 +41,17 @@ class BreakerSettings:
             raise ValueError("a circuit breaker needs at least one failure and pauses that do not shrink")
 
     def pause_s(self, openings: int) -> float:
-        """How long the breaker stays open the `openings`-th time in a row (from 1)."""
+        """The pause of the `openings`-th opening in a row (from 1)."""
         return min(self.first_pause_s * 2.0 ** min(openings - 1, _MAX_DOUBLINGS), self.longest_pause_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitBreaker:
-    """Ask `refused_for_s`; if it is None, send the call, keep `admitted(now)` and give the call's outcome to `settled`
-    with the `epoch` it was sent in. The epoch counts changes of state: what was sent before one says nothing after it.
+    """The state of a circuit breaker, as an immutable value.
+
+    - Before a call, `refused_for_s` must return None. Send the call and store `admitted(now)`.
+    - After the call, pass its outcome to `settled` with the `epoch` in which it was sent.
+    - The epoch counts state changes: outcomes of calls from an earlier epoch are ignored.
     """
 
     settings: BreakerSettings = BreakerSettings()
@@ -57,13 +63,14 @@ class CircuitBreaker:
 
     @property
     def state(self) -> BreakerState:
-        """The state; an open breaker whose pause is over stays open until a call comes."""
+        """The state. An open breaker stays open after its pause until a call comes."""
         if self.retry_at is None:
             return BreakerState.CLOSED
         return BreakerState.HALF_OPEN if self.is_probed else BreakerState.OPEN
 
     def refused_for_s(self, now: float) -> float | None:
-        """None if a call may be sent, else how long it will take until one may; 0 while a probe is under way."""
+        """None if a call may be sent, otherwise the seconds to wait; 0 while a probe is in
+        progress."""
         if self.retry_at is None:
             return None
         if self.is_probed:
@@ -71,13 +78,13 @@ class CircuitBreaker:
         return self.retry_at - now if now < self.retry_at else None
 
     def admitted(self, now: float) -> "CircuitBreaker":
-        """A call is sent. Raises ValueError if none may be."""
+        """The state after a call was sent. Raises ValueError if none may be sent."""
         if self.refused_for_s(now) is not None:
             raise ValueError("the circuit breaker lets no call through now")
         return self if self.retry_at is None else replace(self, epoch=self.epoch + 1, is_probed=True)
 
     def settled(self, epoch: int, outcome: CallOutcome, now: float) -> "CircuitBreaker":
-        """The call that was sent in `epoch` is over."""
+        """The state after the call that was sent in `epoch` ended."""
         if epoch != self.epoch:
             return self
         if self.retry_at is not None:
@@ -90,13 +97,14 @@ class CircuitBreaker:
         return replace(self, failures=failures) if failures < self.settings.failures else self._opened(now)
 
     def hastened(self, now: float) -> "CircuitBreaker":
-        """The server showed signs of life: the pause is over, and the next call is the probe."""
+        """The state after the server showed activity: the pause is over, and the next call is the
+        probe."""
         if self.retry_at is None or self.retry_at <= now:
             return self
         return replace(self, retry_at=now)
 
     def reset(self) -> "CircuitBreaker":
-        """Someone found the server to work: closed, whatever was."""
+        """The closed state, for a server that was found to work."""
         return CircuitBreaker(settings=self.settings, epoch=self.epoch + 1)
 
     def _probed(self, outcome: CallOutcome, now: float) -> "CircuitBreaker":

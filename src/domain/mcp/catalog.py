@@ -1,4 +1,5 @@
-"""What an MCP server offers, as last seen: the snapshot that runs start from without asking the server again."""
+"""The catalog of an MCP server: a snapshot of its tools from which runs start without a request to
+the server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,9 +12,12 @@ from domain.json_value import JsonObject, canonical_digest
 
 @dataclass(frozen=True, kw_only=True)
 class McpToolDefinition:
-    """A tool as its server describes it (MCP server/tools). Hints are only as good as the server's word. `display` is what
-    clients may show beside it, as it is on the wire: `title`, `icons`, `_meta`, and of `annotations` what no policy reads; none
-    of it is pinned."""
+    """A tool as its server describes it (MCP server/tools). The hints are unverified claims of the
+    server.
+
+    `display` is what clients may show with the tool, in wire format: `title`, `icons`, `_meta`, and
+    the parts of `annotations` that no policy reads. It is not pinned.
+    """
 
     name: str
     description: str
@@ -25,7 +29,7 @@ class McpToolDefinition:
     display: JsonObject = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
-        """All that is pinned when the definition is approved."""
+        """Everything that is pinned when the definition is approved."""
         return {
             "name": self.name,
             "description": self.description,
@@ -40,10 +44,10 @@ class McpToolDefinition:
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> "McpToolDefinition":
-        """From what `as_json` gave."""
+        """The inverse of `as_json`."""
         hints, output_schema, input_schema = stored["annotations"], stored["output_schema"], stored["input_schema"]
         if not isinstance(hints, dict) or not isinstance(input_schema, dict):
-            raise ValueError("no definition of a tool")
+            raise ValueError("not a tool definition")
         destructive = hints["destructive_hint"]
         return cls(
             name=str(stored["name"]),
@@ -57,14 +61,14 @@ class McpToolDefinition:
 
     @cached_property
     def digest(self) -> str:
-        """`sha256:` and hex over `as_json` as canonical JSON (sorted keys, no spaces, UTF-8). The order in which a server
-        writes keys does not matter; `1` and `1.0` and `true` are different."""
+        """`sha256:` and hex over `as_json` as canonical JSON (sorted keys, no spaces, UTF-8). The
+        server's order of keys does not matter; `1`, `1.0` and `true` differ."""
         return canonical_digest(self.as_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedTool:
-    """A tool that could not be registered, and why."""
+    """A tool that could not be registered, and the reason."""
 
     name: str
     reason: str
@@ -72,12 +76,14 @@ class SkippedTool:
 
 @dataclass(frozen=True, kw_only=True)
 class McpCatalog:
-    """One server's tools at `taken_at`, in a deterministic order (by name).
+    """The tools of one server at `taken_at`, sorted by name.
 
-    `quarantined` names those of `tools` that may not be used before they are approved, each with the definition of it
-    that is approved, or None for one that never was. `dormant` are approved definitions of tools that the server does not
-    list at present. A catalog fresh from its server has neither. `revision` counts what was stored for the server: a
-    catalog is stored only in the place of the one it was made from.
+    - `quarantined` names the tools that must not be used before they are approved. Each name maps
+      to the approved definition, or to None if none was ever approved.
+    - `dormant` holds approved definitions of tools that the server does not list at present. A
+      catalog that was just listed has neither.
+    - `revision` counts the stored catalogs of the server. A catalog replaces only the revision that
+      it was derived from.
     """
 
     server_id: McpServerId
@@ -93,12 +99,12 @@ class McpCatalog:
     revision: int = field(default=0, compare=False)
 
     def find(self, name: str) -> McpToolDefinition | None:
-        """The tool of that name, as the server last described it."""
+        """The tool with this name, as the server last described it."""
         return self._by_name.get(name)
 
     @property
     def usable(self) -> tuple[McpToolDefinition, ...]:
-        """The tools that are not in quarantine."""
+        """The tools that are not quarantined."""
         if not self.quarantined:
             return self.tools
         return tuple(tool for tool in self.tools if tool.name not in self.quarantined)

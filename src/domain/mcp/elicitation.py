@@ -1,4 +1,5 @@
-"""Input that an MCP server asks for in the middle of a call (MCP 2026-07-28, client/elicitation): questions and answers."""
+"""Input that an MCP server requests in the middle of a call (MCP 2026-07-28, client/elicitation):
+questions and answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,14 +9,16 @@ from typing import cast
 from domain.json_value import JsonObject, JsonValue
 
 MAX_ROUNDS = 10
-"""How often one call may ask before it is given up."""
+"""A call is abandoned after this many rounds of questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elicitation:
-    """A question for whoever watches the run: a form (`schema`, of the content of its answer), or a page to visit (`url`).
+    """A question to the people who follow the run: a form (`schema` describes the content of its
+    answer) or a page to visit (`url`).
 
-    `request_id` is the server's name for it, or, once it is shown, its name among all questions of the call.
+    `request_id` is the server's name for the question; where the question is shown, it is unique
+    among all questions of the call.
     """
 
     request_id: str
@@ -34,7 +37,6 @@ class Elicitation:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Elicitation":
-        """The inverse of `as_json`."""
         return cls(
             request_id=cast(str, data["request_id"]),
             message=cast(str, data["message"]),
@@ -44,7 +46,7 @@ class Elicitation:
 
 
 class ElicitationAction(StrEnum):
-    """What became of a question; values are those of the protocol."""
+    """How a question was answered; the values are the protocol's."""
 
     ACCEPT = "accept"
     DECLINE = "decline"
@@ -53,13 +55,13 @@ class ElicitationAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElicitationAnswer:
-    """An answer; `content` belongs to an accepted form."""
+    """An answer. Only an accepted form has `content`."""
 
     action: ElicitationAction
     content: JsonObject | None = None
 
     def as_json(self) -> JsonObject:
-        """As the protocol has it (ElicitResult)."""
+        """In the protocol's form (ElicitResult)."""
         answer: JsonObject = {"action": self.action.value}
         if self.content is not None:
             answer["content"] = self.content
@@ -68,10 +70,12 @@ class ElicitationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputRound:
-    """What a call waits for, and what goes along when it is sent again.
+    """The questions that a call waits for, and what is sent along when the call is repeated.
 
-    `answers` are by the server's names of the questions, and may hold earlier rounds' too. `request_state` is the server's
-    own note to itself. Rounds count from 1.
+    - `answers` are keyed by the server's names of the questions, and may include those of earlier
+      rounds.
+    - `request_state` is an opaque value that the server gets back.
+    - `number` is 1 for the first round.
     """
 
     number: int
@@ -81,19 +85,19 @@ class InputRound:
 
     @property
     def current(self) -> Elicitation | None:
-        """The first question without an answer, under the name it has outside; None when all are answered."""
+        """The first unanswered question, under its public name; None when all are answered."""
         for question in self.questions:
             if question.request_id not in self.answers:
                 return replace(question, request_id=f"{self.number}.{question.request_id}")
         return None
 
     def answered(self, answer: ElicitationAnswer) -> "InputRound":
-        """With an answer to the current question."""
+        """The round with an answer to the current question."""
         open_ids = (question.request_id for question in self.questions if question.request_id not in self.answers)
         return replace(self, answers={**self.answers, next(open_ids): answer.as_json()})
 
     def as_json(self) -> JsonObject:
-        """For storage, to be encrypted."""
+        """For encrypted storage."""
         questions: list[JsonValue] = [question.as_json() for question in self.questions]
         return {
             "number": self.number,
@@ -104,7 +108,6 @@ class InputRound:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "InputRound":
-        """The inverse of `as_json`."""
         questions = cast("list[JsonObject]", data["questions"])
         return cls(
             number=cast(int, data["number"]),

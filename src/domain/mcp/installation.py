@@ -1,4 +1,5 @@
-"""What was installed of an MCP server, where and when: a fact that only an uninstallation undoes."""
+"""The installation of an MCP server: what was installed, where and when. Only an uninstallation
+removes it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +9,9 @@ from datetime import datetime
 class Installation:
     """One finished installation.
 
-    `version` is the exact version of the package, or a digest of what was copied. `location` names the copy, relative to
-    wherever this machine keeps its installed servers; it is never used twice, so it is also the name of the installation.
+    `version` is the exact package version, or a digest of the copied files. `location` is the path
+    of the copy below this machine's directory of installed servers. A location is never reused, so
+    it identifies the installation.
     """
 
     version: str

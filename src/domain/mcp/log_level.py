@@ -1,10 +1,10 @@
-"""How severe a server's log message is (RFC 5424, as MCP server/utilities/logging has it). Pure."""
+"""Severities of a server's log messages (RFC 5424; MCP server/utilities/logging). Pure."""
 
 from enum import StrEnum
 
 
 class LogLevel(StrEnum):
-    """From the least severe on; values are the protocol's."""
+    """The levels, least severe first; the values are the protocol's."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -16,7 +16,7 @@ class LogLevel(StrEnum):
     EMERGENCY = "emergency"
 
     def covers(self, other: "LogLevel") -> bool:
-        """Whether who asks for messages from this level on gets those of the `other`."""
+        """Whether a subscriber of this level gets messages of the `other` level."""
         return _SEVERITY[other] >= _SEVERITY[self]
 
 

@@ -1,4 +1,5 @@
-"""Which package an npm or python server is installed from: what users write as `package` and `version`, taken apart."""
+"""Parsing of `package` and `version`, which name the package that an npm or python server is
+installed from."""
 
 import re
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ class WrongPackageError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NpmPackage:
-    """A package of the npm registry, or a local `.tgz`: `name` is None for a file. `specifier` is what npm takes."""
+    """A package of the npm registry, or a local `.tgz` file (`name` is None). `specifier` is npm's
+    argument."""
 
     name: str | None
     specifier: str
@@ -34,19 +36,20 @@ class NpmPackage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonPackage:
-    """A package of the Python registry, or a local wheel or sdist: `name` is None for a file. `requirements` are what
-    pip takes, the package first, then what else its environment has to satisfy."""
+    """A package of the Python registry, or a local wheel or sdist (`name` is None). `requirements`
+    are pip's arguments: the package first, then additional requirements."""
 
     name: str | None
     requirements: tuple[str, ...]
 
 
 def npm_package(package: str, version: str | None) -> NpmPackage:
-    """From `@scope/name`, `name@1.2.3` or the absolute path of a `.tgz`. Raises WrongPackageError."""
+    """Parse `@scope/name`, `name@1.2.3` or the absolute path of a `.tgz`. Raises
+    WrongPackageError."""
     if _is_path(package):
         _check_file(package, version, _NPM_FILES)
         return NpmPackage(name=None, specifier=package)
-    # An @ at the beginning belongs to the scope.
+    # A leading @ belongs to the scope.
     scope, at, rest = package[:1], "", package[1:]
     rest, at, inline = rest.partition("@")
     name = scope + rest
@@ -61,8 +64,8 @@ def npm_package(package: str, version: str | None) -> NpmPackage:
 
 
 def python_package(package: str, version: str | None) -> PythonPackage:
-    """From `name`, `name[extra]==1.2` or the absolute path of a wheel or sdist, each followed by further requirements
-    after spaces (`mcp-server-sqlite mcp<2`). Raises WrongPackageError."""
+    """Parse `name`, `name[extra]==1.2` or the absolute path of a wheel or sdist. Further
+    requirements may follow after spaces (`mcp-server-sqlite mcp<2`). Raises WrongPackageError."""
     first, *others = package.split() or [""]
     for other in others:
         if not _REQUIREMENT.fullmatch(other):

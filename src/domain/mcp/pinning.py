@@ -1,7 +1,6 @@
-"""Pinning: a server's tools are used as they were approved, and what is new or changed waits in quarantine.
+"""Pinning: tools are used as they were approved; new or changed definitions are quarantined.
 
-The first catalog ever listed of a server is approved by the act of registering it. After that nothing is approved by
-being listed, whoever asked for the list.
+Registering a server approves its first catalog. Listing approves nothing after that.
 """
 
 import difflib
@@ -13,13 +12,13 @@ from enum import StrEnum
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 
 DIFF_LIMIT = 16_000
-"""Characters of a difference that are shown."""
+"""Most characters of a difference that are shown."""
 _CONTEXT_LINES = 3
 _COMPARED_LINES = 400
 
 
 class DefinitionState(StrEnum):
-    """Whether a tool may be used; values are part of the public contract."""
+    """Whether a tool may be used. The values are part of the public contract."""
 
     APPROVED = "approved"
     QUARANTINED = "quarantined"
@@ -27,25 +26,25 @@ class DefinitionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedTool:
-    """A tool as its server describes it now, and the definition of it that is approved, if any is."""
+    """A tool as its server describes it now, and its approved definition, if any."""
 
     definition: McpToolDefinition
     approved: McpToolDefinition | None
 
     @property
     def state(self) -> DefinitionState:
-        """Approved, unless its definition is another than the one that was approved."""
         same = self.approved is not None and self.approved.digest == self.definition.digest
         return DefinitionState.APPROVED if same else DefinitionState.QUARANTINED
 
     @property
     def diff(self) -> str:
-        """What approving it would change, as a unified difference of indented JSON; empty for an approved one."""
+        """The change that an approval would accept, as a unified difference of indented JSON; empty
+        if approved."""
         return definition_diff(self.approved, self.definition)
 
 
 def pinned_tool(catalog: McpCatalog, name: str) -> PinnedTool | None:
-    """The tool of that name in a stored catalog."""
+    """The tool with this name in a stored catalog."""
     definition = catalog.find(name)
     if definition is None:
         return None
@@ -60,9 +59,11 @@ def pinned_tools(catalog: McpCatalog) -> tuple[PinnedTool, ...]:
 
 
 def pinned(listed: McpCatalog, previous: McpCatalog | None) -> McpCatalog:
-    """What a server has just listed, held against what is approved of it. Without a `previous` catalog everything is.
+    """The listed catalog, compared with the approved definitions. Without a `previous` catalog all
+    tools are approved.
 
-    A tool that is gone just vanishes, and is itself again when it comes back as it was approved.
+    A tool that is no longer listed becomes dormant. It is usable again when it returns with its
+    approved definition.
     """
     if previous is None:
         return listed
@@ -81,7 +82,8 @@ def pinned(listed: McpCatalog, previous: McpCatalog | None) -> McpCatalog:
 
 
 def newly_quarantined(catalog: McpCatalog, previous: McpCatalog | None) -> tuple[PinnedTool, ...]:
-    """Tools in quarantine that were not in it before, or with another definition, in the catalog's order."""
+    """Tools that entered quarantine, or whose quarantined definition changed, in the catalog's
+    order."""
     found = []
     for tool in catalog.tools:
         if tool.name not in catalog.quarantined:
@@ -93,21 +95,23 @@ def newly_quarantined(catalog: McpCatalog, previous: McpCatalog | None) -> tuple
 
 
 def with_approved(catalog: McpCatalog, name: str) -> McpCatalog:
-    """The catalog with the present definition of the tool approved."""
+    """The catalog with the current definition of the tool approved."""
     return replace(catalog, quarantined={tool: old for tool, old in catalog.quarantined.items() if tool != name})
 
 
 def definition_diff(approved: McpToolDefinition | None, current: McpToolDefinition) -> str:
-    """A unified difference of two definitions as indented JSON, at most about DIFF_LIMIT characters.
+    """A unified difference of two definitions as indented JSON, at most about DIFF_LIMIT
+    characters.
 
-    The description stands there line by line. Characters that cannot be seen (zero-width, bidirectional, tags) are
-    written as escapes: what is hidden from the eye is not hidden from the model.
+    The description is compared line by line. Invisible characters (zero-width, bidirectional, tags)
+    are escaped, because models read what people cannot see.
     """
     before = [] if approved is None else _lines(approved)
     after = _lines(current)
     first, last = _common_ends(before, after)
     middle_before, middle_after = before[first : len(before) - last], after[first : len(after) - last]
-    # Comparing is quadratic: of a definition made to be slow, only the beginning of what changed is shown.
+    # Comparing is quadratic: for a definition built to be slow, only the beginning of the change is
+    # shown.
     is_cut = max(len(middle_before), len(middle_after)) > _COMPARED_LINES and approved is not None
     if is_cut:
         middle_before, middle_after = middle_before[:_COMPARED_LINES], middle_after[:_COMPARED_LINES]
@@ -121,7 +125,7 @@ def definition_diff(approved: McpToolDefinition | None, current: McpToolDefiniti
         n=_CONTEXT_LINES,
         lineterm="",
     )
-    # The numbers of lines would count from where the comparison began, and nobody has the file they speak of.
+    # Line numbers are removed: they count from the start of the comparison and refer to no file.
     text = "\n".join("@@" if line.startswith("@@") else line for line in shown)
     if len(text) > DIFF_LIMIT or is_cut:
         return f"{text[:DIFF_LIMIT]}\n[the rest of the difference is not shown: it is too long]"
@@ -146,7 +150,7 @@ def _escaped(character: str) -> str:
 
 
 def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """How many lines both have in common at the beginning and, beyond those, at the end."""
+    """The number of equal lines at the beginning and, after those, at the end."""
     shorter = min(len(before), len(after))
     first = 0
     while first < shorter and before[first] == after[first]:

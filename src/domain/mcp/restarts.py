@@ -1,11 +1,13 @@
-"""How often a server that ends by itself is started again. Pure; times are seconds on a clock that never steps back."""
+"""Limits on restarts of a server process that exits by itself. Pure; times are seconds of a
+monotonic clock."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartLimit:
-    """After `crashes` in a row, each within `stable_s` of its start, the server is left alone for `pause_s`."""
+    """After `crashes` in a row, each within `stable_s` of the start, the server is not started for
+    `pause_s`."""
 
     crashes: int = 5
     stable_s: float = 60.0
@@ -14,20 +16,20 @@ class RestartLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarts:
-    """What is remembered of one server's ends. A life of `stable_s` makes good what was before it."""
+    """The recent crashes of one server. A process that lives for `stable_s` resets the count."""
 
     limit: RestartLimit = RestartLimit()
     crashes: int = 0
     not_before: float = float("-inf")
 
     def crashed(self, *, lived_s: float, now: float) -> "Restarts":
-        """It ended by itself after `lived_s`."""
+        """The state after a process exited by itself after `lived_s`."""
         crashes = self.crashes + 1 if lived_s < self.limit.stable_s else 1
         if crashes < self.limit.crashes:
             return Restarts(limit=self.limit, crashes=crashes)
-        # Started again after the pause, it has one life before it is left alone anew.
+        # After the pause, one more crash starts the next pause.
         return Restarts(limit=self.limit, crashes=self.limit.crashes - 1, not_before=now + self.limit.pause_s)
 
     def left_alone_for_s(self, now: float) -> float:
-        """How long it is not started; 0 if it may be."""
+        """The seconds until the server may be started; 0 if it may be now."""
         return max(0.0, self.not_before - now)

@@ -1,4 +1,5 @@
-"""MCP servers as an organization registers them: how each is reached and how its connections behave."""
+"""MCP servers as organizations register them: how each is reached and how its connections
+behave."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ _COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class McpServerKind(StrEnum):
-    """How a server is run or reached; values are part of the public contract."""
+    """How a server is run or reached. The values are part of the public contract."""
 
     NPM = "npm"
     PYTHON = "python"
@@ -31,17 +32,17 @@ class McpServerKind(StrEnum):
 
     @property
     def is_remote(self) -> bool:
-        """Reached by URL rather than started here."""
+        """Whether the server is reached by URL instead of being started as a process."""
         return self in (McpServerKind.SSE, McpServerKind.HTTP)
 
     @property
     def is_package(self) -> bool:
-        """Installed from a package registry or a package file."""
+        """Whether the server is installed from a package registry or a package file."""
         return self in (McpServerKind.NPM, McpServerKind.PYTHON)
 
 
 class Isolation(StrEnum):
-    """Who shares a connection: everyone of the organization, the runs of one thread, or one run alone."""
+    """Who shares a connection: the whole organization, the runs of one thread, or one run."""
 
     SHARED = "shared"
     THREAD = "thread"
@@ -49,7 +50,7 @@ class Isolation(StrEnum):
 
 
 class OutputValidation(StrEnum):
-    """What happens to `structuredContent` that does not fit the tool's `outputSchema`."""
+    """How `structuredContent` that does not match the tool's `outputSchema` is handled."""
 
     OFF = "off"
     WARN = "warn"
@@ -57,42 +58,46 @@ class OutputValidation(StrEnum):
 
 
 class ConnectionLoss(StrEnum):
-    """What becomes of a server's tools while the connection its organization shares is lost."""
+    """What happens to a server's tools while the organization's shared connection is lost."""
 
     UNREGISTER = "unregister"
-    """Runs that begin meanwhile do not have them."""
+    """Runs that start during the loss do not have the tools."""
     MARK_UNHEALTHY = "mark_unhealthy"
-    """They stay; calls say that the server is not connected."""
+    """The tools stay registered; calls report that the server is not connected."""
 
 
 class ElicitationPolicy(StrEnum):
-    """What happens when a server asks for input in the middle of a call."""
+    """How a server's request for input in the middle of a call is handled."""
 
     DECLINE = "decline"
-    """It is told that nobody answers, and the model that it asked."""
+    """The server gets a decline, and the model learns of the request."""
     ASK = "ask"
-    """The run waits for an answer."""
+    """The run is suspended until a person answers."""
 
 
 class PassingPolicy(StrEnum):
-    """What happens when a server asks for what only a client of the gateway may have: its model's answers, or its roots."""
+    """How a server's request for sampling or roots is handled. Only gateway clients can
+    answer it."""
 
     DECLINE = "decline"
-    """Nobody is asked."""
+    """The request is declined."""
     PASS = "pass"
-    """The client is asked whose call it is, if it can be. A run has neither."""
+    """The request is passed to the client of the call, if the client supports it. A run has
+    none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
-    """A server's settings. `env`, `headers` and `auth` hold secrets, or name them: values are encrypted at rest and never
-    shown.
+    """The settings of a server. Values in `env`, `headers` and `auth` are secrets, encrypted at
+    rest and never shown.
 
-    `package` (with its `version`) is what npm and python servers are installed from; `path` what a custom server is
-    copied from, if it is not run in place. `command` starts a custom server, or names one of a package's commands.
-    `args` never hold secrets, and `url` only names them (`${secret:NAME}`, in its path or query). `timeout_s` bounds each call, `idle_timeout_s` how long an unused connection is kept,
-    `max_response_bytes` one reply on the wire, `max_concurrency` its calls at one time, `rate_limit` how often it is
-    called; None sets no limit.
+    - `package` (with `version`) is what npm and python servers are installed from.
+    - `path` is what a custom server is copied from, if it is not run in place.
+    - `command` starts a custom server, or names one of a package's commands.
+    - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
+    - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
+    - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
+    - `rate_limit` bounds the rate of calls; None sets no limit.
     """
 
     slug: str
@@ -138,17 +143,18 @@ class McpServerConfig:
 
     @property
     def source(self) -> tuple[McpServerKind, str | None, str | None, str | None]:
-        """What an installation of it is made from: an installation of another source does not fit."""
+        """The source of an installation. An installation from another source does not fit."""
         return self.kind, self.package, self.version, self.path
 
     @property
     def needs_installation(self) -> bool:
-        """Whether it has to be installed before it can be started."""
+        """Whether the server must be installed before it can be started."""
         return self.kind.is_package or self.path is not None
 
     @property
     def asks(self) -> frozenset[ClientRequestKind]:
-        """What it may ask the clients of the gateway for, in the middle of their calls."""
+        """The requests to gateway clients that this server may send in the middle of their
+        calls."""
         kinds = {ClientRequestKind.ELICITATION} if self.elicitation is ElicitationPolicy.ASK else set()
         kinds |= {ClientRequestKind.SAMPLING} if self.sampling is PassingPolicy.PASS else set()
         kinds |= {ClientRequestKind.ROOTS} if self.roots is PassingPolicy.PASS else set()
@@ -156,7 +162,7 @@ class McpServerConfig:
 
     @property
     def secret_names(self) -> tuple[str, ...]:
-        """The names of the secrets it refers to, sorted."""
+        """The sorted names of the referenced secrets."""
         of_auth = () if self.auth is None else secrets_of(self.auth).values()
         values = (*self.env.values(), *self.headers.values(), *of_auth)
         named = {value.name for value in values if isinstance(value, SecretRef)}
@@ -202,7 +208,7 @@ class McpServerConfig:
         ]
 
     def _wrong_start(self) -> list[Violation]:
-        """What is wrong with how it is installed, started or reached."""
+        """Violations in the settings for installing, starting or reaching the server."""
         if self.kind.is_remote:
             if self.url and self.url.startswith(("http://", "https://")):
                 return []
@@ -238,14 +244,14 @@ _FIELDS = {
 
 
 def default_isolation(kind: McpServerKind) -> Isolation:
-    """Remote servers are shared by the organization, started ones belong to one run."""
+    """Remote servers are shared by the organization; a started server belongs to one run."""
     return Isolation.SHARED if kind.is_remote else Isolation.RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """A registered server. `version` counts its changes, installing and uninstalling among them; connections and
-    catalogs of an older version are not reused."""
+    """A registered server. `version` counts its changes, including installations and
+    uninstallations. Connections and catalogs of an older version are not reused."""
 
     id: McpServerId
     organization_id: OrganizationId
@@ -255,9 +261,10 @@ class McpServer:
     updated_at: datetime
     installation: Installation | None = None
     tested_id: McpServerId | None = None
-    """Of a server made up to test a stored one: whose authorization it uses."""
+    """For a temporary copy that tests a stored server: the stored server, which holds the
+    authorization."""
 
     @property
     def lacks_installation(self) -> bool:
-        """Whether it cannot be started because it is not installed."""
+        """Whether the server cannot be started because it is not installed."""
         return self.config.needs_installation and self.installation is None

@@ -1,4 +1,4 @@
-"""Model providers of organizations: where models are reached, over which wire, with which key."""
+"""Model providers of organizations: base URL, wire protocol and API key."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from domain.ids import OrganizationId
 from domain.secrets.secret import SecretRef, SecretValue, violations_of
 
 MAX_PROVIDERS = 100
-"""Of one organization."""
+"""Per organization."""
 MAX_BASE_URL = 2_048
 MAX_API_KEY = 8_192
 SCRIPTED = "scripted"
-"""The provider that needs no network, always there; its models are scripts."""
+"""The built-in provider without network access; its models are scripts."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _URL = re.compile(r"https?://(?P<authority>[^/?#]+)(?P<path>/[^?#]*)?(?P<rest>[?#].*)?", re.IGNORECASE)
@@ -23,7 +23,7 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 
 
 class ProviderKind(StrEnum):
-    """The wire a provider speaks; values are part of the public contract."""
+    """The wire protocol of a provider. The values are part of the public contract."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -36,17 +36,17 @@ OFFICIAL_BASE_URLS = {
 
 
 def is_legal_provider_name(name: str) -> bool:
-    """Whether `PROVIDER:NAME` may begin with it."""
+    """Whether the name can be the first part of `PROVIDER:NAME`."""
     return _NAME.fullmatch(name) is not None and name != SCRIPTED
 
 
 def is_legal_api_key(key: str) -> bool:
-    """Whether a key can stand in a header."""
+    """Whether the key can be sent in a header."""
     return _KEY.fullmatch(key) is not None
 
 
 def base_url_fault(url: str, kind: ProviderKind) -> str | None:
-    """Why a provider cannot be reached there, going by the text alone."""
+    """Why the URL cannot be a base URL, judged by its text alone; None if it can."""
     if len(url) > MAX_BASE_URL or not url.isascii() or not url.isprintable() or " " in url:
         return f"must be up to {MAX_BASE_URL} printable ASCII characters without spaces"
     parts = _URL.fullmatch(url)
@@ -64,8 +64,9 @@ def base_url_fault(url: str, kind: ProviderKind) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider:
-    """A provider of one organization. `name` is what stands before the colon in `PROVIDER:NAME`; `base_url` is as the
-    vendor's own clients take it. Without a key none is sent. `version` counts its changes."""
+    """A provider of one organization. `name` is the part before the colon in `PROVIDER:NAME`;
+    `base_url` has the form that the vendor's own clients take. Without `api_key` none is sent.
+    `version` counts its changes."""
 
     organization_id: OrganizationId
     name: str
@@ -91,12 +92,12 @@ class ModelProvider:
 
     @property
     def secret_name(self) -> str | None:
-        """The secret its key is taken from, if it is."""
+        """The name of the secret that holds the key, if the key is a reference."""
         return self.api_key.name if isinstance(self.api_key, SecretRef) else None
 
 
 def key_violations(key: SecretValue | None) -> list[Violation]:
-    """What is wrong with a key; it is never repeated."""
+    """The violations of a key, which never quote it."""
     if isinstance(key, SecretRef):
         return violations_of("api_key", key)
     if key is not None and (len(key) > MAX_API_KEY or not is_legal_api_key(key)):

@@ -1,1 +1,1 @@
-"""What an agent may call."""
+"""Policy: what an agent may call."""

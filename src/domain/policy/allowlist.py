@@ -1,4 +1,4 @@
-"""Tool allowlists: which of the tools an agent lists it may see and call."""
+"""Tool allowlists: which of its tools an agent may see and call."""
 
 from fnmatch import fnmatchcase
 
@@ -6,7 +6,9 @@ Allowlist = tuple[str, ...] | None
 
 
 def allows(allowlist: Allowlist, tool_name: str) -> bool:
-    """Whether a model-facing name is allowed. None restricts nothing, an empty list allows nothing; entries are
-    names or
-    globs (`mcp__git__*`), matched with case."""
+    """Whether a model-facing name is allowed.
+
+    Entries are names or case-sensitive globs (`mcp__git__*`). None restricts nothing; an empty list
+    allows nothing.
+    """
     return allowlist is None or any(fnmatchcase(tool_name, entry) for entry in allowlist)

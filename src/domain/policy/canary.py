@@ -1,4 +1,5 @@
-"""Canary tokens: texts that an agent knows and must never say. Whatever carries one out is stopped."""
+"""Canary tokens: secret markers that an agent knows and must never emit. Text that contains one is
+stopped."""
 
 import base64
 import hashlib
@@ -11,7 +12,7 @@ from domain.errors import Violation
 from domain.ids import RunId
 
 MIN_LENGTH = 8
-"""Fewest characters of a token: a shorter one would turn up by chance in base64."""
+"""Fewest characters of a token. Shorter ones would occur in base64 by chance."""
 MAX_LENGTH = 256
 MAX_TOKENS = 32
 """Most tokens of one agent."""
@@ -23,15 +24,15 @@ _RUN_TOKEN_CHARS = 26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryToken:
-    """A token under its id. `secret` is the token itself or, `per_run`, the key that every run's own token is made with;
-    it is never shown."""
+    """A token under its id. `secret` is the token itself or, with `per_run`, the key from which
+    each run's token is derived. It is never shown."""
 
     id: str
     secret: str = field(repr=False)
     per_run: bool = False
 
     def in_run(self, run_id: RunId) -> str:
-        """The token as this run has it: the same for all of its attempts."""
+        """The token of this run. All attempts of the run have the same one."""
         if not self.per_run:
             return self.secret
         digest = hmac.new(self.secret.encode(), run_id.encode(), hashlib.sha256).digest()
@@ -39,17 +40,18 @@ class CanaryToken:
 
 
 def placeholder(token_id: str) -> str:
-    """What stands in an agent's instructions for the token."""
+    """The placeholder of the token in an agent's instructions."""
     return f"{{{{canary:{token_id}}}}}"
 
 
 def mark(token_id: str) -> str:
-    """What stands in the place of a token that was found."""
+    """The mark that replaces a found token."""
     return f"[canary:{token_id}]"
 
 
 def canary_violations(tokens: Sequence[CanaryToken], instructions: str) -> list[Violation]:
-    """Everything that is wrong with an agent's tokens, and with the placeholders in its instructions. Never quotes a token."""
+    """All violations of an agent's tokens and of the placeholders in its instructions. No message
+    quotes a token."""
     wrong: list[Violation] = []
     if len(tokens) > MAX_TOKENS:
         wrong.append(Violation(path="canary_tokens", message=f"must not have more than {MAX_TOKENS} entries"))
@@ -88,7 +90,7 @@ def _unknown_placeholders(instructions: str, known: Container[str]) -> list[Viol
 
 
 def token_fault(token: str) -> str | None:
-    """Why a text cannot be watched for, without quoting it; None if it can be."""
+    """Why a text cannot be a token, without quoting it; None if it can."""
     if not token.strip():
         return "must not be blank"
     if not MIN_LENGTH <= len(token) <= MAX_LENGTH:
@@ -99,8 +101,8 @@ def token_fault(token: str) -> str | None:
 
 
 def with_placeholders(instructions: str, tokens: Sequence[CanaryToken]) -> str:
-    """The instructions with each token that stands in them, as it is, replaced by its placeholder: they are shown."""
-    # Longest first: a token that holds another one is replaced whole.
+    """The instructions for display: each literal token is replaced by its placeholder."""
+    # Longest first: a token that contains another one is replaced as a whole.
     for token in sorted(tokens, key=lambda entry: len(entry.secret), reverse=True):
         if not token.per_run and token.secret:
             instructions = instructions.replace(token.secret, placeholder(token.id))
@@ -108,10 +110,10 @@ def with_placeholders(instructions: str, tokens: Sequence[CanaryToken]) -> str:
 
 
 def without_placeholders(text: str, tokens: Mapping[str, str]) -> str:
-    """The text with the tokens (by id) in the place of their placeholders; an unknown placeholder stays."""
+    """The text with tokens (by id) in place of their placeholders; unknown placeholders stay."""
     return _PLACEHOLDER.sub(lambda found: tokens.get(found[1], found[0]), text)
 
 
 def kept(token: CanaryToken, known: CanaryToken) -> CanaryToken:
-    """The known token, as far as `token` does not say otherwise."""
+    """The token with the stored secret, unless `token` changes its kind."""
     return replace(token, secret=known.secret) if known.per_run == token.per_run else token

@@ -1,7 +1,8 @@
-"""Finds canary tokens in texts and JSON values: plain, hex, percent-encoded, base64 in its three alignments, case folded.
+"""Finds canary tokens in texts and JSON values: plain, hex, percent-encoded, base64 in its three
+alignments, case folded.
 
-Encodings are watched of a token as it is and in all lower and all upper case. Escapes of URLs and of JSON are decoded
-before looking, and line breaks are looked past, since encoders wrap their lines.
+Encodings are searched for the token as it is and in lower and upper case. URL and JSON escapes are
+decoded before the search, and line breaks are ignored, because encoders wrap lines.
 """
 
 import base64
@@ -15,15 +16,16 @@ from domain.policy.canary_views import folded, spellings, unfinished_escape, vie
 
 _BASE64_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _WINDOW_FACTOR = 8
-"""Of a text that comes in pieces, at most this many times the longest form is held back (escapes take up to six
-characters for one)."""
+"""Of a streamed text, at most this many times the longest form is held back. An escape takes up to
+six characters for one."""
 _CLEANED_DEPTH = 100
-"""How deep into a value that holds a token single texts are cleaned."""
+"""The nesting depth up to which single texts of a value are cleaned."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A watched spelling, case folded. `before`, `after`: the token shares a character of base64 with its neighbour there."""
+    """A searched spelling, case folded. `before`, `after`: the token shares a base64 character with
+    its neighbour there."""
 
     text: str
     token_id: str
@@ -40,7 +42,7 @@ class _Hit:
 
 @dataclass(frozen=True, slots=True)
 class CleanText:
-    """A text without tokens; `found` is the id of the first one that was in it, None if there was none."""
+    """A text without tokens; `found` is the id of its first token, None if it had none."""
 
     text: str
     found: str | None
@@ -48,15 +50,19 @@ class CleanText:
 
 @dataclass(frozen=True, slots=True)
 class CleanJson:
-    """A JSON value without tokens; `found` is the id of the first one that was in it, None if there was none."""
+    """A JSON value without tokens; `found` is the id of its first token, None if it had none."""
 
     value: JsonValue
     found: str | None
 
 
 class CanaryScanner:
-    """Watches for the tokens of one run. Build it once; looking costs a few searches per token over the text. A token
-    shorter than MIN_LENGTH is not watched for: its spellings are empty, or stand in the mark that replaces it."""
+    """Searches for the tokens of one run. Build it once; a search costs a few substring searches
+    per token.
+
+    A token shorter than MIN_LENGTH is not searched for: its spellings are empty, or occur in the
+    mark that replaces it.
+    """
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
         watched = {token_id: token for token_id, token in tokens.items() if len(token) >= MIN_LENGTH}
@@ -64,7 +70,7 @@ class CanaryScanner:
         forms = {text: form for family in families for text, form in family.items()}
         self._forms = tuple(forms.values())
         self._texts = sorted(forms)
-        # A form that holds another one of its token is found with it.
+        # A form that contains another form of its token is found with it.
         looked_for = (
             text for family in families for text in family if not any(o != text and o in text for o in family)
         )
@@ -74,7 +80,6 @@ class CanaryScanner:
         self._plus_is_space = any(" " in token for token in tokens.values())
 
     def found_in(self, text: str) -> bool:
-        """Whether the text holds a token."""
         return any(
             form in spelling
             for spelling in spellings(text, plus_is_space=self._plus_is_space)
@@ -82,7 +87,7 @@ class CanaryScanner:
         )
 
     def clean(self, text: str) -> CleanText:
-        """The text with `[canary:ID]` in the place of each token."""
+        """The text with `[canary:ID]` in place of each token."""
         found: str | None = None
         while self.found_in(text):
             hits = self._hits(text)
@@ -96,8 +101,8 @@ class CanaryScanner:
         return CleanText(text, found)
 
     def clean_json(self, value: JsonValue) -> CleanJson:
-        """The value with `[canary:ID]` in the place of each token, in strings, keys and numbers; of what is nested more
-        than a hundred levels deep and holds one, in the place of all of it."""
+        """The value with `[canary:ID]` in place of each token, in strings, keys and numbers. A part
+        nested more than a hundred levels deep is replaced as a whole if it contains a token."""
         found = self._first_in(value)
         return CleanJson(value, None) if found is None else CleanJson(self._cleaned(value, 0), found)
 
@@ -125,7 +130,8 @@ class CanaryScanner:
                 return {self.clean(key).text: self._cleaned(item, depth + 1) for key, item in value.items()}
 
     def held_from(self, text: str) -> int:
-        """Where the end of the text begins that could be the beginning of a token; the text's length if there is none."""
+        """The start of the longest end of the text that could begin a token; the text's length if
+        there is none."""
         began = max(0, len(text) - _WINDOW_FACTOR * self._longest)
         tail = text[began:]
         held = len(tail)
@@ -139,7 +145,7 @@ class CanaryScanner:
         return began + held
 
     def _beginnings(self, text: str, starts: list[int]) -> Iterator[int]:
-        """Where, in the original, the longest end of a spelling begins that a form begins with."""
+        """For the original text, the start of the longest end of a spelling that begins a form."""
         for place in range(max(0, len(text) - self._longest + 1), len(text)):
             if text[place] in self._first_chars:
                 end = text[place:]
@@ -149,11 +155,11 @@ class CanaryScanner:
                     return
 
     def first_start(self, text: str) -> _Hit:
-        """The first token of a text that holds one."""
+        """The first token of a text that contains one."""
         return self._hits(text)[0]
 
     def _hits(self, text: str) -> list[_Hit]:
-        """All places, in order, those that overlap made one."""
+        """All places in order; overlapping places are merged."""
         hits: list[_Hit] = []
         for view in views(text, plus_is_space=self._plus_is_space):
             for form in self._forms:
@@ -174,15 +180,16 @@ class CanaryScanner:
 
 
 class CanaryStream:
-    """A text that comes in pieces: what could begin a token is held back until it is known to be none."""
+    """Filters a streamed text: an end that could begin a token is held back until more text
+    decides."""
 
     def __init__(self, scanner: CanaryScanner) -> None:
         self._scanner = scanner
         self._held = ""
 
     def feed(self, piece: str) -> CleanText:
-        """What is safe to show, after what was given before. If `found`, the text ended there: nothing may follow but its
-        mark."""
+        """The text that is safe to show after this piece. If `found`, the text ends there and only
+        the mark may follow."""
         text = self._held + piece
         if self._scanner.found_in(text):
             hit = self._scanner.first_start(text)
@@ -193,7 +200,7 @@ class CanaryStream:
         return CleanText(text[:cut], None)
 
     def finish(self) -> str:
-        """What is still held back, now that nothing follows."""
+        """The text still held back, now that the stream has ended."""
         rest, self._held = self._held, ""
         return rest
 
@@ -208,7 +215,8 @@ def _forms(token_id: str, token: str) -> Iterator[_Form]:
 
 
 def _base64_forms(token_id: str, raw: bytes, offset: int) -> Iterator[_Form]:
-    """The characters that the token alone decides when it begins `offset` bytes after a group of three."""
+    """The base64 characters that the token alone determines when it begins `offset` bytes after a
+    group of three."""
     first = -(-offset * 8 // 6)
     last = (offset + len(raw)) * 8 // 6
     padded = b"\0" * offset + raw + b"\0" * (-(offset + len(raw)) % 3)
@@ -219,7 +227,8 @@ def _base64_forms(token_id: str, raw: bytes, offset: int) -> Iterator[_Form]:
 
 
 def _widened(text: str, form: _Form, place: int) -> tuple[int, int]:
-    """The place with the neighbours in base64 that carry bits of the token, and its padding."""
+    """The place, extended by the neighbouring base64 characters that carry bits of the token, and
+    by its padding."""
     start, end = place, place + len(form.text)
     if form.before and start > 0 and text[start - 1] in _BASE64_CHARS:
         start -= 1
@@ -231,7 +240,8 @@ def _widened(text: str, form: _Form, place: int) -> tuple[int, int]:
 
 
 def _texts_in(value: JsonValue) -> Iterator[str]:
-    """Strings, keys and numbers of a value, in order and without recursion: models nest arguments as deep as they like."""
+    """Strings, keys and numbers of a value, in order and without recursion: models nest arguments
+    to any depth."""
     left: list[JsonValue] = [value]
     while left:
         part = left.pop()

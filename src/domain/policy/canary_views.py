@@ -1,4 +1,5 @@
-"""What a text may say in other spellings: case folded, with escapes decoded, without line breaks; each with its way back."""
+"""Alternative spellings of a text: case folded, escapes decoded, line breaks removed; each maps
+back to the text."""
 
 import codecs
 import re
@@ -18,14 +19,15 @@ _PERCENT, _UNICODE = 3, 6
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A spelling of a text: its character at i stands for the text from `starts[i]` to `ends[i]`."""
+    """A spelling of a text: its character at i represents the text from `starts[i]` to
+    `ends[i]`."""
 
     text: str
     starts: list[int]
     ends: list[int]
 
     def without(self, dropped: str) -> "View":
-        """The same without some characters."""
+        """The view without these characters."""
         places = [place for place, char in enumerate(self.text) if char not in dropped]
         return View(
             "".join(self.text[place] for place in places),
@@ -35,12 +37,12 @@ class View:
 
 
 def folded(text: str) -> str:
-    """The text without regard to case: characters that are the same in upper case too (ı and i) are one."""
+    """The text for comparison without case. Characters with a common upper case (ı and i) become
+    equal."""
     return text.upper().casefold()
 
 
 def spellings(text: str, *, plus_is_space: bool) -> Iterator[str]:
-    """All spellings of the text."""
     bases = [folded(text)]
     bases += [
         folded(escapes.sub(lambda escape: _meaning(escape[0]), source))
@@ -56,7 +58,7 @@ def spellings(text: str, *, plus_is_space: bool) -> Iterator[str]:
 
 
 def views(text: str, *, plus_is_space: bool) -> Iterator[View]:
-    """The same as `spellings`, with the way back; much slower."""
+    """The same as `spellings`, with the mapping to the text; much slower."""
     bases = [_view(_characters(text))]
     bases += [_view(_decoded(source, escapes)) for source, escapes in _escaped(text, plus_is_space=plus_is_space)]
     for base in bases:
@@ -69,8 +71,11 @@ def views(text: str, *, plus_is_space: bool) -> Iterator[View]:
 
 
 def _escaped(text: str, *, plus_is_space: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """What to decode, and the escapes to decode in it: of a token that was escaped for a URL, a backslash may be its own,
-    and in JSON a percent sign. As forms are sent, a plus is a space before an escaped one is decoded."""
+    """The texts to decode, and the escapes to decode in each.
+
+    In a token that was escaped for a URL a backslash may be literal, and in JSON a percent sign.
+    Form encoding turns a plus into a space before it decodes an escaped plus.
+    """
     in_url, in_json = "%" in text, "\\" in text
     if in_url:
         yield text, _URL_ESCAPES
@@ -83,8 +88,8 @@ def _escaped(text: str, *, plus_is_space: bool) -> Iterator[tuple[str, re.Patter
 
 
 def unfinished_escape(text: str) -> int:
-    """Where an escape begins that the end of the text cuts short (of a character that takes several, the first); the
-    text's length if there is none."""
+    """The start of an escape that the end of the text truncates; the text's length if there is
+    none. For a character of several escapes, the start of the first."""
     escapes = list(_ESCAPES.finditer(text))
     last = escapes[-1] if escapes else None
     after = 0 if last is None else last.end()

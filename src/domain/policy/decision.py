@@ -1,4 +1,4 @@
-"""The one decision about a call of a tool: for listing, for the call, for the gateway and for the audit entry."""
+"""The one decision about a tool call, used for listing, calls, the gateway and audit entries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ _MAX_LISTED = 20
 
 
 class DecisionReason(StrEnum):
-    """Why a decision is what it is; values are public (`tool.blocked`'s `reason`, audit entries, explanations)."""
+    """The reason of a decision. The values are public (`reason` of `tool.blocked`, audit entries,
+    explanations)."""
 
     ALLOWED = "allowed"
     APPROVAL_REQUIRED = "approval_required"
@@ -33,8 +34,12 @@ _STANDING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What becomes of one call. `sentence` tells the model why it is blocked, empty if it is not; `source` is who decided;
-    `policy` holds what else applies to the call (time, size of results, approval)."""
+    """The decision about one call.
+
+    `sentence` tells the model why the call is blocked; empty otherwise. `source` is the deciding
+    layer and rule. `policy` holds what else applies to the call: timeout, size of results,
+    approval.
+    """
 
     verdict: Verdict
     reason: DecisionReason
@@ -44,21 +49,20 @@ class Decision:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the tool is to be answered like one that does not exist."""
+        """Whether to answer as if the tool did not exist."""
         return self.reason is DecisionReason.HIDDEN
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the call is refused with `sentence` (a hidden tool's is not: there is no such tool)."""
+        """Whether the call is refused with `sentence`. A call of a hidden tool is refused as
+        unknown instead."""
         return self.verdict is Verdict.DENY and not self.is_hidden
 
     @property
     def halts(self) -> bool:
-        """Whether the blocked call ends its run."""
         return self.is_blocked and self.policy.on_block is OnBlock.HALT
 
     def as_json(self) -> JsonObject:
-        """For audit entries."""
         return {
             "verdict": str(self.verdict),
             "reason": str(self.reason),
@@ -75,7 +79,8 @@ def decide(
     violations: Sequence[str] = (),
     calls_so_far: int = 0,
 ) -> Decision:
-    """What becomes of a call of the tool `name`. Callers with many calls resolve once and use `decide_call`."""
+    """The decision about a call of the tool `name`. Callers with many calls resolve the policy once
+    and use `decide_call`."""
     return decide_call(layers.resolve(name), name, arguments, violations=violations, calls_so_far=calls_so_far)
 
 
@@ -87,10 +92,10 @@ def decide_call(
     violations: Sequence[str] = (),
     calls_so_far: int = 0,
 ) -> Decision:
-    """What becomes of one call under what holds for its tool.
+    """The decision about one call under the policy of its tool.
 
-    `violations` says how the arguments fail `policy.constraints`; `calls_so_far` how often this run has called the tool.
-    Whatever blocks goes before an approval: nobody is asked about a call that may not be made.
+    `violations` says how the arguments fail `policy.constraints`; `calls_so_far` is how often this
+    run has called the tool. Reasons to block are checked before an approval is requested.
     """
     refused = decide_tool(policy, name)
     if refused is not None:
@@ -131,7 +136,7 @@ def decide_call(
 
 
 def standing_decision(policy: ToolPolicy) -> Decision:
-    """What becomes of a call of the tool that has nothing against it."""
+    """The decision for a call to which nothing but the verdict of the rules applies."""
     if policy.hidden_by is not None:
         return Decision(
             verdict=Verdict.DENY,
@@ -146,7 +151,7 @@ def standing_decision(policy: ToolPolicy) -> Decision:
 
 
 def decide_tool(policy: ToolPolicy, name: str) -> Decision | None:
-    """The refusal of every call of the tool, whatever its arguments; None if it depends on them."""
+    """The refusal that applies to every call of the tool; None if the arguments decide."""
     if policy.hidden_by is not None:
         return standing_decision(policy)
     if policy.decision is Verdict.DENY:

@@ -1,5 +1,4 @@
-"""What the rules of a layer say without effect: rules that hold for no tool, words that another layer has said already, and
-words about tools that are denied."""
+"""Finds rules of a layer without effect: they match no tool, or other rules decide."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -11,27 +10,28 @@ from domain.policy.selection import fitting
 
 
 class IdleReason(StrEnum):
-    """Why something is without effect."""
+    """Why a rule or field has no effect."""
 
     NO_TOOL = "no_tool"
-    """No tool has such a name."""
+    """No tool has a matching name."""
     MORE_SPECIFIC = "more_specific"
-    """Of each tool it fits, a more specific rule of its layer holds instead."""
+    """A more specific rule of the same layer applies to each matching tool."""
     HIDDEN = "hidden"
-    """Each tool it holds for is left out by an allowlist."""
+    """An allowlist hides each tool that the rule applies to."""
     ALREADY_SAID = "already_said"
-    """For each tool it holds for, others say the same or something stricter."""
+    """For each tool that the rule applies to, other rules say the same or something stricter."""
     DENIED = "denied"
-    """Other rules deny each tool it holds for, and no call is made."""
+    """Other rules deny each tool that the rule applies to, so no call is made."""
 
 
 _OF_DENIALS = frozenset({"decision", "on_block"})
-"""Fields that matter for tools that are denied."""
+"""Fields that affect denied tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleStatement:
-    """The rule `pattern` of a layer, or of it `fields` alone, changes nothing; `by` are those that decide instead."""
+    """The rule `pattern` of a layer, or only `fields` of it, changes nothing. The rules in `by`
+    decide instead."""
 
     pattern: str
     reason: IdleReason
@@ -42,7 +42,8 @@ class IdleStatement:
 def idle_statements(
     layers: PolicyLayers, rules: ToolPolicies, names: Sequence[str], layer: PolicyLayer = PolicyLayer.AGENT
 ) -> tuple[IdleStatement, ...]:
-    """What of `rules`, those of `layer` in `layers`, has no effect on the tools `names`; in the order of the rules."""
+    """The statements of `rules` that have no effect on the tools `names`, in the order of the
+    rules. `rules` are those of `layer` in `layers`."""
     review = _Review(layers, layer, names)
     holds: dict[str, list[str]] = {pattern: [] for pattern, _ in rules.rules}
     for name in names:
@@ -52,7 +53,7 @@ def idle_statements(
 
 
 class _Review:
-    """Looks at the rules of one layer."""
+    """Reviews the rules of one layer."""
 
     def __init__(self, layers: PolicyLayers, layer: PolicyLayer, names: Sequence[str]) -> None:
         self._layers = layers
@@ -60,18 +61,18 @@ class _Review:
         self._names = names
 
     def selected(self, name: str) -> tuple[str, ...]:
-        """Patterns of the layer's rules that hold for the tool."""
+        """Patterns of the layer's rules that apply to the tool."""
         return tuple(
             pattern for layer, found in self._layers.said(name) if layer is self._layer for pattern, _ in found
         )
 
     def permitting(self, name: str) -> tuple[str, ...]:
-        """Patterns of the layer's rules that permit the tool against a denial."""
+        """Patterns of the layer's rules that permit the tool despite a denial."""
         said = self._layers.permissions(name)
         return tuple(pattern for layer, found in said if layer is self._layer for pattern, _ in found)
 
     def idle(self, pattern: str, rule: ToolRule, held: Sequence[str]) -> list[IdleStatement]:
-        """What the rule says without effect; `held` are the tools it holds for."""
+        """The parts of the rule without effect; `held` are the tools that the rule applies to."""
         if not held:
             fits = tuple(fitting(pattern, self._names))
             if not fits:

@@ -1,4 +1,5 @@
-"""What all layers together say of a tool. Layers only tighten each other, but for what an `overridable` rule says."""
+"""Combines the policy layers into the effective policy of a tool. Layers only tighten each other,
+except where a rule is `overridable`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class PolicyLayer(StrEnum):
-    """Who says something, in the order in which it is heard. Runs have an allowlist only."""
+    """The policy layers, in order of evaluation. A run has only an allowlist."""
 
     BUILT_IN = "built-in"
     ORGANIZATION = "organization"
@@ -26,7 +27,7 @@ class PolicyLayer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a statement stands: the layer, and the pattern its rule has there (None: not in a rule)."""
+    """The origin of a value: the layer, and the pattern of the rule (None: not from a rule)."""
 
     layer: PolicyLayer
     pattern: str | None = None
@@ -37,7 +38,7 @@ BUILT_IN = Source(layer=PolicyLayer.BUILT_IN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentsConstraint:
-    """A JSON Schema that policy holds arguments against."""
+    """A JSON Schema that the arguments must match."""
 
     source: Source
     schema: JsonObject
@@ -45,7 +46,8 @@ class ArgumentsConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTerms:
-    """`ttl_s`: how long an approval is waited for; `allow_self`: whether whoever started the run may give it."""
+    """How long an approval may take (`ttl_s`), and whether the key that started the run may approve
+    (`allow_self`)."""
 
     ttl_s: float = DEFAULT_APPROVAL_TTL_S
     allow_self: bool = True
@@ -53,11 +55,12 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPolicy:
-    """What holds for one tool in one run: the layers' word, made once per toolset.
+    """The effective policy of one tool in one run, computed once per toolset.
 
-    `hidden_by` is the layer whose allowlist leaves the tool out. `idempotent` None leaves it to the tool's annotations,
-    which count for trusted servers only. `sources` says for each field of a rule (`decision`, `max_calls`, …) where its
-    value comes from; a field nobody has set is not in it.
+    - `hidden_by` is the layer with the allowlist that hides the tool.
+    - `idempotent` None defers to the tool's annotations, which apply to trusted servers only.
+    - `sources` maps each field of a rule (`decision`, `max_calls`, …) to the origin of its value;
+      fields that no rule sets are absent.
     """
 
     hidden_by: PolicyLayer | None = None
@@ -81,7 +84,7 @@ class ToolPolicy:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the model is shown the tool at all."""
+        """Whether the model sees the tool."""
         return self.hidden_by is None and self.decision is not Verdict.DENY
 
 
@@ -90,7 +93,8 @@ _Key: TypeAlias = tuple[PolicyLayer | None, tuple[tuple[PolicyLayer, tuple[str, 
 
 
 class PolicyLayers:
-    """The layers of one run, prepared for many names. What is absent restricts nothing."""
+    """The policy layers of one run, prepared for many lookups. An absent layer restricts
+    nothing."""
 
     def __init__(
         self,
@@ -117,24 +121,25 @@ class PolicyLayers:
         self._resolved: dict[_Key, ToolPolicy] = {}
 
     def hidden_by(self, name: str) -> PolicyLayer | None:
-        """The layer whose allowlist leaves the tool out, if any does."""
+        """The layer with the allowlist that hides the tool, if any."""
         return next((layer for layer, allowlist in self._allowlists if not allows(allowlist, name)), None)
 
     def said(self, name: str) -> tuple[tuple[PolicyLayer, Selected], ...]:
-        """The rules that the layers have for the tool, layer by layer."""
+        """The rules that apply to the tool, by layer."""
         return tuple((layer, rules.of(name)) for layer, rules in self._rules)
 
     def permissions(self, name: str) -> tuple[tuple[PolicyLayer, Selected], ...]:
-        """The rules that permit the tool against a denial of their own layer, layer by layer."""
+        """The rules that permit the tool despite a denial in their own layer, by layer."""
         return tuple((layer, rules.permission_of(name)) for layer, rules in self._rules)
 
     def resolve(self, name: str) -> ToolPolicy:
-        """What holds for the tool `name`."""
+        """The effective policy of the tool `name`."""
         hidden_by = self.hidden_by(name)
         said = tuple((layer, selected) for layer, selected in self.said(name) if selected)
         if not said and hidden_by is None:
             return UNRESTRICTED
-        # What holds depends on the rules alone, and most tools of a server have the same.
+        # The policy depends on the matching rules alone, and most tools of a server match the same
+        # rules.
         key = (hidden_by, tuple((layer, tuple(pattern for pattern, _ in selected)) for layer, selected in said))
         known = self._resolved.get(key)
         if known is None:
@@ -144,14 +149,14 @@ class PolicyLayers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Word(Generic[_T]):
-    """What was said of one field so far, by whom, and whether the next layer may replace it."""
+    """The combined value of one field, its sources, and whether the next layer may replace it."""
 
     value: _T
     sources: tuple[Source, ...]
     overridable: bool
 
     def and_also(self, other: "_Word[_T]", tighter: Callable[[_T, _T], _T]) -> "_Word[_T]":
-        """Both together: the tighter value, and who asked for it."""
+        """The tighter of both values, with its sources."""
         value = tighter(self.value, other.value)
         if value == self.value:
             sources = self.sources
@@ -243,7 +248,7 @@ def _halting(one: OnBlock, other: OnBlock) -> OnBlock:
 
 
 def _asking(one: OnUnknownOutcome, other: OnUnknownOutcome) -> OnUnknownOutcome:
-    # The stricter word: a model that is only informed may make the call once more by itself.
+    # The stricter value: a model that is only informed may repeat the call by itself.
     asks = OnUnknownOutcome.REQUIRE_APPROVAL
     return asks if asks in (one, other) else OnUnknownOutcome.INFORM
 

@@ -1,5 +1,5 @@
-"""What rules of a layer say that other rules of it replace for some tools: the more exact rule takes the place of a glob's as a
-whole."""
+"""Finds fields of rules that another rule of the same layer replaces: a more specific rule replaces
+a less specific one as a whole."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -10,7 +10,8 @@ from domain.policy.selection import RuleSelection, Selected, fitting, is_glob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedStatement:
-    """`fields` of the rule `pattern` do not hold for `name` (and perhaps for others), as the rules `by` do not repeat them."""
+    """`fields` of the rule `pattern` do not apply to `name` (and perhaps to others), because the
+    rules in `by` do not repeat them."""
 
     pattern: str
     by: tuple[str, ...]
@@ -19,8 +20,12 @@ class ReplacedStatement:
 
 
 def replaced_statements(rules: ToolPolicies, names: Iterable[str]) -> tuple[ReplacedStatement, ...]:
-    """The fields that a more exact rule of the layer drops without a word, with one of the tools `names` for each pair of
-    rules. Exact names in the rules count as tools. A denial that a more exact rule permits is meant so."""
+    """The fields that a more specific rule of the layer drops, with one example tool for each pair
+    of rules.
+
+    Exact names in the rules count as tools. A denial that a more specific rule permits is not
+    reported: it is intended.
+    """
     selection = RuleSelection(rules)
     everything = sorted({*names, *(pattern for pattern, _ in rules.rules if not is_glob(pattern))})
     selected: dict[str, Selected] = {}
@@ -39,7 +44,7 @@ def replaced_statements(rules: ToolPolicies, names: Iterable[str]) -> tuple[Repl
 
 
 def _stated(rule: ToolRule) -> frozenset[str]:
-    """What a rule says; of a denial not what becomes of the calls that it blocks."""
+    """The fields that a rule sets; for a denial without `on_block`."""
     stated = {field.name for field in fields(rule) if getattr(rule, field.name) is not None} - {"overridable"}
     if rule.decision is Verdict.DENY:
         stated -= {"on_block"}

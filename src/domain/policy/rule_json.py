@@ -1,4 +1,4 @@
-"""Rules as JSON, as they are stored and shown: only what a rule states."""
+"""Rules as JSON, in storage and in views: only the fields that a rule sets."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -24,13 +24,11 @@ def policies_to_json(policies: ToolPolicies) -> JsonObject:
 
 
 def policies_from_json(stored: JsonValue) -> ToolPolicies:
-    """The inverse of `policies_to_json`."""
     rules = cast("dict[str, JsonObject]", stored)
     return ToolPolicies(rules=tuple((pattern, rule_from_json(rule)) for pattern, rule in rules.items()))
 
 
 def rule_to_json(rule: ToolRule) -> JsonObject:
-    """What the rule states."""
     stated: JsonObject = {}
     if rule.decision is not None:
         stated["decision"] = rule.decision.value

@@ -1,4 +1,4 @@
-"""What a layer of policy says about tools: a rule per name or glob, checked when it is made."""
+"""The rules of one policy layer: one per tool name or glob, validated on construction."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _PATTERN = re.compile(r"[A-Za-z0-9_*?\[\]!-]+")
 
 
 class Verdict(StrEnum):
-    """What becomes of a call, from the mildest to the strictest."""
+    """The verdict about a call, from the mildest to the strictest."""
 
     ALLOW = "allow"
     REQUIRE_APPROVAL = "require_approval"
@@ -28,7 +28,6 @@ class Verdict(StrEnum):
 
     @property
     def strictness(self) -> int:
-        """Greater is stricter."""
         return _STRICTNESS[self]
 
 
@@ -36,15 +35,18 @@ _STRICTNESS = {Verdict.ALLOW: 0, Verdict.REQUIRE_APPROVAL: 1, Verdict.DENY: 2}
 
 
 class OnBlock(StrEnum):
-    """What a blocked call does to its run: the model is told, or the run ends."""
+    """The effect of a blocked call on its run: the model is informed, or the run ends."""
 
     INFORM = "inform"
     HALT = "halt"
 
 
 class OnUnknownOutcome(StrEnum):
-    """What becomes of a call that may have been sent before a crash, and may not be repeated: the model is told that its
-    outcome is unknown, or a person decides whether it is sent again."""
+    """How a call is handled that may have been sent before a crash and must not be repeated.
+
+    The model is informed that the outcome is unknown, or a person decides whether the call is sent
+    again.
+    """
 
     INFORM = "inform"
     REQUIRE_APPROVAL = "require_approval"
@@ -52,14 +54,18 @@ class OnUnknownOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRule:
-    """A rule for tools. None everywhere means that the rule says nothing of it.
+    """A rule for tools. A field that is None states nothing.
 
-    `allowed_params` and `denied_params` are names of arguments (absent: any, an empty `allowed_params`: none);
-    `arguments_schema` is a JSON Schema the arguments have to fit besides the tool's own. `max_calls` counts per tool and
-    run. `max_result_bytes` is how much of a result's text the model is given. `approval_ttl_s` is how long an approval
-    waits, `allow_self_approval` whether whoever started the run may give it; both hold for approvals of `on_unknown_outcome`
-    too. `overridable` (organizations only) lets an
-    agent's rule replace what this one says instead of only tightening it.
+    - `allowed_params` and `denied_params` are names of arguments. None allows any; an empty
+      `allowed_params` allows none.
+    - `arguments_schema` is a JSON Schema that the arguments must match, in addition to the tool's
+      own.
+    - `max_calls` applies per tool and run.
+    - `max_result_bytes` bounds the text of a result that the model gets.
+    - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the key that
+      started the run may approve. Both apply to approvals of `on_unknown_outcome` too.
+    - `overridable` (organizations only) lets an agent's rule replace this rule's values instead of
+      only tightening them.
     """
 
     decision: Verdict | None = None
@@ -84,7 +90,7 @@ class ToolRule:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the rule has no effect at all."""
+        """Whether the rule sets no field."""
         return all(getattr(self, field.name) is None for field in fields(self) if field.name != "overridable")
 
     def _wrong_numbers(self) -> Iterator[Violation]:
@@ -96,7 +102,7 @@ class ToolRule:
             ("approval_ttl_s", self.approval_ttl_s, MAX_APPROVAL_TTL_S),
         )
         for path, value, most in bounds:
-            # Not `value <= 0`: of NaN neither comparison holds.
+            # Not `value <= 0`: comparisons with NaN are always false.
             if value is not None and not 0 < value <= most:
                 yield Violation(path=path, message=f"must be greater than 0 and at most {most:g}")
 
@@ -118,7 +124,8 @@ class ToolRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPolicies:
-    """The rules of one layer by pattern: a model-facing tool name, or a glob (`*`, `?`, `[…]`) matched with case."""
+    """The rules of one layer by pattern: a model-facing tool name, or a case-sensitive glob (`*`,
+    `?`, `[…]`)."""
 
     rules: tuple[tuple[str, ToolRule], ...] = ()
 
@@ -138,7 +145,8 @@ class ToolPolicies:
             raise invalid("tool_policy_invalid", "The tool policies are not valid.", *wrong)
 
     def __hash__(self) -> int:
-        # Schemas in rules are dicts, which have no hash; patterns tell policies apart well enough.
+        # Schemas in rules are dicts, which are not hashable; patterns distinguish policies well
+        # enough.
         return hash(tuple(pattern for pattern, _ in self.rules))
 
     def __bool__(self) -> bool:

@@ -1,7 +1,10 @@
-"""Rules of a layer that hold for a tool: a name beats a glob, a longer literal prefix a shorter one; equals hold together.
+"""Selects the rules of one layer that apply to a tool.
 
-A denial is beaten only by a more exact rule that says `decision: allow`. Where the most exact rule says something else, it and
-the denial hold together, so that a rule written for a timeout does not permit what another rule denies.
+- An exact name wins over a glob, and a longer literal prefix over a shorter one. Rules of equal
+  precedence apply together.
+- Only a more specific rule with `decision: allow` overrides a denial. If the most specific rule
+  states something else, both apply. Thus a rule for a timeout does not permit what another rule
+  denies.
 """
 
 import re
@@ -15,13 +18,14 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 _WILD = re.compile(r"[*?\[]")
 
 Selected: TypeAlias = tuple[tuple[str, ToolRule], ...]
-"""Patterns and their rules: none, one, or several, of which each field is the stricter: globs that tie, and the denial that
-wins over them, or the permission that keeps it from winning."""
+"""Patterns and their rules: none, one, or several. With several, the stricter value of each field
+applies: globs of equal precedence, a denial that also applies, or the permission that overrides it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Glob:
-    """A rule for names that fit a glob; the longer its literal `prefix`, the more exact it is."""
+    """A rule for names that match a glob. A longer literal `prefix` is more specific."""
 
     prefix: str
     pattern: str
@@ -33,7 +37,8 @@ class _Glob:
 
 
 class RuleSelection:
-    """The rules of one layer, prepared for many names: a look into a dict, then globs in order of precedence."""
+    """The rules of one layer, prepared for many lookups: a dict of exact names, then globs in order
+    of precedence."""
 
     def __init__(self, policies: ToolPolicies) -> None:
         self._exact = {pattern: rule for pattern, rule in policies.rules if not is_glob(pattern)}
@@ -47,7 +52,8 @@ class RuleSelection:
         self._permissions = [glob for glob in self._globs if glob.rule.decision is Verdict.ALLOW]
 
     def of(self, name: str) -> Selected:
-        """What the layer says of the tool `name`. The order in which rules were written does not matter."""
+        """The rules of the layer that apply to the tool `name`, independent of the order in which
+        they were written."""
         exact = self._exact.get(name)
         selected = _most_exact(self._globs, name) if exact is None else ((name, exact),)
         if any(rule.decision is Verdict.DENY for _, rule in selected):
@@ -55,12 +61,14 @@ class RuleSelection:
         permission = self.permission_of(name)
         if not permission:
             return (*selected, *_most_exact(self._denials, name))
-        # What permits is shown to decide; what else it says is replaced by the more exact rule.
+        # The permission is included as a source; its other fields are replaced by the more specific
+        # rule.
         named = {pattern for pattern, _ in selected}
         return (*selected, *((pattern, _permitting(rule)) for pattern, rule in permission if pattern not in named))
 
     def permission_of(self, name: str) -> Selected:
-        """The rules that say `decision: allow` and beat a denial of this layer; none if no denial fits, or one holds."""
+        """The rules with `decision: allow` that override a denial of this layer; none if no denial
+        matches, or if a denial wins."""
         denials = _most_exact(self._denials, name)
         exact = self._exact.get(name)
         if not denials or (exact is not None and exact.decision is Verdict.DENY):
@@ -72,7 +80,7 @@ class RuleSelection:
 
 
 def _most_exact(globs: Sequence[_Glob], name: str) -> Selected:
-    """Of globs in order of precedence, the first that fits and those that tie with it."""
+    """The first matching glob and those of equal precedence; `globs` are in order of precedence."""
     found: list[tuple[str, ToolRule]] = []
     length = 0
     for glob in globs:
@@ -93,17 +101,18 @@ def _exactness(selected: Selected) -> int:
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a pattern is for more than one name."""
+    """Whether a pattern matches more than one name."""
     return _WILD.search(pattern) is not None
 
 
 def literal_prefix(pattern: str) -> str:
-    """What stands before the first wildcard."""
+    """The part of a pattern before its first wildcard."""
     wild = _WILD.search(pattern)
     return pattern if wild is None else pattern[: wild.start()]
 
 
 def fitting(pattern: str, names: Iterable[str]) -> Iterator[str]:
-    """Those of the names that a name or glob fits, whatever other patterns say; looked through fast, since there may be very many."""
+    """The names that a name or glob matches, whatever other patterns say. Fast, because there may
+    be very many names."""
     prefix, expression = literal_prefix(pattern), re.compile(translate(pattern))
     return (name for name in names if name.startswith(prefix) and expression.match(name) is not None)

@@ -1,1 +1,1 @@
-"""Schedules: runs that begin by the clock."""
+"""Schedules: runs that start at times given by cron expressions."""

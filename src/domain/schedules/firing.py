@@ -1,4 +1,4 @@
-"""One fire of a schedule, and what the audit trail says of it."""
+"""One trigger of a schedule, and its audit entries."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +12,11 @@ from domain.schedules.schedule import Schedule, ScheduleError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """A fire that was due at `due_at`, of a schedule as it was read at `version`; with it the schedule moves on to
-    `next_fire_at`. It counts only if both are still so when it is stored, which makes it happen once."""
+    """A trigger that was due at `due_at`, of a schedule that was read at `version`.
+
+    Storing it moves the schedule to `next_fire_at`. It is stored only if version and due time are
+    unchanged, so each trigger fires once.
+    """
 
     schedule_id: ScheduleId
     version: int
@@ -22,12 +25,12 @@ class Firing:
 
 
 def schedule_moved(schedule_id: ScheduleId) -> ServiceError:
-    """Somebody else saw to the fire, or changed the schedule."""
+    """Another process handled the trigger, or the schedule was changed."""
     return conflict("schedule_moved", f"The schedule {schedule_id} has moved on.", schedule_id=schedule_id)
 
 
 def fired_audit(run: Run, firing: Firing) -> AuditEvent:
-    """The fire began this run."""
+    """The audit entry for a trigger that started a run."""
     return AuditEvent(
         id=AuditEventId(derived_id("aud", run.id, AuditAction.SCHEDULE_FIRED.value)),
         organization_id=run.organization_id,
@@ -41,7 +44,7 @@ def fired_audit(run: Run, firing: Firing) -> AuditEvent:
 
 
 def not_fired_audit(schedule: Schedule, firing: Firing, error: ScheduleError) -> AuditEvent:
-    """The fire began no run; `details` say why."""
+    """The audit entry for a trigger that started no run; `details` hold the reason."""
     return AuditEvent(
         id=AuditEventId(derived_id("aud", schedule.id, firing.version, firing.due_at.isoformat())),
         organization_id=schedule.organization_id,

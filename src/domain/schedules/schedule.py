@@ -1,4 +1,4 @@
-"""A schedule: what is run, when by a cron expression in a time zone, and what became of it so far."""
+"""A schedule: what to run, when (a cron expression in a time zone), and the results so far."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,25 +13,26 @@ from domain.runs.webhook import Webhook
 from domain.threads.message import UserContent, is_blank
 
 MAX_SCHEDULES = 500
-"""Of one organization."""
+"""Per organization."""
 LATE_AFTER = timedelta(minutes=1)
-"""A fire that nobody saw to for so long was missed."""
+"""A scheduled run that is not started within this time counts as missed."""
 RUN_METADATA = "schedule"
-"""Under this name the metadata of a run says which schedule began it."""
+"""The key in a run's metadata that holds the id of its schedule."""
 
 
 class MissedFires(StrEnum):
-    """What becomes of fires that were due while nothing executed runs; values are part of the public contract."""
+    """How triggers are handled that were due while no process executed runs. The values are part of
+    the public contract."""
 
     SKIP = "skip"
-    """Nothing: the schedule waits for its next time."""
+    """Nothing is started; the schedule waits for its next run time."""
     RUN_ONCE = "run_once"
-    """One run, as soon as it can be, however many were missed."""
+    """One run starts as soon as possible, however many triggers were missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleError:
-    """Why a fire began no run: a stable code and a sentence safe to show."""
+    """Why a trigger started no run: a stable code and a sentence safe to show."""
 
     code: str
     detail: str
@@ -42,11 +43,13 @@ class ScheduleError:
 class Schedule:
     """A schedule of one organization, under a name.
 
-    `cron` has five fields and is read in the IANA zone `timezone`. The run is asked for as by a client: `limits`, `model`
-    and `tool_allowlist` narrow the agent's; without `thread_id` every run gets a thread of its own. `version` counts what
-    people change, fires do not. `next_fire_at` is None while the schedule is paused, and where there is no next time.
-    `last_error` is about the last fire, and gone once one begins a run again; the three `last_…` never stand in for each
-    other: a run that began and failed is no error of the schedule.
+    - `cron` has five fields and is evaluated in the IANA zone `timezone`.
+    - The run is requested as a client would: `limits`, `model` and `tool_allowlist` narrow the
+      agent's. Without `thread_id` every run gets a new thread.
+    - `version` counts changes by people; triggers do not change it.
+    - `next_fire_at` is None while the schedule is paused, and if there is no next run time.
+    - `last_error` describes the last trigger and is cleared by the next one that starts a run. A
+      run that started and failed is not an error of the schedule.
     """
 
     id: ScheduleId
@@ -87,14 +90,15 @@ class Schedule:
 
     @property
     def actor(self) -> ApiKeyId:
-        """As whom its runs act, in the place of a key: the one that made the schedule may be revoked by then."""
+        """The actor of its runs. It replaces a key, because the key that created the schedule may
+        be revoked."""
         return ApiKeyId(f"schedule:{self.id}")
 
     def is_late(self, at: datetime) -> bool:
-        """Whether the fire that is due was missed."""
+        """Whether the due trigger was missed."""
         return self.next_fire_at is not None and at >= self.next_fire_at + LATE_AFTER
 
 
 def schedule_invalid(*wrong: Violation) -> ServiceError:
-    """What is wrong with a schedule, by the names of its fields."""
+    """The error for an invalid schedule, with a violation per field."""
     return invalid("schedule_invalid", "The schedule is not valid.", *wrong)

@@ -1,4 +1,4 @@
-"""Names that say that a value is a secret, and references to named secrets inside of a text."""
+"""Key names that indicate secret values, and references to named secrets in a text."""
 
 import re
 from collections.abc import Sequence
@@ -15,13 +15,14 @@ _SECRET_PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key")
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a name, in lower case: `api`, `key` of `X_API_KEY` and `apiKey`."""
+    """The words of a name in lower case: `api`, `key` for `X_API_KEY` and `apiKey`."""
     return [word.lower() for word in _WORDS.findall(name)]
 
 
 @lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
-    """Whether a key's name says that its value is a secret: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASSWORD`."""
+    """Whether a key's name indicates that its value is a secret: `api_key`, `X-Api-Key`,
+    `accessToken`, `DB_PASSWORD`."""
     words = words_of(name)
     return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairwise(words))
 
@@ -32,6 +33,6 @@ def references_in(text: str) -> tuple[str, ...]:
 
 
 def without_references(text: str, values: Sequence[str]) -> str:
-    """The text with these values in the places of its references, one for each."""
+    """The text with its references replaced by these values, one for each."""
     left = iter(values)
     return _REFERENCE.sub(lambda _: next(left), text)

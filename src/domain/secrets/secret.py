@@ -1,4 +1,5 @@
-"""Named secrets: values an organization stores once and refers to by name; nobody can read them back."""
+"""Named secrets: values that an organization stores once and refers to by name. They cannot be read
+back."""
 
 import re
 from dataclasses import dataclass
@@ -14,19 +15,17 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """Stands for the value of the secret of that name, which is read when it is needed."""
+    """A reference to the named secret. The value is read when it is needed."""
 
     name: str
 
 
 SecretValue = str | SecretRef
-"""A value that is write-only: given itself, or by the name of a secret."""
+"""A write-only value: a literal, or a reference to a named secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """A named secret without its value."""
-
     organization_id: OrganizationId
     name: str
     created_at: datetime
@@ -39,7 +38,8 @@ def is_legal_secret_name(name: str) -> bool:
 
 
 def require_storable(name: str, value: str) -> None:
-    """Raise INVALID `secret_invalid` unless a secret may have this name and value. The value is never repeated."""
+    """Raise INVALID `secret_invalid` unless a secret may have this name and value. The error never
+    quotes the value."""
     wrong = []
     if not is_legal_secret_name(name):
         wrong.append(Violation(path="name", message="must match [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"))
@@ -54,7 +54,7 @@ def require_storable(name: str, value: str) -> None:
 
 
 def violations_of(path: str, value: SecretValue) -> list[Violation]:
-    """What is wrong with a write-only value at `path`."""
+    """The violations of a write-only value at `path`."""
     if isinstance(value, SecretRef) and not is_legal_secret_name(value.name):
         return [Violation(path=f"{path}.secret", message="is not the name of a secret")]
     return []

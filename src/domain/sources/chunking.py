@@ -1,5 +1,5 @@
-"""Cuts texts into pieces to be found and read on their own: at headings and paragraphs where it can, always at a known
-line. The same text always gives the same pieces."""
+"""Cuts texts into chunks: preferably at headings and paragraphs, always at a known line. The same
+text always gives the same chunks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from domain.sources.source import SourceChunk, SourceKind
 
 TARGET = 1_200
-"""Characters from which on a piece ends at the next blank line."""
+"""A chunk of this many characters ends at the next blank line."""
 MAXIMUM = 2_000
-"""Characters of a piece at most."""
+"""Most characters of a chunk."""
 _SECTION = 300
-"""Characters from which on a piece ends before the next heading."""
+"""A chunk of this many characters ends before the next heading."""
 _MAX_HEADING = 300
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 _INK = re.compile(r"\S")
@@ -21,7 +21,8 @@ _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 
 
 def decoded(content: bytes) -> str:
-    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or else in Windows-1252; lines end with `\\n`."""
+    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or otherwise in Windows-1252.
+    Lines end with `\\n`."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", errors="replace")
     else:
@@ -33,7 +34,8 @@ def decoded(content: bytes) -> str:
 
 
 def chunks_of(text: str, kind: SourceKind, *, page: int | None = None) -> Iterator[SourceChunk]:
-    """The pieces of a text in order, made as they are asked for. Lines of nothing but blanks are in none."""
+    """The chunks of a text in order, generated lazily. Blank lines at the ends of a chunk are
+    dropped."""
     context = _Context(kind)
     piece = _Piece()
     lines = _Lines(text)
@@ -63,14 +65,14 @@ def chunks_of(text: str, kind: SourceKind, *, page: int | None = None) -> Iterat
 
 
 def chunks_of_pages(pages: Sequence[str]) -> Iterator[SourceChunk]:
-    """The pieces of a document page by page, from 1; no piece reaches over two pages."""
+    """The chunks of a document page by page, from 1. No chunk spans two pages."""
     for number, text in enumerate(pages, start=1):
         yield from chunks_of(text, SourceKind.TEXT, page=number)
 
 
 @dataclass(slots=True)
 class _Piece:
-    """The piece that is being put together."""
+    """The chunk under construction."""
 
     lines: list[tuple[int, str]] = field(default_factory=list)
     size: int = 0
@@ -81,7 +83,7 @@ class _Piece:
         self.size += len(part) + 1
 
     def taken(self, page: int | None) -> Iterator[SourceChunk]:
-        """The piece, if there is something in it; a new one is begun."""
+        """Yield the chunk, if it has content, and start a new one."""
         lines, heading = self.lines, self.heading
         self.lines, self.size, self.heading = [], 0, None
         while lines and not lines[-1][1].strip():
@@ -98,7 +100,7 @@ class _Piece:
 
 
 class _Context:
-    """What the present line stands under."""
+    """The headings above the current line."""
 
     def __init__(self, kind: SourceKind) -> None:
         self._kind = kind
@@ -108,9 +110,9 @@ class _Context:
         self.heading: str | None = None
 
     def read(self, line: str) -> bool:
-        """Take the next line into account; whether a section begins with it."""
+        """Process the next line; returns whether it starts a section."""
         if self._kind is SourceKind.CSV:
-            # The first row itself stands under nothing.
+            # The first row itself has no heading.
             self.heading = self._first_row
             if self._first_row is None and line.strip():
                 self._first_row = line[:_MAX_HEADING]
@@ -130,7 +132,7 @@ class _Context:
 
 
 class _Lines:
-    """Numbered lines, one at a time: a text may be a long list of empty ones."""
+    """Numbered lines, one at a time: a text may consist of very many empty lines."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -152,9 +154,9 @@ class _Lines:
         return self._number, self._text[start:end]
 
     def skip_blank(self) -> None:
-        """Go on to the next line that is not blank, without a step for each one before it."""
+        """Move to the next line that is not blank, without a step for each blank line."""
         text, place, found = self._text, self._start, None
-        # A stretch at a time, for nothing else runs during a search.
+        # One section at a time, because a search blocks all threads.
         while found is None and place < len(text):
             found = _INK.search(text, place, place + _STRETCH)
             place += _STRETCH
@@ -165,7 +167,7 @@ class _Lines:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """A line, cut between words where it is longer than a piece may be."""
+    """A line, cut between words into parts no longer than a chunk."""
     start = 0
     while len(line) - start >= MAXIMUM:
         end = line.rfind(" ", start + MAXIMUM // 2, start + MAXIMUM)

@@ -1,6 +1,7 @@
-"""Orders what a search found, the same way whichever database found it: Okapi BM25 over the pieces found.
+"""Ranks search results with Okapi BM25 over the found chunks, identically on every database.
 
-Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with its usual constants.
+Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with
+its usual constants.
 """
 
 import math
@@ -16,14 +17,14 @@ from domain.sources.words import PREFIX_FROM, SearchQuery, words_of
 _K1 = 1.2
 _B = 0.75
 _BEGINNING_WEIGHT = 0.5
-"""What a word counts that only begins like the one asked for."""
+"""The weight of a word that only begins with a query word."""
 _TOGETHER_BONUS = 1.0
-"""For words of the question that stand side by side as they do there."""
+"""Bonus for query words that are adjacent in the text as in the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundChunk:
-    """A piece of a source that has at least one of the words asked for."""
+    """A chunk that contains at least one word of the query."""
 
     source_id: SourceId
     source_name: str
@@ -32,7 +33,7 @@ class FoundChunk:
 
 
 def ranked(found: Sequence[FoundChunk], query: SearchQuery, limit: int) -> tuple[FoundChunk, ...]:
-    """The best, best first; equally good ones by name, source and place."""
+    """The best chunks, best first; equal scores are ordered by name, source and position."""
     texts = [words_of(piece.chunk.found_by) for piece in found]
     mean = sum(map(len, texts)) / max(1, len(texts))
     counts = [Counter(words) for words in texts]

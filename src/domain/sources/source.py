@@ -1,4 +1,5 @@
-"""Sources: files of a thread that its runs search and compute with. Names, kinds and sizes; no I/O."""
+"""Sources: files of a thread that its runs search and compute with. Names, kinds and sizes;
+no I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +10,15 @@ from domain.ids import OrganizationId, RunId, SourceId, ThreadId
 
 MAX_SOURCE_BYTES = 50 * 1024 * 1024
 MAX_SOURCES = 1_000
-"""Sources of one thread."""
+"""Per thread."""
 MAX_NAME_CHARACTERS = 255
 _SNIFFED = 8 * 1024
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class SourceKind(StrEnum):
-    """What a source is read as; values are part of the public contract. `file`: kept as bytes, not searched."""
+    """How a source is read. The values are part of the public contract. `file`: stored as bytes,
+    not searchable."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -45,8 +47,10 @@ _KIND_OF_ENDING = {
 class Source:
     """A file of a thread, without its bytes.
 
-    `digest` is SHA-256 in hex. `chunks` counts the pieces that can be searched; `problem` says why there are none, or not
-    all. `run_id` names the run that made it. Names need not be unique in a thread.
+    - `digest` is SHA-256 in hex.
+    - `chunks` counts the searchable chunks; `problem` says why there are none, or not all.
+    - `run_id` is the run that created it.
+    - Names need not be unique in a thread.
     """
 
     id: SourceId
@@ -64,10 +68,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceChunk:
-    """A piece of a source's text, as it is found and shown.
+    """A chunk of a source's text, as it is found and shown.
 
-    Lines count from 1, both ends included; in a PDF they count on `page`. `heading` is what the piece stands under: the
-    headings above it in Markdown, the first row of a CSV file.
+    Lines are counted from 1, both ends inclusive; in a PDF they are counted per `page`. `heading`
+    is the headings above the chunk in Markdown, or the first row of a CSV file.
     """
 
     text: str
@@ -78,21 +82,21 @@ class SourceChunk:
 
     @property
     def found_by(self) -> str:
-        """The text whose words find it."""
+        """The text that is indexed for the chunk."""
         return self.text if self.heading is None else f"{self.heading}\n{self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedChunk:
-    """A piece with the words that find it (`domain.sources.words`), with blanks between them."""
+    """A chunk and its index words (`domain.sources.words`), separated by spaces."""
 
     chunk: SourceChunk
     words: str
 
 
 def kind_of(name: str, beginning: bytes) -> SourceKind:
-    """The kind by the ending of the name, if the first bytes do not speak against it; without a known ending, whatever
-    looks like text is text."""
+    """The kind by file extension, unless the first bytes contradict it. Without a known extension,
+    anything that looks like text is text."""
     kind = _KIND_OF_ENDING.get(name.rpartition(".")[2].lower()) if "." in name else None
     if beginning.startswith(b"%PDF-"):
         return SourceKind.PDF
@@ -102,7 +106,7 @@ def kind_of(name: str, beginning: bytes) -> SourceKind:
 
 
 def require_name(name: str) -> None:
-    """Raise INVALID `source_name_invalid` unless a source may have this name: a file name, not a path."""
+    """Raise INVALID `source_name_invalid` unless the name is a file name without a path."""
     wrong = None
     if not name.strip() or name in {".", ".."}:
         wrong = "must be the name of a file"

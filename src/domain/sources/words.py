@@ -1,7 +1,9 @@
-"""Words as sources are searched by: the same on every database, because both store and look for what is made here.
+"""Index words of sources. They are the same on every database, because both indexing and search use
+this module.
 
-Letters are folded to lower case without accents, plural endings are taken off (the S-stemmer: Harman, How Effective is
-Suffixing?, 1991), and ideographs and kana, which are written without blanks, each are a word.
+- Letters are folded to lower case without accents.
+- Plural endings are removed (the S-stemmer: Harman, How Effective is Suffixing?, 1991).
+- Ideographs and kana, which are written without spaces, are single words.
 """
 
 import re
@@ -12,7 +14,7 @@ _MAX_WORD = 64
 _MAX_QUERY_WORDS = 20
 _MAX_QUERY_CHARACTERS = 2_000
 PREFIX_FROM = 4
-"""Characters from which on a word of a query also finds words that only begin with it."""
+"""A query word of at least this length also matches longer words that begin with it."""
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
@@ -77,14 +79,14 @@ _IGNORED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What is looked for: distinct words, in the order of the question."""
+    """The distinct words of a query, in their order."""
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, question: str) -> "SearchQuery":
-        """From whatever a model writes; operators and quotes mean nothing. Without common words, unless there are no
-        others."""
+        """From any text of a model; operators and quotes have no meaning. Stop words are dropped,
+        unless there are no others."""
         words = list(dict.fromkeys(words_of(question[:_MAX_QUERY_CHARACTERS])))
         telling = [word for word in words if word not in _IGNORED]
         return cls(words=tuple((telling or words)[:_MAX_QUERY_WORDS]))

@@ -1,4 +1,4 @@
-"""Messages of a thread and their content: what was said, which tools were asked for, what they answered."""
+"""Messages of a thread and their content: text, images, tool calls and tool results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from domain.mcp.elicitation import Elicitation
 
 
 class Role(StrEnum):
-    """Who speaks. `tool` carries the results of one turn's calls."""
+    """The author of a message. `tool` carries the tool results of one turn."""
 
     SYSTEM = "system"
     USER = "user"
@@ -23,14 +23,12 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextContent:
-    """Plain text."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageContent:
-    """An image, inline (`data`: base64) or by `url`; exactly one of the two."""
+    """An image, either inline (`data`: base64) or by `url`."""
 
     media_type: str
     data: str | None = None
@@ -47,10 +45,12 @@ class ImageContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """A call the model asks for.
+    """A tool call of the model.
 
-    `malformed` keeps the model's raw argument text where it was not a JSON object; `params` is then empty and the call
-    is never run. `elicitation` and `approval` are there while a run waits for them, and in no message.
+    - `malformed` holds the model's raw arguments if they were not a JSON object; `params` is then
+      empty and the call is never executed.
+    - `elicitation` and `approval` are set only while a run waits for them. No stored message has
+      them.
     """
 
     id: ToolCallId
@@ -63,7 +63,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultContent:
-    """The answer to one tool use, as the model reads it."""
+    """A tool result, as the model reads it."""
 
     tool_id: ToolCallId
     tool_name: str
@@ -78,7 +78,7 @@ UserContent = TextContent | ImageContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One entry of a thread; never changed once written."""
+    """One entry of a thread; immutable."""
 
     id: MessageId
     thread_id: ThreadId
@@ -94,15 +94,15 @@ class Message:
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
-        """The calls asked for, in the model's order."""
+        """The tool calls, in the model's order."""
         return tuple([part for part in self.content if isinstance(part, ToolUse)])
 
     @property
     def tool_results(self) -> tuple[ToolResultContent, ...]:
-        """The answers carried, in the order of their calls."""
+        """The tool results, in the order of their calls."""
         return tuple([part for part in self.content if isinstance(part, ToolResultContent)])
 
 
 def is_blank(content: Iterable[UserContent]) -> bool:
-    """Whether nothing is said: no image, and no text but white space."""
+    """Whether the content has no image and only white space as text."""
     return not any(not isinstance(part, TextContent) or part.text.strip() for part in content)

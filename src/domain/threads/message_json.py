@@ -1,4 +1,5 @@
-"""The one JSON shape of messages and their content: in events, over HTTP, in storage and in traces."""
+"""The one JSON format of messages and their content: in events, over HTTP, in storage and in
+traces."""
 
 from datetime import UTC, datetime
 from typing import assert_never, cast
@@ -47,7 +48,7 @@ def content_to_json(part: Content) -> JsonObject:
 
 
 def content_from_json(data: JsonObject) -> Content:
-    """The inverse of `content_to_json`. Raises KeyError or ValueError for anything else."""
+    """The inverse of `content_to_json`. Raises KeyError or ValueError for other input."""
     match data["type"]:
         case "text":
             return TextContent(text=cast(str, data["text"]))
@@ -88,9 +89,13 @@ def message_to_json(message: Message) -> JsonObject:
 
 
 def tool_use_to_json(use: ToolUse) -> JsonObject:
-    """`{type, id, name, params}`, `malformed` where the model's arguments were not a JSON object, `elicitation` where the
-    call's server waits for an answer, and `approval_id`, `expires_at`, `reason` where it waits for an approval, with
-    `outcome_unknown` where approving sends it again."""
+    """`{type, id, name, params}` and, where they apply:
+
+    - `malformed`: the model's arguments were not a JSON object.
+    - `elicitation`: the call's server waits for an answer.
+    - `approval_id`, `expires_at`, `reason`: the call waits for an approval; with `outcome_unknown`,
+      approving sends it again.
+    """
     data: JsonObject = {"type": "tool_use", "id": use.id, "name": use.name, "params": use.params}
     if use.malformed is not None:
         data["malformed"] = use.malformed

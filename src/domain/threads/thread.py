@@ -10,7 +10,8 @@ from domain.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """Nothing is added to the thread until it is released: its run was halted by the canary token of that id."""
+    """A lock on a thread after its run was halted by the canary token `canary_id`. Nothing is added
+    to the thread until it is released."""
 
     run_id: RunId
     canary_id: str
@@ -19,7 +20,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """A conversation. Its messages are stored beside it, in order, each once."""
+    """A conversation. Its messages are stored separately."""
 
     id: ThreadId
     organization_id: OrganizationId
@@ -29,11 +30,11 @@ class Thread:
 
 
 def not_quarantined(thread_id: ThreadId) -> ServiceError:
-    """There is nothing to release the thread from."""
+    """The error for releasing a thread that is not in quarantine."""
     return conflict("thread_not_quarantined", f"The thread {thread_id} is not in quarantine.")
 
 
 def thread_quarantined(thread_id: ThreadId, run_id: RunId) -> ServiceError:
-    """What a thread in quarantine answers to everybody who wants to add to it."""
+    """The error for adding to a thread in quarantine."""
     detail = f"The thread {thread_id} is in quarantine since run {run_id} was halted; an operator has to release it."
     return conflict("thread_quarantined", detail, run_id=run_id)

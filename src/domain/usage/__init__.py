@@ -1,1 +1,1 @@
-"""What models were used for, by day."""
+"""Usage of models per day."""

@@ -1,4 +1,4 @@
-"""What an organization's agents have used, summed by day, agent and model."""
+"""Model usage of an organization's agents, summed by day, agent and model."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -9,7 +9,7 @@ from domain.ids import AgentId
 
 
 class UsageKey(StrEnum):
-    """What usage can be summed by."""
+    """The keys by which usage can be grouped."""
 
     DAY = "day"
     AGENT = "agent"
@@ -18,11 +18,12 @@ class UsageKey(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
-    """The sum over the days (UTC), agents and models (`PROVIDER:NAME`, the one that answered) that are None, for those that
-    are not.
+    """The usage of one group. `day`, `agent_id` and `model` are None if the sum includes all of
+    them.
 
-    `input_tokens` includes `cached_tokens`. `cost_usd` counts the calls that could be priced; `unpriced_calls` says how many
-    could not.
+    - Days are in UTC. `model` has the form `PROVIDER:NAME` and names the model that answered.
+    - `input_tokens` includes `cached_tokens`.
+    - `cost_usd` sums the calls with a known price; `unpriced_calls` counts the others.
     """
 
     day: date | None

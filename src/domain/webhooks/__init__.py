@@ -1,1 +1,1 @@
-"""Webhooks: what is announced to whom, how it is signed, and when it is tried again."""
+"""Webhooks: deliveries of run events, their signatures and retries."""

@@ -1,4 +1,5 @@
-"""A delivery: one event of a run on its way to a webhook, as a state machine. What an answer means is decided here."""
+"""A delivery of one run event to a webhook, as a state machine that interprets the receiver's
+responses."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,13 +13,13 @@ MAX_ATTEMPTS = 11
 FIRST_PAUSE_S = 5.0
 PAUSE_FACTOR = 3.0
 LONGEST_PAUSE_S = 10 * 3_600.0
-"""5 s, 15 s, 45 s, …, three times 10 h at most: the ten pauses make about a day."""
+"""5 s, 15 s, 45 s, …, at most 10 h: the ten pauses add up to about a day."""
 JITTER = 0.2
 MAX_RETRY_AFTER_S = 24 * 3_600.0
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery stands; values are part of the public contract."""
+    """The state of a delivery. The values are part of the public contract."""
 
     PENDING = "pending"
     DELIVERING = "delivering"
@@ -27,7 +28,7 @@ class DeliveryState(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something left to do."""
+        """Whether the delivery is unfinished."""
         return self in OPEN_STATES
 
 
@@ -35,7 +36,7 @@ OPEN_STATES = (DeliveryState.PENDING, DeliveryState.DELIVERING)
 
 
 class SendFailure(StrEnum):
-    """Why there was no answer; the values are the sentences that are shown."""
+    """Why there was no response. The values are the sentences that are shown."""
 
     TIMEOUT = "The receiver did not answer in time."
     UNREACHABLE = "The receiver could not be reached: there is no such host, or it does not accept connections."
@@ -48,7 +49,7 @@ class SendFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What one attempt came to: a `status`, or a `failure`."""
+    """The result of one attempt: a `status` or a `failure`."""
 
     status: int | None = None
     failure: SendFailure | None = None
@@ -56,12 +57,12 @@ class Attempt:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the receiver took it."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
     def is_final(self) -> bool:
-        """Whether trying again is of no use: a blocked address, a redirect, and what the receiver says of the request itself."""
+        """Whether a retry is useless: a blocked address, a redirect, or a status about the request
+        itself."""
         if self.status is None:
             return self.failure is SendFailure.BLOCKED
         passing = self.status in _PASSING or self.status >= 500
@@ -69,7 +70,7 @@ class Attempt:
 
     @property
     def error(self) -> str | None:
-        """A sentence that is safe to show; never the receiver's own words."""
+        """A sentence that is safe to show; it never contains text of the receiver."""
         if self.failure is not None:
             return self.failure.value
         if self.status is None or self.succeeded:
@@ -83,14 +84,18 @@ class Attempt:
 
 _GONE = 410
 _PASSING = frozenset({408, 425, 429})
-"""Request Timeout, Too Early, Too Many Requests: not about the request itself (RFC 9110, 8470, 6585)."""
+"""Request Timeout, Too Early, Too Many Requests: not about the request itself (RFC 9110, 8470,
+6585)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDelivery:
-    """One event on its way. `attempts` counts every begun one and fences those who were slower; `retried_after` is how many
-    there were when somebody last asked for another round. While DELIVERING, `next_attempt_at` is when the one who took it
-    counts as lost."""
+    """One event to deliver.
+
+    - `attempts` counts all started attempts and serves as a fencing token against slower senders.
+    - `retried_after` is the number of attempts at the last manual retry.
+    - While DELIVERING, the sender counts as lost from `next_attempt_at` on.
+    """
 
     id: WebhookDeliveryId
     organization_id: OrganizationId
@@ -107,11 +112,12 @@ class WebhookDelivery:
     delivered_at: datetime | None = None
 
     def taken(self, *, until: datetime) -> "WebhookDelivery":
-        """Somebody begins an attempt."""
+        """A sender starts an attempt."""
         return replace(self, state=DeliveryState.DELIVERING, attempts=self.attempts + 1, next_attempt_at=until)
 
     def attempted(self, attempt: Attempt, *, at: datetime, fraction: float) -> "WebhookDelivery":
-        """The attempt is over. `fraction`, a random number from 0 to 1, spreads what failed together."""
+        """The attempt ended. `fraction`, a random number from 0 to 1, spreads retries of deliveries
+        that failed together."""
         told = replace(self, last_status=attempt.status, last_error=attempt.error, next_attempt_at=None)
         if attempt.succeeded:
             return replace(told, state=DeliveryState.DELIVERED, delivered_at=at)
@@ -123,12 +129,14 @@ class WebhookDelivery:
         return replace(told, state=DeliveryState.PENDING, next_attempt_at=at + pause)
 
     def given_back(self, *, at: datetime) -> "WebhookDelivery":
-        """Broken off because its sender stops; another one may go on at once."""
+        """The sender stops in the middle of an attempt; another one may continue at once."""
         return replace(self, state=DeliveryState.PENDING, next_attempt_at=at)
 
     def retried(self, *, at: datetime) -> "WebhookDelivery":
-        """Somebody asks for it again, whatever became of it: a new round begins. Raises CONFLICT
-        `webhook_delivery_in_progress` during an attempt."""
+        """A person requests the delivery again, in any state: a new round of attempts starts.
+
+        Raises CONFLICT `webhook_delivery_in_progress` during an attempt.
+        """
         if self.state is DeliveryState.DELIVERING and self.next_attempt_at is not None and at < self.next_attempt_at:
             raise conflict("webhook_delivery_in_progress", f"Delivery {self.id} is being attempted at this moment.")
         return replace(
@@ -137,6 +145,7 @@ class WebhookDelivery:
 
 
 def pause_s(attempt: int, fraction: float) -> float:
-    """How long to wait after the attempt-th attempt (from 1): exponential, shifted by up to JITTER either way."""
+    """The pause after the attempt-th attempt (from 1): exponential, with up to JITTER in both
+    directions."""
     pause = min(FIRST_PAUSE_S * PAUSE_FACTOR ** (attempt - 1), LONGEST_PAUSE_S)
     return pause * (1 + JITTER * (2 * fraction - 1))

@@ -1,4 +1,5 @@
-"""Signatures as Standard Webhooks has them (github.com/standard-webhooks/standard-webhooks, 1.0.0), symmetric scheme v1."""
+"""Signatures per Standard Webhooks (github.com/standard-webhooks/standard-webhooks, 1.0.0),
+symmetric scheme v1."""
 
 import base64
 import binascii
@@ -14,13 +15,13 @@ SECRET_PREFIX = "whsec_"
 MIN_KEY_BYTES, MAX_KEY_BYTES = 24, 64
 NEW_KEY_BYTES = 32
 OVERLAP = timedelta(hours=24)
-"""How long a key goes on signing beside the one that replaced it."""
+"""How long a replaced key continues to sign beside its successor."""
 _MAX_KEYS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookKey:
-    """An organization's signing key. It is in force until `expires_at`: None for the newest."""
+    """An organization's signing key, valid until `expires_at`; None for the newest key."""
 
     id: str
     organization_id: OrganizationId
@@ -35,16 +36,20 @@ def new_secret(random: bytes) -> str:
 
 
 def signing_keys(text: str) -> tuple[bytes, ...]:
-    """The keys in `whsec_<base64>`, or in several of them with spaces between, which all sign: that is how a named secret is
-    rotated. Raises ValueError for anything else; the text is not repeated in it."""
+    """The keys in `whsec_<base64>`, or in several of them separated by spaces, which all sign. A
+    named secret is rotated that way.
+
+    Raises ValueError for other input, without quoting it.
+    """
     found = tuple(_key(each) for each in text.split())
     if not 1 <= len(found) <= _MAX_KEYS:
-        raise ValueError(f"between 1 and {_MAX_KEYS} signing secrets are wanted")
+        raise ValueError(f"between 1 and {_MAX_KEYS} signing secrets are required")
     return found
 
 
 def signed_headers(message_id: str, at: datetime, body: bytes, keys: Sequence[bytes]) -> dict[str, str]:
-    """`webhook-id`, `webhook-timestamp` (whole seconds), and `webhook-signature` with one signature per key."""
+    """`webhook-id`, `webhook-timestamp` (whole seconds), and `webhook-signature` with one signature
+    per key."""
     stamp = str(int(at.timestamp()))
     content = b".".join((message_id.encode(), stamp.encode(), body))
     signatures = [base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode() for key in keys]

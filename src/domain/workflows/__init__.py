@@ -1,1 +1,1 @@
-"""Workflows: graphs of nodes, their compilation into plans, and how a plan is executed."""
+"""Workflows: graphs of nodes, their compilation into plans, and the execution of plans."""

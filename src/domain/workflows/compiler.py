@@ -1,4 +1,5 @@
-"""Compiling a workflow: a definition becomes a plan, or everything that is wrong with it at once, with node ids."""
+"""The workflow compiler: turns a definition into a plan, or reports all faults at once with node
+ids."""
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -31,7 +32,8 @@ MAX_EXPRESSION_CHARACTERS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Something that others have to check, and where it stands: at `path` in the config of the node."""
+    """A value that other components must check, and its location: `path` in the config of the
+    node."""
 
     node_id: str
     path: str
@@ -46,14 +48,16 @@ class PlacedText(Placed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedSchema(Placed):
-    """A JSON Schema."""
-
     schema: JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """`plan` is there exactly if there are no `faults`. Beside it: what the domain cannot check by itself."""
+    """The result of a compilation. `plan` is set exactly if there are no `faults`.
+
+    `expressions`, `schemas` and `secrets` must be checked outside the domain. `nodes` are those
+    with a valid configuration, whatever is wrong elsewhere.
+    """
 
     plan: Plan | None
     faults: tuple[Fault, ...]
@@ -62,11 +66,10 @@ class Compilation:
     schemas: tuple[PlacedSchema, ...]
     secrets: tuple[PlacedText, ...]
     nodes: tuple[PlannedNode, ...]
-    """Nodes whose own configuration is right, whatever is wrong elsewhere."""
 
 
 def compile_workflow(definition: WorkflowDefinition) -> Compilation:
-    """Compile. Never raises for a definition that is wrong, however it is."""
+    """Compile a definition. Never raises, however wrong the definition is."""
     return _Compiler(definition).compile()
 
 
@@ -124,7 +127,7 @@ class _Compiler:
         return True
 
     def _refers_too_much(self) -> bool:
-        """Whether checking all expressions would take longer than anybody should wait."""
+        """Whether checking all expressions would take too long."""
         count = max(len(self._references), len(self._expressions))
         if count <= MAX_REFERENCES and self._expression_characters <= MAX_EXPRESSION_CHARACTERS:
             return False
@@ -180,7 +183,7 @@ class _Compiler:
                 FaultCode.CONFIG_INVALID, f"{fault.path} {fault.message}.", node.id, path=f"config.{fault.path}"
             )
         self._note(node.id, reader)
-        # Read even if something is wrong with it, so that what else is wrong is said at once.
+        # Nodes with faults are included, so that later checks can report further faults at once.
         self._read[node.id] = planned
 
     def _note(self, node_id: str, reader: ConfigReader) -> None:
@@ -223,14 +226,14 @@ class _Compiler:
             place = f"config.{path}"
             if name not in everywhere:
                 near = _nearest(name, sorted(everywhere)) if len(self._faults) < MAX_SUGGESTIONS else ""
-                message = f"{path} refers to {name!r}, which is no node{near}."
+                message = f"{path} refers to {name!r}, which is not a node{near}."
                 self._fault(FaultCode.UNKNOWN_REFERENCE, message, node_id, path=place)
                 continue
             named = self._read.get(name)
             if named is None:
                 continue
             if named.mode is NodeMode.TOOL:
-                message = f"{path} refers to {name!r}, which is a tool and puts nothing out."
+                message = f"{path} refers to {name!r}, which is a tool and has no output."
                 self._fault(FaultCode.REFERENCE_WITHOUT_OUTPUT, message, node_id, name, path=place)
             elif name not in wiring.upstream(node_id):
                 message = f"{path} refers to {name!r}, which does not come before {node_id!r}."
@@ -255,7 +258,8 @@ class _Compiler:
             )
 
     def _in_order(self) -> tuple[PlannedNode, ...]:
-        """Each after its upstream and its tools; otherwise as written."""
+        """The nodes, each after its upstream nodes and its tools; otherwise in the written
+        order."""
         order: dict[str, PlannedNode] = {}
         waiting = list(self._read.values())
         while waiting:
@@ -292,5 +296,5 @@ def _nearest(name: str, options: list[str]) -> str:
 
 
 def secret_names(definition: WorkflowDefinition) -> tuple[str, ...]:
-    """The secrets that a workflow refers to, each once, in the order of their names."""
+    """The names of the secrets that a workflow refers to, sorted."""
     return tuple(sorted({placed.text for placed in compile_workflow(definition).secrets}))

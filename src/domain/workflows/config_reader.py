@@ -1,4 +1,5 @@
-"""A node's configuration field by field: each is of the type that is asked for, or noted as wrong with its path."""
+"""Reads a node's configuration field by field: validates types and records faults with their
+paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ _MAX_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFault:
-    """What is wrong at a path within the configuration."""
+    """A fault at a path within the configuration."""
 
     path: str
     message: str
@@ -20,8 +21,11 @@ class ConfigFault:
 
 @dataclass(slots=True)
 class ConfigReader:
-    """Collects faults, and what has to be checked by others: references to nodes, JMESPath expressions, JSON Schemas,
-    and names of secrets, each with its path. A field that is read twice is the same twice."""
+    """Collects faults and the values that other components must check: references to nodes,
+    JMESPath expressions, JSON Schemas and names of secrets, each with its path.
+
+    A field that is read twice is recorded twice.
+    """
 
     config: JsonObject
     prefix: str = ""
@@ -34,11 +38,11 @@ class ConfigReader:
     _known: set[str] = field(default_factory=set)
 
     def wrong(self, path: str, message: str) -> None:
-        """Note a fault."""
+        """Record a fault."""
         self.faults.append(ConfigFault(path=self.prefix + path, message=message))
 
     def has(self, name: str) -> bool:
-        """Whether the field is there and not null."""
+        """Whether the field is present and not null."""
         self._known.add(name)
         return self.config.get(name) is not None
 
@@ -60,7 +64,6 @@ class ConfigReader:
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """true or false."""
         value = self.config[name] if self.has(name) else default
         if not isinstance(value, bool):
             self.wrong(name, "must be true or false")
@@ -68,7 +71,6 @@ class ConfigReader:
         return value
 
     def choice(self, name: str, options: Sequence[str], default: str) -> str:
-        """One of the options."""
         value = self.config[name] if self.has(name) else default
         if value not in options:
             self.wrong(name, f"must be one of {', '.join(options)}")
@@ -86,7 +88,7 @@ class ConfigReader:
         return float(value)
 
     def integer(self, name: str, *, default: int, least: int, most: int) -> int:
-        """A whole number within bounds."""
+        """An integer within bounds."""
         value = self.config[name] if self.has(name) else default
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             self.wrong(name, f"must be a whole number from {least} to {most}")
@@ -94,7 +96,7 @@ class ConfigReader:
         return value
 
     def names(self, name: str) -> tuple[str, ...] | None:
-        """A list of texts without repetition; None if it is absent."""
+        """A list of unique texts; None if it is absent."""
         if not self.has(name):
             return None
         value = self.config[name]
@@ -117,7 +119,7 @@ class ConfigReader:
         return value
 
     def section(self, name: str) -> "ConfigReader | None":
-        """An object with fields of its own, whose faults are noted here."""
+        """A reader for a nested object. Its faults are recorded here."""
         if not self.has(name):
             return None
         value = self.config[name]
@@ -127,7 +129,7 @@ class ConfigReader:
         return self._within(value, name)
 
     def sections(self, name: str, *, least: int, most: int) -> "list[ConfigReader]":
-        """A list of objects."""
+        """Readers for a list of objects."""
         value = self.config[name] if self.has(name) else None
         if value is None:
             self.wrong(name, "is required")
@@ -144,7 +146,7 @@ class ConfigReader:
         return found
 
     def schema(self, name: str) -> JsonObject | None:
-        """A JSON Schema, checked by others."""
+        """A JSON Schema. It is recorded and checked elsewhere."""
         if not self.has(name):
             return None
         value = self.config[name]
@@ -155,7 +157,7 @@ class ConfigReader:
         return value
 
     def template(self, name: str) -> JsonValue:
-        """Any value, with placeholders in its texts."""
+        """Any value with placeholders in its texts."""
         if not self.has(name):
             return None
         value = self.config[name]
@@ -163,21 +165,21 @@ class ConfigReader:
         return value
 
     def note_template(self, path: str, template: JsonValue) -> None:
-        """Note what a template refers to."""
+        """Record the references of a template."""
         for placed in placeholders(template, path):
             self._note(placed)
         for place in _secrets_in(template, path):
-            self.wrong(place, "a secret can be named in headers and as a bound input only")
+            self.wrong(place, "a secret can only be named in headers and as a bound input")
 
     def finish(self) -> None:
-        """Note fields that nobody asked for."""
+        """Record a fault for each unknown field."""
         for name in self.config:
             if name not in self._known:
                 near = get_close_matches(name, self._known, n=1)
                 self.wrong(name, "is not a known field here" + (f"; did you mean {near[0]!r}?" if near else ""))
 
     def wrong_once(self, path: str, message: str) -> None:
-        """Note a fault unless it is noted."""
+        """Record a fault unless it is already recorded."""
         fault = ConfigFault(path=self.prefix + path, message=message)
         if fault not in self.faults:
             self.faults.append(fault)
@@ -186,7 +188,7 @@ class ConfigReader:
         match placed.what:
             case Unreadable(text=text):
                 self.wrong(
-                    placed.path, f"{_short(text)} is no placeholder: it must be {{{{NODE}}}} or {{{{NODE.path}}}}"
+                    placed.path, f"{_short(text)} is not a placeholder: it must be {{{{NODE}}}} or {{{{NODE.path}}}}"
                 )
             case Reference(name=name, expression=expression):
                 path = self.prefix + placed.path
@@ -222,7 +224,7 @@ def _secrets_in(template: JsonValue, path: str) -> list[str]:
 
 
 def _first_name(expression: str) -> str:
-    """The input that a path begins with."""
+    """The input name at the start of a path."""
     end = next((at for at, character in enumerate(expression) if not (character.isalnum() or character == "_")), None)
     return expression if end is None else expression[:end]
 

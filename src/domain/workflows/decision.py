@@ -1,6 +1,6 @@
-"""What is to be done in a workflow run: it follows from what is stored of its nodes, and from nothing else.
+"""Decides the next steps of a workflow run from the stored state of its nodes alone.
 
-Nothing here remembers anything: after a crash the same rows give the same decisions.
+Nothing is remembered here: after a crash the same rows give the same decisions.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,12 @@ from domain.workflows.graph import AgentConfig, JoinStrategy, NodeKind, NodeMode
 from domain.workflows.plan import Incoming, Plan, PlannedNode
 
 MAX_PARALLEL = 16
-"""Nodes of a run that are executed at the same time. Those that wait for others to work (agents, people) do not count."""
+"""Most nodes of a run that execute at the same time. Nodes that wait for agents or people are not
+counted."""
 
 
 class Standing(StrEnum):
-    """Where the whole stands."""
+    """The state of the run after a decision."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -36,8 +37,9 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What is to be done now. `start` are nodes to execute; `changed` are others whose state is settled by this.
-    `wake_at` is when to decide again even if nothing happens. `error` names the node that failed the run."""
+    """The next steps. `start` are nodes to execute; `changed` are nodes with a new state. `wake_at`
+    is when to decide again even without an event. `failed_node` is the node that failed the run,
+    with its `error`."""
 
     start: tuple[NodeRun, ...] = ()
     changed: tuple[NodeRun, ...] = ()
@@ -49,7 +51,7 @@ class Decision:
 
 
 def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decision:
-    """What follows from the nodes as they are stored; absent ones are pending."""
+    """The decision for the stored nodes; absent ones are pending."""
     nodes = {node.id: stored.get(node.id) or NodeRun(node_id=node.id) for node in plan.nodes}
     advance = _Advance(plan, nodes, now)
     advance.settle()
@@ -63,7 +65,7 @@ def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decis
         return Decision(changed=rest, standing=Standing.FAILED, error=origin.error, failed_node=origin.node_id)
     if _is_complete(plan, nodes):
         return Decision(changed=rest, standing=Standing.COMPLETED, output=_output(plan, nodes))
-    # What is due already waits for others to make room.
+    # A node that is already due waits for capacity, not for time.
     due = [run.due_at for run in nodes.values() if run.due_at is not None and run.due_at > now]
     busy = any(run.status is NodeStatus.RUNNING for run in nodes.values())
     own_time = any(run.due_at is not None and run.status is NodeStatus.PENDING for run in nodes.values())
@@ -77,7 +79,7 @@ def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decis
 
 
 def abandoned(plan: Plan, nodes: Mapping[str, NodeRun], *, now: datetime) -> dict[str, NodeRun]:
-    """The nodes of a run that is stopped: what is not finished is not finished any more."""
+    """The nodes of a cancelled run: unfinished ones are cancelled."""
     return {
         node_id: run if run.status.is_final else run.cancelled(at=now, node=plan.by_id[node_id])
         for node_id, run in nodes.items()
@@ -85,7 +87,7 @@ def abandoned(plan: Plan, nodes: Mapping[str, NodeRun], *, now: datetime) -> dic
 
 
 class _Way(StrEnum):
-    """What is known of an edge."""
+    """The state of an edge."""
 
     OPEN = "open"
     TAKEN = "taken"
@@ -94,7 +96,7 @@ class _Way(StrEnum):
 
 
 class _Verdict(StrEnum):
-    """What a join says."""
+    """The result of a join."""
 
     WAIT = "wait"
     GO = "go"
@@ -103,8 +105,8 @@ class _Verdict(StrEnum):
 
 
 class _Advance:
-    """Settles what can be settled, node by node, each after what comes before it. A node that begins may cancel others
-    behind it, which can settle more: so again, until nothing changes."""
+    """Settles nodes in topological order. A node that starts may cancel others, which may settle
+    more nodes, so the pass is repeated until nothing changes."""
 
     def __init__(self, plan: Plan, nodes: dict[str, NodeRun], now: datetime) -> None:
         self._plan = plan
@@ -126,7 +128,7 @@ class _Advance:
     def _settle_node(self, node: PlannedNode) -> None:
         run = self._nodes[node.id]
         if run.status is NodeStatus.WAITING and self._is_due(run):
-            detail = "Nobody answered in time."
+            detail = "No answer arrived in time."
             self._nodes[node.id] = run.failed(NodeError(code=NODE_TIMEOUT, detail=detail), at=self._now)
         if run.status is not NodeStatus.PENDING:
             return
@@ -149,7 +151,7 @@ class _Advance:
         tools = [self._nodes[tool] for tool in node.connected_tool_node_ids]
         lost = [tool.node_id for tool in tools if tool.status.is_final and tool.status is not NodeStatus.READY]
         if lost:
-            detail = f"These tools of the node are not to be had: {', '.join(lost)}."
+            detail = f"These tools of the node are unavailable: {', '.join(lost)}."
             self._nodes[node.id] = run.failed(NodeError(code=TOOL_UNAVAILABLE, detail=detail), at=self._now)
             return
         awaited = [tool.node_id for tool in tools if tool.status is not NodeStatus.READY]
@@ -172,11 +174,11 @@ class _Advance:
             self._cancel(_needed_only_by(self._plan, self._nodes, node))
 
     def _has_room(self, node: PlannedNode) -> bool:
-        """Whether one more may be executed; one that has to wait for that is pending, and nothing else of it changes."""
+        """Whether one more node may execute. A node that must wait for capacity stays pending."""
         return not _works(node) or self._working < MAX_PARALLEL
 
     def _abandon(self) -> None:
-        """The run ends: what is not finished is not finished any more."""
+        """The run ends: unfinished nodes are cancelled."""
         self._cancel([node_id for node_id, run in self._nodes.items() if not run.status.is_final])
 
     def _cancel(self, node_ids: list[str]) -> None:
@@ -191,7 +193,7 @@ class _Advance:
 
 
 def _works(node: PlannedNode) -> bool:
-    """Whether the worker itself has something to do while the node is executed."""
+    """Whether the worker itself is busy while the node executes."""
     return node.kind not in (NodeKind.AGENT, NodeKind.HUMAN_INPUT)
 
 
@@ -228,7 +230,7 @@ def _way(edge: Incoming, nodes: Mapping[str, NodeRun]) -> _Way:
 
 
 def _needed_only_by(plan: Plan, nodes: Mapping[str, NodeRun], node: PlannedNode) -> list[str]:
-    """Unfinished nodes from which every way leads to `node`."""
+    """Unfinished nodes with no path except to `node`."""
     found: dict[str, None] = {}
     for other in reversed(plan.nodes):
         if other.id not in node.upstream or nodes[other.id].status.is_final:
@@ -239,7 +241,8 @@ def _needed_only_by(plan: Plan, nodes: Mapping[str, NodeRun], node: PlannedNode)
 
 
 def _failed_sink(plan: Plan, nodes: Mapping[str, NodeRun]) -> str | None:
-    """A failure travels along the edges until a join absorbs it; one that has come to an end of the graph is final."""
+    """The sink that a failure has reached, if any. A failure propagates along edges until a join
+    absorbs it."""
     for node in plan.nodes:
         run = nodes[node.id]
         if node.is_sink and (run.status is NodeStatus.FAILED or (run.status is NodeStatus.SKIPPED and run.error)):
@@ -248,12 +251,12 @@ def _failed_sink(plan: Plan, nodes: Mapping[str, NodeRun]) -> str | None:
 
 
 def _is_complete(plan: Plan, nodes: Mapping[str, NodeRun]) -> bool:
-    """Tools are there for agents, and none is left."""
+    """Whether all nodes except tools are final. Tools do not delay completion."""
     return all(nodes[node.id].status.is_final for node in plan.nodes if node.mode is NodeMode.NORMAL)
 
 
 def _origin_of_failure(plan: Plan, nodes: Mapping[str, NodeRun], node_id: str) -> str:
-    """The node whose own failure came to `node_id`."""
+    """The failed node that caused the failure of `node_id`."""
     while nodes[node_id].status is not NodeStatus.FAILED:
         sources = plan.by_id[node_id].predecessors
         node_id = next(
@@ -266,7 +269,8 @@ def _origin_of_failure(plan: Plan, nodes: Mapping[str, NodeRun], node_id: str) -
 
 
 def _output(plan: Plan, nodes: Mapping[str, NodeRun]) -> JsonValue:
-    """What the ends of the graph put out: of one its output, of several those that were reached, by node id."""
+    """The output of the run: that of its only sink, or the outputs of the reached sinks by
+    node id."""
     sinks = [node.id for node in plan.nodes if node.is_sink]
     if len(sinks) == 1:
         return nodes[sinks[0]].output

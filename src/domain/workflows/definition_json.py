@@ -1,4 +1,4 @@
-"""Workflow definitions as JSON, in the one form in which they are written, stored and shown."""
+"""Workflow definitions as JSON: the one format for input, storage and views."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -7,7 +7,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
 
 NAME_KEYS = ("id", "name", "source", "target", "source_handle", "target_handle", "handle", "otherwise")
-"""Keys whose values are names, as `true` is one of a condition's ways out."""
+"""Keys with names as values: YAML must not read `true`, a handle of a condition, as a boolean."""
 
 
 def graph_to_json(definition: WorkflowDefinition) -> JsonObject:
@@ -18,12 +18,10 @@ def graph_to_json(definition: WorkflowDefinition) -> JsonObject:
 
 
 def node_to_json(node: NodeDefinition) -> JsonObject:
-    """One node."""
     return {"id": node.id, "kind": node.kind, "mode": node.mode, "config": node.config}
 
 
 def edge_to_json(edge: Edge) -> JsonObject:
-    """One edge."""
     return {
         "source": edge.source,
         "source_handle": edge.source_handle,
@@ -33,7 +31,7 @@ def edge_to_json(edge: Edge) -> JsonObject:
 
 
 def definition_from_json(name: str, graph: JsonValue) -> WorkflowDefinition:
-    """The inverse of `graph_to_json`, of what it made."""
+    """The inverse of `graph_to_json`."""
     parts = cast("Mapping[str, list[Mapping[str, str]]]", graph)
     return WorkflowDefinition(
         name=name,

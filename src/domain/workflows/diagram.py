@@ -1,6 +1,7 @@
-"""A workflow as a picture: a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html) of its nodes and edges.
+"""A workflow as a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html).
 
-Nodes get names of ours, since Mermaid takes some words for its own; what a user wrote stands in quoted labels only.
+Nodes get generated names, because Mermaid reserves some words. User text appears in quoted labels
+only.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,8 @@ _MAX_LABEL = 80
 
 
 def mermaid(definition: WorkflowDefinition, statuses: Mapping[str, NodeStatus] | None = None) -> str:
-    """The flowchart; with `statuses` of a run's nodes each says its own and is coloured by it, absent ones being pending."""
+    """The flowchart. With the `statuses` of a run, each node shows its status and is coloured by
+    it; absent nodes are pending."""
     names = {node.id: f"n{index}" for index, node in enumerate(definition.nodes)}
     lines = ["flowchart LR"]
     for node in definition.nodes:
@@ -54,7 +56,7 @@ def _shape(node: NodeDefinition, status: NodeStatus | None) -> str:
 
 
 def caption(node: NodeDefinition) -> str:
-    """What a node is, in a few words."""
+    """A short description of a node."""
     match node.kind:
         case NodeKind.AGENT:
             return f"agent {node.config.get('agent', '')}"
@@ -75,7 +77,7 @@ def _arrow(edge: Edge) -> str:
 
 
 def _label(text: str) -> str:
-    """Mermaid reads quoted labels as HTML with `#…;` for characters of its own."""
+    """A quoted Mermaid label: HTML, with `#…;` for special characters."""
     shown = text if len(text) <= _MAX_LABEL else f"{text[:_MAX_LABEL]}…"
     return "".join(
         character if character.isalnum() or character in " _-.,:/{}()[]?!'+*=…" else f"#{ord(character)};"

@@ -1,4 +1,4 @@
-"""A node within a workflow run, as a state machine whose illegal transitions raise."""
+"""A node within a workflow run, as a state machine. Illegal transitions raise."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from domain.workflows.plan import PlannedNode
 
 
 class NodeStatus(StrEnum):
-    """Where a node of a workflow run stands; values are part of the public contract."""
+    """The status of a node in a workflow run. The values are part of the public contract."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -24,7 +24,7 @@ class NodeStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more happens to the node; a tool that is ready has done its part."""
+        """Whether the status cannot change any more. A tool that is ready is final."""
         return self in _FINAL
 
 
@@ -41,7 +41,8 @@ OUTCOME_UNKNOWN = "outcome_unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeError:
-    """Why a node failed: a stable code and a sentence safe to show. `retryable`: it may go better another time."""
+    """Why a node failed: a stable code and a sentence safe to show. `retryable`: another attempt
+    may succeed."""
 
     code: str
     detail: str
@@ -52,10 +53,12 @@ class NodeError:
 class NodeRun:
     """A node within a workflow run.
 
-    `attempt` counts how often it was started. `handle` is the way out that was taken. `due_at` is when something has to
-    happen of itself: pending nodes are tried again, or have waited too long for their tools; waiting ones have waited
-    too long for a person. `run_id` is the agent's run, `asked` what a person is asked, or what calls the agent's run waits
-    for; that was so when `run_seq` was the number of the run's newest event.
+    - `attempt` counts its starts.
+    - `handle` is the output handle that was taken.
+    - `due_at` is a deadline: a pending node is retried, or fails because its tools are not ready; a
+      waiting node fails because no person answered.
+    - `run_id` is the agent's run. `asked` is the question to a person, or the calls that the
+      agent's run waits for, as of the run's event `run_seq`.
     """
 
     node_id: str
@@ -72,7 +75,7 @@ class NodeRun:
     finished_at: datetime | None = None
 
     def started(self, *, at: datetime) -> "NodeRun":
-        """Executed, once more if it was before."""
+        """The node starts, perhaps again."""
         self._require(NodeStatus.PENDING)
         return replace(
             self,
@@ -84,18 +87,18 @@ class NodeRun:
         )
 
     def waiting(self, *, due_at: datetime | None, asked: JsonValue = None, run_seq: int | None = None) -> "NodeRun":
-        """Nobody works on it: a person is asked, or the agent's run waits for somebody."""
+        """The node waits for a person, or for an agent's run that is suspended."""
         self._require(NodeStatus.RUNNING)
         return replace(self, status=NodeStatus.WAITING, due_at=due_at, asked=asked, run_seq=run_seq)
 
     def resumed(self) -> "NodeRun":
-        """The agent's run does not wait for the same any more."""
+        """The agent's run no longer waits for the same input."""
         self._require(NodeStatus.WAITING)
         return replace(self, status=NodeStatus.RUNNING, due_at=None, asked=None, run_seq=None)
 
     @property
     def waits_for_run(self) -> RunId | None:
-        """The agent's run that has to go on first."""
+        """The agent's run that must continue first."""
         return self.run_id if self.status is NodeStatus.WAITING else None
 
     def ready(self, *, at: datetime) -> "NodeRun":
@@ -104,17 +107,17 @@ class NodeRun:
         return replace(self, status=NodeStatus.READY, finished_at=at)
 
     def succeeded(self, output: JsonValue, *, at: datetime, handle: str | None = None) -> "NodeRun":
-        """Done."""
         self._require(NodeStatus.RUNNING, NodeStatus.WAITING)
         return replace(self, status=NodeStatus.SUCCEEDED, output=output, handle=handle, due_at=None, finished_at=at)
 
     def failed(self, error: NodeError, *, at: datetime) -> "NodeRun":
-        """Failed for good."""
+        """The node failed finally."""
         self._require(NodeStatus.PENDING, NodeStatus.RUNNING, NodeStatus.WAITING)
         return replace(self, status=NodeStatus.FAILED, error=error, due_at=None, finished_at=at)
 
     def attempt_failed(self, error: NodeError, node: PlannedNode, *, at: datetime) -> "NodeRun":
-        """Failed; to be tried again where that may help and the node says so."""
+        """The attempt failed. The node is retried if the error is retryable and the node has
+        attempts left."""
         retry = node.settings.retry
         if not error.retryable or self.attempt >= retry.attempts:
             return self.failed(error, at=at)
@@ -123,8 +126,8 @@ class NodeRun:
         return replace(self, status=NodeStatus.PENDING, error=error, due_at=at + wait, run_id=None)
 
     def interrupted(self, node: PlannedNode, *, at: datetime) -> "NodeRun":
-        """Whoever executed the node is gone, and its outcome is not known: it is executed again if that does no harm.
-        What was interrupted does not count as an attempt."""
+        """The worker of the node was lost, so its outcome is unknown. The node is executed again if
+        it is repeatable. An interrupted attempt is not counted."""
         self._require(NodeStatus.RUNNING)
         if is_repeatable(node):
             attempt = self.attempt - 1
@@ -133,13 +136,14 @@ class NodeRun:
         return self.failed(NodeError(code=OUTCOME_UNKNOWN, detail=detail), at=at)
 
     def skipped(self, error: NodeError | None, *, at: datetime) -> "NodeRun":
-        """Not executed: no way led to it, or what came before failed (`error`)."""
+        """The node is not executed: no edge to it was taken, or an upstream node failed
+        (`error`)."""
         self._require(NodeStatus.PENDING)
         return replace(self, status=NodeStatus.SKIPPED, error=error, due_at=None, finished_at=at)
 
     def cancelled(self, *, at: datetime, node: PlannedNode | None = None) -> "NodeRun":
-        """Not needed any more. Of one that is executed just then, and may not be repeated, it is said that its effect is
-        not known."""
+        """The node is no longer needed. If it is executing and not repeatable, its outcome is
+        recorded as unknown."""
         self._require(NodeStatus.PENDING, NodeStatus.RUNNING, NodeStatus.WAITING)
         error = None
         if self.status is NodeStatus.RUNNING and node is not None and not is_repeatable(node):
@@ -153,7 +157,8 @@ class NodeRun:
 
 
 def is_repeatable(node: PlannedNode) -> bool:
-    """Whether executing the node twice does no harm, or is seen to by its own means (an agent's run is one row)."""
+    """Whether a node may execute twice without harm. An agent node prevents a second run by its
+    stored run id."""
     match node.config:
         case HttpRequestConfig(idempotent=idempotent) if node.mode is NodeMode.NORMAL:
             return idempotent

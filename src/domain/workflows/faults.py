@@ -1,11 +1,11 @@
-"""What can be wrong with a workflow."""
+"""Faults of a workflow definition."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class FaultCode(StrEnum):
-    """Stable codes; values are part of the public contract."""
+    """Codes of faults. The values are part of the public contract."""
 
     NAME_INVALID = "name_invalid"
     TOO_LARGE = "too_large"
@@ -39,8 +39,11 @@ class FaultCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One thing that is wrong: a sentence, the nodes it is about, and the place. `path` is within the first node
-    (`config.url`) if it names one, else within the definition (`edges.3`); empty where it is about the graph."""
+    """One fault: a sentence, the affected nodes, and the location.
+
+    `path` is within the first node (`config.url`) if nodes are named, otherwise within the
+    definition (`edges.3`). It is empty for faults of the graph.
+    """
 
     code: FaultCode
     message: str

@@ -1,4 +1,4 @@
-"""Workflows as they are written: nodes, edges, handles. What a definition means is the compiler's to say."""
+"""Workflow definitions: nodes, edges and handles. The compiler gives them meaning."""
 
 import re
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _NODE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 class NodeKind(StrEnum):
-    """What a node does; values are part of the public contract."""
+    """The kinds of nodes. The values are part of the public contract."""
 
     ENTRYPOINT = "entrypoint"
     AGENT = "agent"
@@ -35,17 +35,19 @@ class NodeKind(StrEnum):
 
 
 class NodeMode(StrEnum):
-    """`normal`: executed as a step. `tool`: registers itself, when executed, as a tool of the agents it is wired to."""
+    """`normal`: executed as a step. `tool`: registers itself, when executed, as a tool of the
+    agents that it is wired to."""
 
     NORMAL = "normal"
     TOOL = "tool"
 
 
 class JoinStrategy(StrEnum):
-    """When a node goes on that several edges lead to.
+    """When a node with several incoming edges starts.
 
-    `all`: once every edge is decided, if one was taken at least and none failed. `any`: as soon as one is taken; what
-    comes later, or fails, does not matter. `first`: as `any`, and nodes that nothing else waits for are cancelled.
+    - `all`: when every edge is decided, if at least one was taken and none failed.
+    - `any`: when the first edge is taken; later edges and failures are ignored.
+    - `first`: like `any`, and nodes that no other node waits for are cancelled.
     """
 
     ALL = "all"
@@ -59,7 +61,7 @@ TOOL_KINDS = frozenset({NodeKind.HTTP_REQUEST, NodeKind.MCP_SERVER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDefinition:
-    """A node as it was written: kind, mode and config may be wrong."""
+    """An unchecked node: kind, mode and config may be wrong."""
 
     id: str
     kind: str
@@ -69,7 +71,7 @@ class NodeDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """`source_handle` empty stands for the source's only one, `target_handle` for `input`."""
+    """An empty `source_handle` means the only handle of the source."""
 
     source: str
     target: str
@@ -79,7 +81,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDefinition:
-    """A workflow as it was written."""
+    """An unchecked workflow."""
 
     name: str
     nodes: tuple[NodeDefinition, ...]
@@ -88,7 +90,7 @@ class WorkflowDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A saved workflow at one of its versions. Only what compiles is saved."""
+    """A saved workflow at one of its versions. Only workflows that compile are saved."""
 
     id: WorkflowId
     organization_id: OrganizationId
@@ -99,16 +101,17 @@ class Workflow:
 
 
 BoundValue: TypeAlias = "JsonValue | SecretRef"
-"""The value of an input: a template, or a secret's."""
+"""The value of an input: a template, or a reference to a secret."""
 
 
-# --- configurations, as the compiler makes them -----------------------------------------------------------------------
+# --- configurations, created by the compiler
+# -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often a failed node is executed in all, and the seconds before the second time; each further wait is twice
-    the one before."""
+    """How often a failed node is executed in total, and the seconds before the second attempt. Each
+    further pause doubles."""
 
     attempts: int = 1
     delay_s: float = 1.0
@@ -116,7 +119,8 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """What nodes of every kind may say. `timeout_s` is for one attempt; None leaves it to the kind."""
+    """Settings for nodes of every kind. `timeout_s` bounds one attempt; None uses the kind's
+    default."""
 
     join: JoinStrategy = JoinStrategy.ALL
     retry: Retry = Retry()
@@ -125,7 +129,8 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """A component as a tool: inputs `bound` to values never reach the model, those `exposed` are its parameters."""
+    """A component as a tool. Inputs in `bound` never reach the model; those in `exposed` are its
+    parameters."""
 
     name: str
     description: str
@@ -135,15 +140,16 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrypointConfig:
-    """Where a workflow begins; its output is the run's input. `schema` is a JSON Schema of it."""
+    """The start of a workflow; its output is the run's input. `schema` is a JSON Schema of the
+    input."""
 
     schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """A run of an agent (id or name) on a thread of its own. `input` is a template; None gives it what its
-    predecessors put out. `tools_timeout_s` is how long it waits for its tools to be ready."""
+    """A run of an agent (id or name) on a new thread. `input` is a template; None passes the
+    outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools."""
 
     agent: str
     input: JsonValue = None
@@ -152,10 +158,11 @@ class AgentConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequestConfig:
-    """An HTTP request. `inputs` maps names to JSON Schemas; `{{inputs.NAME}}` stands for the value of one.
+    """An HTTP request. `inputs` maps names to JSON Schemas; `{{inputs.NAME}}` is replaced by a
+    value.
 
-    As a step `bound` gives the values; as a tool, `tool` does. `idempotent` says that it may be sent again when its
-    outcome is unknown.
+    As a step, `bound` gives the values; as a tool, `tool` does. `idempotent`: the request may be
+    repeated when its outcome is unknown.
     """
 
     method: str
@@ -171,9 +178,12 @@ class HttpRequestConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
-    """A registered MCP server by its slug, or, as a tool, one that is defined here: `inline`, which is there for the run
-    alone. As a tool it brings its tools, or those of `tools`, by their own names; as a step it calls one of them: `call`,
-    with `arguments` as a template."""
+    """A registered MCP server by its slug, or, as a tool, an `inline` server that exists for this
+    run only.
+
+    - As a tool it provides all tools of the server, or those in `tools`, under their own names.
+    - As a step it calls the tool `call`, with `arguments` as a template.
+    """
 
     server: str
     inline: ServerSettings | None = None
@@ -185,7 +195,7 @@ class McpServerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformConfig:
-    """A JMESPath expression over `input`, a template; None means what the predecessors put out."""
+    """A JMESPath expression over `input`, a template. None uses the outputs of the predecessors."""
 
     expression: str
     input: JsonValue = None
@@ -193,7 +203,7 @@ class TransformConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The edges of `handle` are taken if the JMESPath expression holds."""
+    """The edges of `handle` are taken if the JMESPath expression is true."""
 
     handle: str
     expression: str
@@ -201,7 +211,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionConfig:
-    """Takes the handle of the first case that holds over `input`, or `otherwise`."""
+    """Takes the handle of the first case that is true for `input`, otherwise `otherwise`."""
 
     cases: tuple[Case, ...]
     otherwise: str
@@ -209,13 +219,14 @@ class ConditionConfig:
 
     @property
     def handles(self) -> tuple[str, ...]:
-        """All its ways out."""
+        """All output handles."""
         return (*(case.handle for case in self.cases), self.otherwise)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanInputConfig:
-    """Waits for a person's answer to `prompt`, a template; `schema` is a JSON Schema of the answer."""
+    """Waits for a person's answer to `prompt`, a template. `schema` is a JSON Schema of the
+    answer."""
 
     prompt: str
     schema: JsonObject | None = None
@@ -233,5 +244,6 @@ NodeConfig = (
 
 
 def is_legal_node_id(node_id: str) -> bool:
-    """Whether an id has the form `[A-Za-z_][A-Za-z0-9_-]{0,63}` and does not stand for something else in templates."""
+    """Whether an id has the form `[A-Za-z_][A-Za-z0-9_-]{0,63}` and is not reserved in
+    templates."""
     return _NODE_ID.fullmatch(node_id) is not None and node_id != "inputs"

@@ -1,4 +1,4 @@
-"""Reading an MCP server that a node defines itself instead of naming a registered one: from JSON to its settings."""
+"""Reads an MCP server that a node defines inline instead of naming a registered one."""
 
 from collections.abc import Mapping
 
@@ -16,15 +16,17 @@ _AUTH = ("bearer", "api_key")
 
 
 def read_inline_server(reader: ConfigReader) -> McpServerConfig | None:
-    """The server's settings. What is wrong is with the reader; None if nothing can be made of them.
+    """The server's settings; None if they are unusable. Faults are recorded in the reader.
 
-    The rules are those of servers that are saved, and two more: nothing is installed for the time of a run, and values of
-    `env`, `headers` and `auth` are secrets by name, since a workflow is shown as it was written.
+    Rules: those of registered servers, and two more:
+    - A server that needs an installation is rejected.
+    - Values of `env`, `headers` and `auth` must be named secrets, because a workflow is shown as it
+      was written.
     """
     slug = reader.text("slug")
     kind = _kind(reader)
     if reader.has("path"):
-        reader.wrong("path", "is installed first: register such a server, and name it")
+        reader.wrong("path", "needs an installation: register such a server, and name it")
     env, headers = _values(reader, "env"), _values(reader, "headers")
     auth = _auth(reader)
     isolation = reader.choice("isolation", tuple(Isolation), default_isolation(kind).value)
@@ -70,7 +72,7 @@ def read_inline_server(reader: ConfigReader) -> McpServerConfig | None:
 def _kind(reader: ConfigReader) -> McpServerKind:
     kind = reader.text("kind")
     if kind in _INSTALLED:
-        reader.wrong("kind", "is installed first: register such a server, and name it")
+        reader.wrong("kind", "needs an installation: register such a server, and name it")
     elif kind and kind not in _KINDS:
         reader.wrong("kind", f"must be one of {', '.join(_KINDS)}")
     return McpServerKind(kind) if kind in _KINDS else McpServerKind.CUSTOM
@@ -99,7 +101,7 @@ def _auth(reader: ConfigReader) -> ServerAuth | None:
         return None
     kind = auth.text("type")
     if kind and kind not in _AUTH:
-        auth.wrong("type", f"must be one of {', '.join(_AUTH)}; a server with OAuth is registered, and named")
+        auth.wrong("type", f"must be one of {', '.join(_AUTH)}; register a server with OAuth, and name it")
         return None
     found: ServerAuth | None = None
     if kind == "bearer":
@@ -120,7 +122,7 @@ def _of_auth(auth: ConfigReader, name: str) -> SecretRef | None:
 
 
 def inline_server_json(config: McpServerConfig) -> JsonObject:
-    """What `read_inline_server` makes the same settings of."""
+    """The inverse of `read_inline_server`."""
     args: list[JsonValue] = [*config.args]
     stated: JsonObject = {
         "slug": config.slug,
@@ -142,10 +144,10 @@ def inline_server_json(config: McpServerConfig) -> JsonObject:
 
 
 def inline_server_of(stated: JsonObject) -> McpServerConfig:
-    """The inverse. Raises ValueError."""
+    """The inverse of `inline_server_json`. Raises ValueError."""
     config = read_inline_server(ConfigReader(stated))
     if config is None:
-        raise ValueError("no settings of a server")
+        raise ValueError("not the settings of a server")
     return config
 
 

@@ -1,4 +1,4 @@
-"""Reading the configuration of a node: from JSON to what its kind takes, with everything that is wrong at once."""
+"""Reads the configuration of a node of any kind and records all faults at once."""
 
 import re
 from collections.abc import Mapping
@@ -44,7 +44,6 @@ _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
 def read_settings(reader: ConfigReader) -> NodeSettings:
-    """What nodes of every kind may say."""
     join = reader.choice("join", tuple(JoinStrategy), JoinStrategy.ALL.value)
     retry = reader.section("retry")
     attempts, delay_s = 1, 1.0
@@ -57,11 +56,14 @@ def read_settings(reader: ConfigReader) -> NodeSettings:
 
 
 def read_config(kind: NodeKind, mode: NodeMode, reader: ConfigReader) -> NodeConfig:
-    """The configuration. What is wrong is with the reader; the result is of use only if nothing is."""
+    """The configuration. Faults are recorded in the reader; the result is usable only if there are
+    none."""
     config = _of_kind(kind, mode, reader)
     if kind is not NodeKind.HTTP_REQUEST:
         for path, _ in reader.input_names:
-            reader.wrong(path, "a node of this kind has no inputs; refer to other nodes: {{NODE.path}}")
+            reader.wrong(
+                path, "has inputs in a placeholder, which this kind does not have; refer to other nodes: {{NODE.path}}"
+            )
     reader.finish()
     return config
 
@@ -101,7 +103,7 @@ def _http_request(mode: NodeMode, reader: ConfigReader) -> HttpRequestConfig:
     reader.note_template("query", dict(query))
     body = reader.template("body")
     if body is not None and method in ("GET", "HEAD"):
-        reader.wrong("body", f"a {method} request has none")
+        reader.wrong("body", f"a {method} request has no body")
     inputs = tuple((name, schema) for name in reader.mapping("inputs") if (schema := _input(reader, name)) is not None)
     tool = None
     bound: tuple[tuple[str, BoundValue], ...] = ()
@@ -180,7 +182,7 @@ def _bound(reader: ConfigReader) -> tuple[tuple[str, BoundValue], ...]:
 def _tool(reader: ConfigReader) -> ToolSettings | None:
     tool = reader.section("tool")
     if tool is None:
-        reader.wrong("tool", "is required of a node in tool mode")
+        reader.wrong("tool", "is required in tool mode")
         return None
     settings = ToolSettings(
         name=tool.text("name"),
@@ -197,7 +199,7 @@ def _tool(reader: ConfigReader) -> ToolSettings | None:
 
 
 def _check_inputs(reader: ConfigReader, config: HttpRequestConfig) -> None:
-    """Every input has a value from somewhere, and only one; nothing is bound or exposed that is no input."""
+    """Every input has exactly one source for its value, and only inputs are bound or exposed."""
     inputs = dict(config.inputs)
     at = "" if config.tool is None else "tool."
     bound = dict(config.bound if config.tool is None else config.tool.bound)
@@ -209,7 +211,7 @@ def _check_inputs(reader: ConfigReader, config: HttpRequestConfig) -> None:
         if name not in inputs:
             reader.wrong(f"{at}exposed.{index}", f"{name!r} is not an input of the node")
         elif name in bound:
-            reader.wrong(f"{at}exposed.{index}", f"{name!r} is bound: it cannot be the model's as well")
+            reader.wrong(f"{at}exposed.{index}", f"{name!r} is bound: the model cannot set it too")
     for name, schema in inputs.items():
         if name not in bound and name not in exposed and "default" not in schema:
             ways = "bind it" if config.tool is None else "bind it, expose it"
@@ -218,16 +220,17 @@ def _check_inputs(reader: ConfigReader, config: HttpRequestConfig) -> None:
 
 
 def _check_input_names(reader: ConfigReader, inputs: Mapping[str, JsonObject], at: str) -> None:
-    """Placeholders name inputs, and no bound value is made of inputs."""
+    """Placeholders name inputs, and bound values do not refer to inputs."""
     for path, name in reader.input_names:
         if path.startswith(f"{at}bound."):
-            reader.wrong(path, "an input's value cannot be made of inputs")
+            reader.wrong(path, "an input's value cannot refer to inputs")
         elif name not in inputs:
             reader.wrong(path, f"there is no input {name!r}" if name else "name an input: {{inputs.NAME}}")
 
 
 def _check_url(reader: ConfigReader, config: HttpRequestConfig) -> None:
-    """With credentials, or where a model has a say, the host is fixed: else they could be sent anywhere."""
+    """The host is fixed if the request carries credentials or is a tool's. Otherwise a model or a
+    value could redirect credentials."""
     if not config.url:
         return
     named = next(placeholders(config.url), None)
@@ -239,7 +242,7 @@ def _check_url(reader: ConfigReader, config: HttpRequestConfig) -> None:
     if named is None or (origin is None and not config.url.startswith("{{")):
         reader.wrong("url", "must begin with http:// or https:// and a host")
     elif config.tool is not None or reader.secrets:
-        reader.wrong("url", "must name its host itself, since a tool's or a credential's way is not for values to say")
+        reader.wrong("url", "must have a fixed host, because the node is a tool or sends credentials")
 
 
 def _mcp_server(mode: NodeMode, reader: ConfigReader) -> McpServerConfig:
@@ -264,7 +267,7 @@ def _condition(reader: ConfigReader) -> ConditionConfig:
     given = reader.template("input")
     if reader.has("expression"):
         if reader.has("cases"):
-            reader.wrong("cases", "is instead of expression, not beside it")
+            reader.wrong("cases", "cannot be combined with expression")
         only = Case(handle="true", expression=reader.text("expression"))
         return ConditionConfig(cases=(only,), otherwise="false", input=given)
     cases = []
@@ -277,7 +280,7 @@ def _condition(reader: ConfigReader) -> ConditionConfig:
     _check_handle(reader, "otherwise", otherwise)
     config = ConditionConfig(cases=tuple(cases), otherwise=otherwise, input=given)
     for handle in sorted({handle for handle in config.handles if config.handles.count(handle) > 1}):
-        reader.wrong("cases", f"the handle {handle!r} is there twice")
+        reader.wrong("cases", f"the handle {handle!r} occurs twice")
     return config
 
 

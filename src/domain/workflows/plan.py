@@ -1,4 +1,4 @@
-"""A compiled workflow: pure data, from which alone it is executed."""
+"""A compiled workflow: the pure data that execution needs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +8,7 @@ from domain.workflows.graph import AgentConfig, JoinStrategy, NodeConfig, NodeKi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A way in: an edge from the `handle` of `source`."""
+    """An incoming edge from the `handle` of `source`."""
 
     source: str
     handle: str
@@ -16,8 +16,12 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedNode:
-    """A node with what the graph says of it. `incoming` are its ways in, tools not counted; an agent's tools are
-    `connected_tool_node_ids`, exactly these, in the order of the edges. `upstream` are all nodes it comes after."""
+    """A node with its place in the graph.
+
+    - `incoming` are its incoming edges, without tools.
+    - `connected_tool_node_ids` are exactly an agent's tools, in the order of the edges.
+    - `upstream` are all nodes before it.
+    """
 
     id: str
     kind: NodeKind
@@ -31,29 +35,28 @@ class PlannedNode:
 
     @property
     def join(self) -> JoinStrategy:
-        """When it goes on that several edges lead to."""
+        """The join strategy."""
         return self.settings.join
 
     @property
     def predecessors(self) -> tuple[str, ...]:
-        """The nodes it directly comes after, each once."""
+        """The nodes directly before it, each once."""
         return tuple(dict.fromkeys(way.source for way in self.incoming))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Nodes in an order in which each comes after its upstream."""
+    """Nodes in topological order."""
 
     nodes: tuple[PlannedNode, ...]
 
     @cached_property
     def by_id(self) -> dict[str, PlannedNode]:
-        """Nodes by their ids."""
         return {node.id: node for node in self.nodes}
 
     @cached_property
     def followers(self) -> dict[str, tuple[str, ...]]:
-        """Which nodes directly wait for each, agents for their tools too."""
+        """The nodes that directly wait for each node. Agents wait for their tools too."""
         found: dict[str, list[str]] = {node.id: [] for node in self.nodes}
         for node in self.nodes:
             for source in dict.fromkeys((*node.predecessors, *node.connected_tool_node_ids)):
@@ -62,10 +65,9 @@ class Plan:
 
     @property
     def entrypoint(self) -> PlannedNode:
-        """Where it begins."""
         return next(node for node in self.nodes if node.kind is NodeKind.ENTRYPOINT)
 
     @property
     def agents(self) -> tuple[tuple[PlannedNode, AgentConfig], ...]:
-        """Nodes that run agents."""
+        """The agent nodes."""
         return tuple((node, node.config) for node in self.nodes if isinstance(node.config, AgentConfig))

@@ -1,4 +1,4 @@
-"""A workflow run: what is stored of one, how it moves, and the events that tell of it."""
+"""A workflow run: its stored state, its transitions and its events."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ NOT_WAITING = "workflow_run_not_waiting"
 
 
 class WorkflowRunStatus(StrEnum):
-    """Where a workflow run stands; values are part of the public contract."""
+    """The status of a workflow run. The values are part of the public contract."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -26,7 +26,7 @@ class WorkflowRunStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more can happen to the run."""
+        """Whether the status is final."""
         return self in _TERMINAL
 
 
@@ -35,7 +35,7 @@ _TERMINAL = frozenset({WorkflowRunStatus.COMPLETED, WorkflowRunStatus.FAILED, Wo
 
 
 class WorkflowEventType(StrEnum):
-    """What happened; values are part of the public contract."""
+    """The events of a workflow run. The values are part of the public contract."""
 
     QUEUED = "workflow.queued"
     STARTED = "workflow.started"
@@ -78,8 +78,9 @@ class WorkflowEvent:
 class WorkflowRun:
     """One execution of a workflow at one of its versions.
 
-    `nodes` holds those that something has happened to. `attempt` counts how often a worker took the run up, `epoch`
-    fences writes of former workers. `wake_at` is when a waiting run goes on by itself.
+    - `nodes` holds the nodes with a state other than the initial one.
+    - `attempt` counts the claims by workers; `epoch` fences writes of former workers.
+    - `wake_at` is when a suspended run resumes by itself.
     """
 
     id: WorkflowRunId
@@ -104,11 +105,11 @@ class WorkflowRun:
 
     @property
     def waiting_nodes(self) -> tuple[NodeRun, ...]:
-        """Those that wait for a person, or whose agent's run waits for somebody."""
+        """The nodes that wait for a person, or for an agent's run that is suspended."""
         return tuple(node for node in self.nodes.values() if node.status is NodeStatus.WAITING)
 
     def claimed(self, *, at: datetime) -> "WorkflowRun":
-        """Taken up by a worker: a new epoch begins."""
+        """A worker claims the run: a new epoch begins."""
         self._require(WorkflowRunStatus.QUEUED, WorkflowRunStatus.REQUIRES_ACTION)
         return replace(
             self,
@@ -120,34 +121,41 @@ class WorkflowRun:
         )
 
     def handed_back(self) -> "WorkflowRun":
-        """Given up by its worker, or taken from one that was lost with it."""
+        """The worker hands the run back, or its lease expired."""
         self._require(WorkflowRunStatus.IN_PROGRESS)
         return replace(self, status=WorkflowRunStatus.QUEUED, epoch=self.epoch + 1)
 
     def suspended(self, *, wake_at: datetime | None) -> "WorkflowRun":
-        """Nothing goes on until a person answers, an agent's run goes on, or `wake_at` has come."""
+        """The run is suspended until a person answers, an agent's run resumes, or `wake_at` is
+        reached."""
         self._require(WorkflowRunStatus.IN_PROGRESS)
         return replace(self, status=WorkflowRunStatus.REQUIRES_ACTION, wake_at=wake_at)
 
     def answered(self, answers: Mapping[str, JsonValue], *, at: datetime) -> "WorkflowRun":
-        """With what a person said to waiting nodes. Raises CONFLICT `workflow_run_not_waiting`, `node_not_waiting`."""
+        """Apply a person's answers to waiting nodes. Raises CONFLICT `workflow_run_not_waiting`,
+        `node_not_waiting`."""
         if self.status is not WorkflowRunStatus.REQUIRES_ACTION:
             raise conflict(NOT_WAITING, f"The workflow run {self.id} is {self.status}.")
         nodes = dict(self.nodes)
         for node_id, answer in answers.items():
             node = nodes.get(node_id)
             if node is None or node.status is not NodeStatus.WAITING:
-                raise conflict("node_not_waiting", f"The node {node_id!r} does not wait for an answer.")
+                raise conflict("node_not_waiting", f"The node {node_id!r} is not waiting for an answer.")
             if node.run_id is not None:
                 raise conflict(
-                    "node_not_waiting", f"The node {node_id!r} waits for calls of its agent's run, not for an answer."
+                    "node_not_waiting",
+                    f"The node {node_id!r} is waiting for calls of its agent's run, not for an answer.",
                 )
             nodes[node_id] = node.succeeded(answer, at=at)
         return replace(self, status=WorkflowRunStatus.QUEUED, nodes=nodes, wake_at=None)
 
     def asked_to_stop(self, actor: str, *, at: datetime) -> "WorkflowRun":
-        """Cancelled, if nothing has to be done for that; else marked: its worker stops it, or, if it has none but its agents
-        have runs, the next one to take it up."""
+        """Request cancellation.
+
+        - A run that is executing is marked; its worker stops it.
+        - A suspended run with unfinished agent runs is queued, and the next worker stops it.
+        - Any other run is cancelled at once.
+        """
         asked = replace(self, cancel_requested_by=actor)
         if self.status is WorkflowRunStatus.IN_PROGRESS:
             return asked
@@ -164,7 +172,7 @@ class WorkflowRun:
         error: NodeError | None = None,
         failed_node: str | None = None,
     ) -> "WorkflowRun":
-        """Finished for good; nodes that are not are cancelled."""
+        """The run ends; unfinished nodes are cancelled."""
         if self.status.is_terminal:
             raise self._illegal(status)
         nodes = {
@@ -192,7 +200,7 @@ class WorkflowRun:
 
 
 def events_between(before: WorkflowRun | None, after: WorkflowRun, *, at: datetime) -> tuple[NewWorkflowEvent, ...]:
-    """What there is to tell of a change; `before` is None for a new run."""
+    """The events of a change; `before` is None for a new run."""
     known = {} if before is None else before.nodes
     return (
         *_beginning(before, after, at),

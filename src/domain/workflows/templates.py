@@ -1,7 +1,9 @@
-"""Templates in a workflow's values: `{{NODE.path}}` stands for what a node put out, the path being JMESPath.
+"""Templates in workflow values: `{{NODE.path}}` is replaced by the output of a node; the path is
+JMESPath.
 
-A string that is one placeholder becomes the value itself, with its type; in other strings text stands as it is and
-everything else as JSON. `\\{{` is a literal brace pair. Lexical only: the caller finds out what references stand for.
+A string that is a single placeholder becomes the value with its type. In longer strings, text is
+inserted as it is and other values as JSON. `\\{{` is a literal brace pair. This module is purely
+lexical: the caller resolves references.
 """
 
 import re
@@ -11,10 +13,11 @@ from dataclasses import dataclass
 from domain.json_value import JsonValue, compact_json, size_within
 
 INPUTS = "inputs"
-"""The name under which a component's own inputs are referred to."""
+"""The name that refers to a component's own inputs."""
 
 MAX_FILLED = 10 * 1024 * 1024
-"""What all placeholders of one template may stand for together, as JSON: as much as a request may bring."""
+"""Most characters, as JSON, that all placeholders of one template may insert: the size of the
+largest request body."""
 
 _OPENING, _CLOSING, _ESCAPE = "{{", "}}", "\\"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -22,7 +25,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A placeholder: `expression` is evaluated over what `name` stands for, or is that itself (`@`)."""
+    """A placeholder: `expression` is evaluated over the value of `name`; `@` is the value
+    itself."""
 
     name: str
     expression: str
@@ -37,7 +41,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A placeholder and where it stands: `path` within the template."""
+    """A placeholder and its location: `path` within the template."""
 
     path: str
     what: Reference | Unreadable
@@ -59,15 +63,15 @@ def placeholders(template: JsonValue, path: str = "") -> Iterator[Placed]:
 
 
 class FilledTooLarge(Exception):
-    """A template has become larger than MAX_FILLED."""
+    """A filled template is larger than MAX_FILLED."""
 
 
 Found = Mapping[Reference, JsonValue]
-"""What references stand for; one that is missing stands for null."""
+"""The values of references; a missing one means null."""
 
 
 def references(template: JsonValue) -> tuple[Reference, ...]:
-    """What the placeholders of a template refer to, each once, in order."""
+    """The references of a template, each once, in order."""
     return tuple(dict.fromkeys(placed.what for placed in placeholders(template) if isinstance(placed.what, Reference)))
 
 
@@ -77,12 +81,12 @@ def rendered(template: JsonValue, found: Found) -> JsonValue:
 
 
 def rendered_text(template: str, found: Found, quote: Callable[[str], str] = lambda text: text) -> str:
-    """The template as text; `quote` is applied to each value that is put in. Raises FilledTooLarge."""
+    """The template as text; `quote` is applied to each inserted value. Raises FilledTooLarge."""
     return _Filling(found).text(template, quote)
 
 
 class _Filling:
-    """Fills one template, with no more than there is room for."""
+    """Fills one template within the size limit."""
 
     def __init__(self, found: Found) -> None:
         self._found = found
@@ -123,14 +127,14 @@ class _Filling:
 
 
 def as_text(value: JsonValue) -> str:
-    """Text as it is, null as nothing, everything else as compact JSON."""
+    """Text as it is, null as an empty text, everything else as compact JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else "".join(compact_json(value))
 
 
 def _parts(template: str) -> Iterator[str | Reference | Unreadable]:
-    """Plain text, and the content of braces. Linear: each character is looked at once, also where no braces close."""
+    """Plain text and the content of braces. Linear time, even for braces that never close."""
     at = 0
     while (opening := template.find(_OPENING, at)) >= 0:
         inside = opening + len(_OPENING)

@@ -1,4 +1,4 @@
-"""Names of tools in a workflow: at one agent each name stands for one tool."""
+"""Tool names in a workflow: each name is unique per agent."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,16 +10,16 @@ from domain.workflows.plan import PlannedNode
 from domain.workflows.wiring import Wiring
 
 RESERVED_NAMES = frozenset({*(kind.value for kind in ToolType), "search_tools", "call_tool"})
-"""Rules about Dragoman's own tools must not reach others."""
+"""Names of Dragoman's own tools, so that rules about these never affect others."""
 
 
 def tool_name_faults(nodes: Mapping[str, PlannedNode], wiring: Wiring) -> Iterator[Fault]:
-    """Names that are taken, and tools of one name at one agent."""
+    """Faults for reserved names, and for several tools with one name at one agent."""
     for node in nodes.values():
         if isinstance(node.config, HttpRequestConfig) and node.config.tool is not None:
             name = node.config.tool.name
             if name in RESERVED_NAMES:
-                message = f"{name!r} is the name of a tool of Dragoman's own."
+                message = f"{name!r} is the name of a built-in tool of Dragoman."
                 path = "config.tool.name"
                 yield Fault(code=FaultCode.TOOL_NAME_CLASH, message=message, node_ids=(node.id,), path=path)
     for agent_id, sources in wiring.tools.items():
@@ -35,13 +35,14 @@ def tool_name_faults(nodes: Mapping[str, PlannedNode], wiring: Wiring) -> Iterat
 
 
 def _whole_servers(name: str, owners_of: Mapping[str, list[str]]) -> list[str]:
-    """Nodes that bring every tool of a server, this one too."""
+    """Nodes that provide every tool of a server, including this one."""
     server, separator, _ = name.removeprefix("mcp__").partition("__")
     return owners_of.get(f"mcp__{server}__*", []) if separator and name.startswith("mcp__") else []
 
 
 def _names(node: PlannedNode) -> tuple[str, ...]:
-    """What the node's tools are called as far as it is known; names of servers' tools begin with their slugs."""
+    """The names of the node's tools, as far as they are known. Names of MCP tools begin with the
+    server's slug."""
     match node.config:
         case HttpRequestConfig(tool=tool) if tool is not None and tool.name:
             return (tool.name,)

@@ -1,4 +1,4 @@
-"""The edges of a workflow, checked one by one, and what they make of the nodes: order, cycles, tools."""
+"""Checks the edges of a workflow and derives order, cycles and tools."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,13 +19,17 @@ from domain.workflows.graph import (
 from domain.workflows.plan import Incoming, PlannedNode
 
 MAX_SUGGESTIONS = 20
-"""Faults that say what may have been meant: looking for it costs more than everything else."""
+"""Most faults with a suggestion: searching for similar names is expensive."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wiring:
-    """`incoming` and `following` are of edges between steps, `tools` of those that give agents tools; `later` has both:
-    an agent comes after its tools, too."""
+    """The edges of a workflow by node.
+
+    - `incoming` and `following`: edges between steps.
+    - `tools`: edges that give agents tools.
+    - `later`: both, because an agent comes after its tools.
+    """
 
     incoming: Mapping[str, tuple[Incoming, ...]]
     following: Mapping[str, tuple[str, ...]]
@@ -36,11 +40,11 @@ class Wiring:
 
     @property
     def wired_tools(self) -> frozenset[str]:
-        """Tool nodes that some agent has."""
+        """Tool nodes that are wired to an agent."""
         return frozenset(source for sources in self.tools.values() for source in sources)
 
     def upstream(self, node_id: str) -> frozenset[str]:
-        """All nodes that come before a node; itself only in a cycle."""
+        """All nodes before a node. A node is before itself only in a cycle."""
         if node_id not in self._upstream:
             found: set[str] = set()
             waiting = [*self._directly_before(node_id)]
@@ -57,7 +61,7 @@ class Wiring:
         return self._upstream[node_id]
 
     def downstream_of(self, roots: Iterable[str]) -> frozenset[str]:
-        """The roots, and all nodes that come after any of them."""
+        """The roots, and all nodes after any of them."""
         found: set[str] = set()
         waiting = list(roots)
         while waiting:
@@ -72,7 +76,7 @@ class Wiring:
 
 
 def read_edges(edges: tuple[Edge, ...], nodes: tuple[NodeDefinition, ...], read: Mapping[str, PlannedNode]) -> Wiring:
-    """The wiring of all edges that are right, and faults of the others."""
+    """The wiring of all valid edges, and the faults of the others."""
     incoming: dict[str, list[Incoming]] = {}
     following: dict[str, dict[str, None]] = {}
     tools: dict[str, dict[str, None]] = {}
@@ -90,7 +94,7 @@ def read_edges(edges: tuple[Edge, ...], nodes: tuple[NodeDefinition, ...], read:
             target_handle=edge.target_handle,
         )
         if not wrong and full in seen:
-            message = f"The edge from {edge.source!r} to {edge.target!r} is there twice."
+            message = f"The edge from {edge.source!r} to {edge.target!r} is defined twice."
             ids = (edge.source, edge.target)
             wrong.append(Fault(code=FaultCode.DUPLICATE_EDGE, message=message, node_ids=ids, path=f"edges.{index}"))
         faults += wrong
@@ -113,7 +117,8 @@ def read_edges(edges: tuple[Edge, ...], nodes: tuple[NodeDefinition, ...], read:
 
 
 def cycles(node_ids: tuple[str, ...], wiring: Wiring) -> Iterator[tuple[str, ...]]:
-    """One shortest cycle of each knot of nodes that come before themselves, beginning with its first node as written."""
+    """One shortest cycle of each strongly connected component, starting with its first node as
+    written."""
     told: set[str] = set()
     for node_id in node_ids:
         if node_id in told or node_id not in wiring.upstream(node_id):
@@ -151,7 +156,9 @@ def _faults_of(
     ]
     for end, node_id in missing:
         near = get_close_matches(node_id, known, n=1) if suggest else []
-        message = f"The {end} of an edge, {node_id!r}, is no node" + (f"; did you mean {near[0]!r}?" if near else ".")
+        message = f"The {end} of an edge, {node_id!r}, is not a node" + (
+            f"; did you mean {near[0]!r}?" if near else "."
+        )
         yield Fault(code=FaultCode.UNKNOWN_NODE, message=message, node_ids=ids, path=f"{path}.{end}")
     source, target = read.get(edge.source), read.get(edge.target)
     if source is not None:
@@ -179,7 +186,7 @@ def _source_faults(edge: Edge, path: str, source: PlannedNode, ids: tuple[str, .
 def _target_faults(edge: Edge, path: str, target: PlannedNode, ids: tuple[str, ...]) -> Iterator[Fault]:
     if edge.target_handle == TOOLS_HANDLE:
         if target.kind is not NodeKind.AGENT:
-            message = f"{target.id!r} is no agent, so it takes no tools."
+            message = f"{target.id!r} is not an agent, so it has no tools."
             yield Fault(code=FaultCode.TOOL_EDGE_TARGET, message=message, node_ids=ids, path=f"{path}.target")
     elif edge.target_handle != INPUT_HANDLE:
         handles = f"{INPUT_HANDLE}, {TOOLS_HANDLE}" if target.kind is NodeKind.AGENT else INPUT_HANDLE
