@@ -2,14 +2,13 @@
 
 from difflib import get_close_matches
 
-from application.agents.agent_settings import AgentSettings
 from application.agents.ports import AgentStore, ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
 from application.policy.policy_checks import PolicyChecks
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
-from domain.agents.agent import AgentConfig
+from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import OrganizationId
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
@@ -45,21 +44,8 @@ class AgentChecks:
         wrong: list[Violation] = []
         config = None
         try:
-            config = AgentConfig(
-                name=settings.name,
-                model=settings.model,
-                fallback_models=settings.fallback_models,
-                instructions=settings.instructions,
-                tools=tuple(native[name] for name in settings.tools if name in native),
-                mcp_servers=settings.mcp_servers,
-                tool_allowlist=settings.tool_allowlist,
-                tool_policies=settings.tool_policies,
-                limits=settings.limits,
-                daily_budget_usd=settings.daily_budget_usd,
-                canary_tokens=settings.canary_tokens,
-                enabled=settings.enabled,
-                description=settings.description,
-                agents=settings.agents,
+            config = AgentConfig.checked(
+                settings, tools=tuple(native[name] for name in settings.tools if name in native)
             )
         except ServiceError as error:
             wrong += error.violations

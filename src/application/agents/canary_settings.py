@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from application.agents.agent_settings import AgentSettings
 from application.system.ports import IdSource
+from domain.agents.agent import AgentSettings
 from domain.errors import Violation, invalid
 from domain.policy.canary import CanaryToken, token_fault, with_placeholders
 from domain.policy.canary_scan import CanaryScanner

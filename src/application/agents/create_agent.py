@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from application.agents.agent_checks import AgentChecks
-from application.agents.agent_settings import AgentSettings
 from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
-from domain.agents.agent import Agent
+from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

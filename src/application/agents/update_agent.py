@@ -1,31 +1,30 @@
 """UpdateAgent: change some settings of an agent, as a new version."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from application.agents.agent_checks import AgentChecks
 from application.agents.agent_lookup import existing_agent
-from application.agents.agent_settings import AgentChanges, AgentSettings
 from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
+from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource
-from domain.agents.agent import Agent, AgentConfig
+from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.json_value import JsonValue
-from domain.runs.limits import LimitChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateAgentCommand:
-    """`agent` is an id or a name; `expected_version` what the client last read, None if it does not care."""
+    """`agent` is an id or a name. `changes` are fields of `AgentSettings`, without limits and canary tokens; `limits` are
+    fields of `LimitSettings`. `expected_version` what the client last read, None if it does not care."""
 
     principal: Principal
     agent: str
-    changes: AgentChanges = field(default_factory=AgentChanges)
-    limits: LimitChanges = field(default_factory=LimitChanges)
+    changes: Changes = field(default_factory=dict)
+    limits: Changes = field(default_factory=dict)
     canary_tokens: tuple[GivenCanary, ...] | None = None
     expected_version: int | None = None
 
@@ -55,9 +54,10 @@ class UpdateAgent:
                 ErrorKind.PRECONDITION,
                 f"The agent is at version {agent.version}, not {command.expected_version}.",
             )
-        settings = AgentSettings.of(agent.config).changed(command.changes, command.limits)
+        before = AgentSettings.of(agent.config)
+        settings = with_changes(before, {"limits": with_changes(before.limits, command.limits), **command.changes})
         settings = with_canaries(settings, command.canary_tokens, agent.config.canary_tokens, ids=self._ids)
-        if settings == AgentSettings.of(agent.config):
+        if settings == before:
             return agent
         config = await self._checks.config_of(principal.organization_id, settings)
         now = self._clock.now()
@@ -71,13 +71,8 @@ class UpdateAgent:
             details={
                 "name": config.name,
                 "version": changed.version,
-                "changed": _changed_fields(agent.config, config),
+                "changed": [*changed_fields(agent.config, config)],
             },
         )
         await self._agents.save(changed, expected_version=agent.version, audit=audit)
         return changed
-
-
-def _changed_fields(before: AgentConfig, after: AgentConfig) -> JsonValue:
-    """Names of the fields that differ."""
-    return [field.name for field in fields(before) if getattr(before, field.name) != getattr(after, field.name)]

@@ -1,13 +1,14 @@
 """CreateOrganization: a new tenant with its first admin key, whose token is shown this once."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from application.identity.admin_key import new_admin_key
 from application.identity.create_api_key import CreatedApiKey
 from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
-from application.identity.update_organization import OrganizationChanges, refuse_unusable
+from application.identity.update_organization import refuse_unusable
 from application.policy.policy_checks import PolicyChecks
+from application.system.changes import Changes, with_changes
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
@@ -25,7 +26,7 @@ class CreateOrganizationCommand:
 
     principal: Principal
     name: str
-    settings: OrganizationChanges = field(default_factory=OrganizationChanges)
+    settings: Changes = field(default_factory=dict)
     limits: LimitSettings = LimitSettings()
 
 
@@ -59,7 +60,7 @@ class CreateOrganization:
         principal.require_platform()
         now = self._clock.now()
         plain = Organization(id=OrganizationId(self._ids.new("org")), name=command.name, created_at=now)
-        organization = replace(plain, limits=command.limits, **command.settings)
+        organization = with_changes(plain, {**command.settings, "limits": command.limits})
         refuse_unusable(organization, self._policies)
         admin_key = new_admin_key(organization.id, FIRST_ADMIN_KEY, ids=self._ids, at=now)
         key = admin_key.key

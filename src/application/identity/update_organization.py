@@ -1,12 +1,11 @@
 """UpdateOrganization: change settings of the caller's organization."""
 
 from dataclasses import dataclass, field, fields, replace
-from decimal import Decimal
-from typing import TypedDict
 
 from application.identity.organization_entries import organization_entries
 from application.identity.ports import OrganizationStore
 from application.policy.policy_checks import PolicyChecks
+from application.system.changes import Changes, with_changes
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, invalid, not_found
@@ -15,31 +14,17 @@ from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject, JsonValue
-from domain.policy.rules import ToolPolicies
-from domain.runs.limits import LimitChanges
-
-
-class OrganizationChanges(TypedDict, total=False):
-    """Fields to change, apart from limits; absent ones stay."""
-
-    name: str
-    mcp_enabled: bool
-    tool_allowlist: tuple[str, ...] | None
-    tool_policies: ToolPolicies
-    models: tuple[str, ...]
-    daily_budget_usd: Decimal | None
-    retention_days: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrganizationCommand:
-    """`expected_version` is what the client last read, None if it does not care. `organization_id` None is the caller's
+    """`changes` are fields of `Organization`, without limits; `limits` are fields of `LimitSettings`. `expected_version` is what the client last read, None if it does not care. `organization_id` None is the caller's
     own."""
 
     principal: Principal
     organization_id: OrganizationId | None = None
-    changes: OrganizationChanges = field(default_factory=OrganizationChanges)
-    limits: LimitChanges = field(default_factory=LimitChanges)
+    changes: Changes = field(default_factory=dict)
+    limits: Changes = field(default_factory=dict)
     expected_version: int | None = None
 
 
@@ -76,8 +61,8 @@ class UpdateOrganization:
                 ErrorKind.PRECONDITION,
                 f"The organization is at version {organization.version}, not {command.expected_version}.",
             )
-        limits = replace(organization.limits, **command.limits)
-        changed = replace(organization, limits=limits, **command.changes)
+        limits = with_changes(organization.limits, command.limits)
+        changed = with_changes(organization, {**command.changes, "limits": limits})
         if changed == organization:
             return organization
         refuse_unusable(changed, self._policies)

@@ -1,72 +1,33 @@
 """UpdateMcpServer: change some settings of a registered server."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import TypedDict
+from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
 from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
 from application.mcp.server_lookup import existing_server
+from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.json_value import JsonValue
-from domain.mcp.auth import ServerAuth
-from domain.mcp.server import (
-    ConnectionLoss,
-    ElicitationPolicy,
-    Isolation,
-    McpServer,
-    McpServerConfig,
-    McpServerKind,
-    OutputValidation,
-    PassingPolicy,
-)
-from domain.rate_limit import RateLimit
+from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.secret import SecretValue
-
-
-class McpServerChanges(TypedDict, total=False):
-    """Fields to change, apart from env and headers; absent ones stay."""
-
-    slug: str
-    kind: McpServerKind
-    package: str | None
-    version: str | None
-    path: str | None
-    command: str | None
-    args: tuple[str, ...]
-    url: str | None
-    auth: ServerAuth | None
-    trusted: bool
-    isolation: Isolation
-    on_connection_loss: ConnectionLoss
-    output_validation: OutputValidation
-    elicitation: ElicitationPolicy
-    sampling: PassingPolicy
-    roots: PassingPolicy
-    timeout_s: float
-    idle_timeout_s: float
-    max_response_bytes: int
-    max_concurrency: int
-    rate_limit: RateLimit | None
-    enabled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMcpServerCommand:
     """`server` is an id or a slug; `expected_version` what the client last read, None if it does not care.
 
-    `env` and `headers` hold the entries to set; None takes one away, entries not named stay as they are.
+    `changes` are fields of `McpServerConfig`. `env` and `headers` hold the entries to set; None takes one away, entries not named stay as they are.
     """
 
     principal: Principal
     server: str
-    changes: McpServerChanges = field(default_factory=McpServerChanges)
+    changes: Changes = field(default_factory=dict)
     env: Mapping[str, SecretValue | None] = field(default_factory=dict, repr=False)
     headers: Mapping[str, SecretValue | None] = field(default_factory=dict, repr=False)
     expected_version: int | None = None
@@ -131,7 +92,7 @@ class UpdateMcpServer:
             details={
                 "slug": config.slug,
                 "version": changed.version,
-                "changed": _changed_fields(server.config, config),
+                "changed": [*changed_fields(server.config, config)],
             },
         )
         await self._servers.save(changed, expected_version=server.version, audit=audit)
@@ -141,19 +102,16 @@ class UpdateMcpServer:
 
 def changed_config(
     config: McpServerConfig,
-    changes: McpServerChanges,
+    changes: Changes,
     *,
     env: Mapping[str, SecretValue | None],
     headers: Mapping[str, SecretValue | None],
 ) -> McpServerConfig:
     """What a server would be with these changes. Raises INVALID `mcp_server_invalid`."""
-    return replace(config, env=_merged(config.env, env), headers=_merged(config.headers, headers), **changes)
+    merged = {"env": _merged(config.env, env), "headers": _merged(config.headers, headers)}
+    return with_changes(config, {**changes, **merged})
 
 
 def _merged(stored: Mapping[str, SecretValue], changes: Mapping[str, SecretValue | None]) -> dict[str, SecretValue]:
     together: dict[str, SecretValue | None] = {**stored, **changes}
     return {name: value for name, value in together.items() if value is not None}
-
-
-def _changed_fields(before: McpServerConfig, after: McpServerConfig) -> JsonValue:
-    return [entry.name for entry in fields(before) if getattr(before, entry.name) != getattr(after, entry.name)]

@@ -1,36 +1,27 @@
 """UpdateModelProvider: another address or key for a provider."""
 
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
 
 from application.audit.entries import audit_entry
 from application.model_providers.ports import ModelProviderStore
 from application.model_providers.provider_lookup import existing_provider, require_reachable
+from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
-from domain.model_providers.provider import ModelProvider, ProviderKind
-from domain.secrets.secret import SecretValue
-
-
-class ModelProviderChanges(TypedDict, total=False):
-    """Fields to change; absent ones stay."""
-
-    kind: ProviderKind
-    base_url: str
-    api_key: SecretValue | None
+from domain.model_providers.provider import ModelProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateModelProviderCommand:
-    """`expected_version` is what the client last read, None if it does not care."""
+    """`changes` are fields of `ModelProvider`. `expected_version` is what the client last read, None if it does not care."""
 
     principal: Principal
     name: str
-    changes: ModelProviderChanges = field(default_factory=ModelProviderChanges, repr=False)
+    changes: Changes = field(default_factory=dict, repr=False)
     expected_version: int | None = None
 
 
@@ -59,15 +50,13 @@ class UpdateModelProvider:
                 ErrorKind.PRECONDITION,
                 f"The model provider is at version {provider.version}, not {command.expected_version}.",
             )
-        changed = replace(provider, **command.changes)
+        changed = with_changes(provider, command.changes)
         if changed == provider:
             return provider
         require_reachable(self._outbound, changed.base_url)
         now = self._clock.now()
+        names: list[JsonValue] = [*changed_fields(provider, changed)]
         changed = replace(changed, version=provider.version + 1, updated_at=now)
-        names: list[JsonValue] = [
-            name for name in ("kind", "base_url", "api_key") if getattr(changed, name) != getattr(provider, name)
-        ]
         audit = audit_entry(
             principal,
             AuditAction.MODEL_PROVIDER_UPDATED,

@@ -1,72 +1,35 @@
 """UpdateSchedule: change some of what a schedule says; pausing and resuming it, too."""
 
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
 
 from application.audit.entries import audit_entry
 from application.schedules.planning import next_fire
 from application.schedules.ports import CronTimes, ScheduleStore
 from application.schedules.schedule_checks import ScheduleChecks
 from application.schedules.schedule_lookup import existing_schedule
+from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import ThreadId
-from domain.json_value import JsonObject, JsonValue
-from domain.runs.limits import LimitChanges
-from domain.runs.run import MultitaskStrategy
-from domain.runs.webhook import Webhook
-from domain.schedules.schedule import MissedFires, Schedule
-from domain.threads.message import UserContent
+from domain.json_value import JsonValue
+from domain.schedules.schedule import Schedule
 
-_CHANGEABLE = (
-    "name",
-    "cron",
-    "timezone",
-    "agent_id",
-    "input",
-    "thread_id",
-    "strategy",
-    "limits",
-    "model",
-    "tool_allowlist",
-    "metadata",
-    "webhook",
-    "missed",
-    "enabled",
-)
 _PLANNED_BY = ("cron", "timezone", "enabled")
-
-
-class ScheduleChanges(TypedDict, total=False):
-    """Fields to change, apart from agent and limits; absent ones stay."""
-
-    name: str
-    cron: str
-    timezone: str
-    input: tuple[UserContent, ...]
-    thread_id: ThreadId | None
-    strategy: MultitaskStrategy
-    model: str | None
-    tool_allowlist: tuple[str, ...] | None
-    metadata: JsonObject
-    webhook: Webhook | None
-    missed: MissedFires
-    enabled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateScheduleCommand:
-    """`schedule` and `agent` are ids or names; without `agent` it stays. `expected_version` is what the client last read, None
+    """`changes` are fields of `Schedule`, without agent and limits; `limits` are fields of `LimitSettings`. `schedule` and `agent` are
+    ids or names; without `agent` it stays. `expected_version` is what the client last read, None
     if it does not care."""
 
     principal: Principal
     schedule: str
-    changes: ScheduleChanges = field(default_factory=ScheduleChanges)
+    changes: Changes = field(default_factory=dict)
     agent: str | None = None
-    limits: LimitChanges = field(default_factory=LimitChanges)
+    limits: Changes = field(default_factory=dict)
     expected_version: int | None = None
 
 
@@ -101,7 +64,7 @@ class UpdateSchedule:
                 f"The schedule is at version {schedule.version}, not {command.expected_version}.",
             )
         changed = await self._changed(schedule, command)
-        names = [name for name in _CHANGEABLE if getattr(changed, name) != getattr(schedule, name)]
+        names = changed_fields(schedule, changed)
         if not names:
             return schedule
         now = self._clock.now()
@@ -128,8 +91,8 @@ class UpdateSchedule:
         if command.agent is not None:
             agent = await self._checks.agent(schedule.organization_id, command.agent)
             agent_id = agent.id
-        limits = replace(schedule.limits, **command.limits)
-        changed = replace(schedule, **command.changes, agent_id=agent_id, limits=limits)
+        limits = with_changes(schedule.limits, command.limits)
+        changed = with_changes(schedule, {**command.changes, "agent_id": agent_id, "limits": limits})
         if changed == schedule:
             return schedule
         self._checks.require_times(changed.cron, changed.timezone)

@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import dataclass
 
-from application.agents.agent_settings import AgentSettings
 from application.identity.ports import OrganizationStore
 from application.tools.known_tools import KnownTools
 from application.tools.policy_words import idle_words, replaced_words
@@ -16,7 +15,7 @@ from application.tools.tool_standing import (
     standing_sentence,
 )
 from application.tools.toolset import Toolset
-from domain.agents.agent import AgentConfig
+from domain.agents.agent import AgentConfig, AgentSettings
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.policy.idle_rules import IdleReason, IdleStatement, idle_statements

@@ -1,9 +1,10 @@
 """Agents: a model, instructions, tools and limits under a name. Every change creates a new
 version."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, OrganizationId
@@ -14,8 +15,8 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentConfig:
-    """The settings of one agent version.
+class AgentSettings:
+    """The settings of an agent as a client writes them. `tools` may name native tools that do not exist.
 
     - `model` and `fallback_models` have the form `PROVIDER:NAME`.
     - `tools` are kinds of native tools; `mcp_servers` are slugs. Empty means none.
@@ -31,7 +32,7 @@ class AgentConfig:
     model: str
     fallback_models: tuple[str, ...] = ()
     instructions: str = ""
-    tools: tuple[ToolType, ...] = ()
+    tools: tuple[str, ...] = ()
     mcp_servers: tuple[str, ...] = ()
     tool_allowlist: tuple[str, ...] | None = None
     tool_policies: ToolPolicies = NO_POLICIES
@@ -41,6 +42,23 @@ class AgentConfig:
     enabled: bool = True
     description: str = ""
     agents: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, config: "AgentConfig") -> "AgentSettings":
+        """The settings of a version."""
+        return cls(**_values(config))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig(AgentSettings):
+    """Valid settings: what a version of an agent consists of."""
+
+    tools: tuple[ToolType, ...] = ()
+
+    @classmethod
+    def checked(cls, settings: AgentSettings, *, tools: tuple[ToolType, ...]) -> "AgentConfig":
+        """The settings with these tools. Raises INVALID `agent_invalid`."""
+        return cls(**{**_values(settings), "tools": tools})
 
     def __post_init__(self) -> None:
         wrong = []
@@ -78,6 +96,10 @@ class AgentConfig:
     def models(self) -> tuple[str, ...]:
         """The model and its fallbacks, in the order they are tried."""
         return (self.model, *self.fallback_models)
+
+
+def _values(settings: AgentSettings) -> dict[str, Any]:
+    return {field.name: getattr(settings, field.name) for field in fields(settings)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from enum import StrEnum
 from operator import attrgetter
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 from domain.errors import Violation, invalid
 from domain.runs.usage import Usage
@@ -171,16 +171,3 @@ class Reserve:
 
     tokens: int = 0
     cost_usd: Decimal = Decimal(0)
-
-
-class LimitChanges(TypedDict, total=False):
-    """Limits to set; None takes a limit away."""
-
-    max_turns: int | None
-    max_tool_calls: int | None
-    max_tokens: int | None
-    max_cost_usd: Decimal | None
-    context_tokens: int | None
-    timeout_s: float | None
-    turn_tool_timeout_s: float | None
-    tool_timeout_s: float | None

@@ -1,12 +1,13 @@
 """JSON bodies: strict pydantic models, and what is wrong with a body as violations with paths."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Optional, TypeVar
 
 from litestar.plugins.pydantic import PydanticInitPlugin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from domain.errors import Violation, invalid
@@ -37,23 +38,70 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     examples: ClassVar[tuple[JsonObject, ...]] = ()
 
+    def to_domain(self) -> object:
+        """What the application has in place of this body, where it stands in a field of another."""
+        return self
+
+    def values(self, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """Fields by name, absent ones too; bodies among them as the domain has them."""
+        return {name: _domain_value(getattr(self, name)) for name in type(self).model_fields if name not in without}
+
+    def stated(self, *, without: frozenset[str] = frozenset()) -> dict[str, object]:
+        """The same of the fields that were given."""
+        given = self.model_fields_set
+        return {name: value for name, value in self.values(without=without).items() if name in given}
+
 
 class Patch(Body):
-    """Changes to a saved thing: absent fields stay. Only fields in `nullable` may be set to null."""
+    """Changes to a saved thing: absent fields stay. Only fields in `nullable` may be set to null.
+
+    `class UpdateThing(Patch, of=Thing)` has the fields of the body `Thing`, all of them optional. It declares those that are
+    different; `described` are those that keep their description.
+    """
 
     nullable: ClassVar[frozenset[str]] = frozenset()
 
+    def __init_subclass__(
+        cls, *, of: type[Body] | None = None, described: Collection[str] = (), **options: Any
+    ) -> None:
+        super().__init_subclass__(**options)
+        if of is None:
+            return
+        own = cls.__annotations__
+        derived: dict[str, object] = {}
+        for name, field in of.model_fields.items():
+            if name in own:
+                derived[name] = own.pop(name)
+                continue
+            annotation = of.__annotations__[name]
+            derived[name] = Optional[annotation]  # noqa: UP045
+            text = field.description if name in described else None
+            optional: Any = Field(default=None, description=text, repr=field.repr)
+            stated = FieldInfo.from_annotation(annotation).metadata
+            optional.metadata = [bound for bound in field.metadata if bound not in stated]
+            setattr(cls, name, optional)
+        cls.__annotations__ = {**derived, **own}
+
     def changes(self, *, without: frozenset[str] = frozenset()) -> dict[str, object]:
-        """The fields that were named, with their values. Raises INVALID `body_invalid` for a null that may not be."""
-        named: dict[str, object] = self.model_dump(exclude_unset=True)
+        """The fields that were given. Raises INVALID `body_invalid` for a null that may not be."""
         wrong = [
             Violation(path=name, message="must not be null")
-            for name, value in named.items()
-            if value is None and name not in self.nullable
+            for name in type(self).model_fields
+            if name in self.model_fields_set and name not in self.nullable and getattr(self, name) is None
         ]
         if wrong:
             raise invalid("body_invalid", "The request body is not valid.", *wrong)
-        return {name: value for name, value in named.items() if name not in without}
+        return self.stated(without=without)
+
+
+def _domain_value(value: object) -> object:
+    match value:
+        case Body():
+            return value.to_domain()
+        case dict():
+            return {name: item.to_domain() if isinstance(item, Body) else item for name, item in value.items()}
+        case _:
+            return value
 
 
 class BodyDecoding(PydanticInitPlugin):

@@ -17,9 +17,9 @@ class RateLimitBody(Body):
     calls: int = Field(gt=0, le=1_000_000)
     per_s: float = Field(gt=0, le=86_400)
 
-    def to_limit(self) -> RateLimit:
+    def to_domain(self) -> RateLimit:
         """The limit."""
-        return RateLimit(calls=self.calls, per_s=self.per_s)
+        return RateLimit(**self.values())
 
 
 class RateLimitView(TypedDict):

@@ -47,9 +47,9 @@ class ToolRuleBody(Body):
     allow_self_approval: bool | None = None
     overridable: bool = Field(default=False, description="In rules of organizations: agents may replace what it says.")
 
-    def to_rule(self) -> ToolRule:
+    def to_domain(self) -> ToolRule:
         """The rule. Raises INVALID."""
-        return ToolRule(**{name: getattr(self, name) for name in type(self).model_fields})
+        return ToolRule(**self.values())
 
 
 PoliciesBody = Annotated[dict[str, ToolRuleBody], Field(max_length=MAX_RULES)]
@@ -81,7 +81,7 @@ def policies_of(bodies: dict[str, ToolRuleBody]) -> ToolPolicies:
     wrong: list[Violation] = []
     for pattern, body in bodies.items():
         try:
-            rules.append((pattern, body.to_rule()))
+            rules.append((pattern, body.to_domain()))
         except ServiceError as error:
             wrong += _under(f"tool_policies.{pattern}", error)
     try:

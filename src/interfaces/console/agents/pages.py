@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from application.agents.agent_settings import AgentSettings
 from application.agents.get_agent import GetAgent, GetAgentCommand
 from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
 from application.agents.list_agents import ListAgents, ListAgentsCommand
@@ -16,7 +15,7 @@ from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
 from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, ExplainedAgent
-from domain.agents.agent import Agent
+from domain.agents.agent import Agent, AgentSettings
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.runs.run import Run

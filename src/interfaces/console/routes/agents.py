@@ -8,7 +8,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
-from application.agents.agent_settings import AgentChanges
 from application.agents.delete_agent import DeleteAgent, DeleteAgentCommand
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
 from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
@@ -65,7 +64,7 @@ async def switch_agent(
     """The stop button: no run of it starts any more, and those under way end at their next turn. Or lets it start again."""
     enabled = data.get("enabled") == "yes"
     agent = await update_agent.execute(
-        UpdateAgentCommand(principal=request.principal, agent=agent_id, changes=AgentChanges(enabled=enabled))
+        UpdateAgentCommand(principal=request.principal, agent=agent_id, changes={"enabled": enabled})
     )
     return to_page(f"{AGENTS_PATH}/{agent.id}")
 

@@ -1,14 +1,15 @@
 """Bodies of the agent routes, and their way into the application."""
 
 from decimal import Decimal
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from application.agents.agent_settings import AgentChanges, AgentSettings
 from application.agents.canary_settings import GivenCanary
+from application.system.changes import Changes
+from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject
-from domain.runs.limits import LimitChanges, LimitSettings
+from domain.runs.limits import LimitSettings
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 
@@ -44,18 +45,9 @@ class LimitsBody(Body):
     turn_tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
 
-    def to_settings(self) -> LimitSettings:
+    def to_domain(self) -> LimitSettings:
         """The limits, None where they are silent."""
-        return LimitSettings(
-            max_turns=self.max_turns,
-            max_tool_calls=self.max_tool_calls,
-            max_tokens=self.max_tokens,
-            max_cost_usd=self.max_cost_usd,
-            context_tokens=self.context_tokens,
-            timeout_s=self.timeout_s,
-            turn_tool_timeout_s=self.turn_tool_timeout_s,
-            tool_timeout_s=self.tool_timeout_s,
-        )
+        return LimitSettings(**self.values())
 
 
 class CanaryTokenBody(Body):
@@ -106,35 +98,16 @@ class CreateAgentBody(Body):
 
     def to_settings(self) -> AgentSettings:
         """The settings, not checked against what exists."""
-        return AgentSettings(
-            name=self.name,
-            model=self.model,
-            fallback_models=self.fallback_models,
-            instructions=self.instructions,
-            tools=self.tools,
-            mcp_servers=self.mcp_servers,
-            tool_allowlist=self.tool_allowlist,
-            tool_policies=policies_of(self.tool_policies),
-            limits=self.limits.to_settings(),
-            daily_budget_usd=self.daily_budget_usd,
-            enabled=self.enabled,
-            description=self.description,
-            agents=self.agents,
-        )
+        values = self.values(without=frozenset({"canary_tokens", "tool_policies"}))
+        return AgentSettings(**values, tool_policies=policies_of(self.tool_policies))
 
 
-class UpdateAgentBody(Patch):
+class UpdateAgentBody(Patch, of=CreateAgentBody, described=("description", "agents")):
     """Changes to an agent; every one makes a new version. Absent fields stay, limits are merged one by one."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
     nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd"})
 
-    name: Name | None = None
-    model: Name | None = None
-    fallback_models: Strings | None = None
-    instructions: str | None = Field(default=None, max_length=_MAX_INSTRUCTIONS)
-    tools: Strings | None = None
-    mcp_servers: Strings | None = None
     tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
     limits: LimitsBody | None = None
@@ -142,21 +115,18 @@ class UpdateAgentBody(Patch):
     canary_tokens: CanaryTokens | None = Field(
         default=None, description=_CANARIES + " Replaces all of them.", repr=False
     )
-    enabled: bool | None = None
-    description: str | None = Field(default=None, max_length=_MAX_DESCRIPTION, description=_DESCRIPTION)
-    agents: Strings | None = Field(default=None, description=_AGENTS)
 
     def to_canaries(self) -> tuple[GivenCanary, ...] | None:
         """The tokens as they were given; None leaves the agent's."""
         return None if self.canary_tokens is None else _given(self.canary_tokens)
 
-    def to_changes(self) -> AgentChanges:
+    def to_changes(self) -> Changes:
         """The fields named, apart from limits. Raises INVALID."""
-        changes = cast(AgentChanges, self.changes(without=frozenset({"canary_tokens", "limits", "tool_policies"})))
+        changes = self.changes(without=frozenset({"canary_tokens", "limits", "tool_policies"}))
         if self.tool_policies is not None:
             changes["tool_policies"] = policies_of(self.tool_policies)
         return changes
 
-    def to_limit_changes(self) -> LimitChanges:
+    def to_limit_changes(self) -> Changes:
         """The limits named."""
-        return cast(LimitChanges, {} if self.limits is None else self.limits.model_dump(exclude_unset=True))
+        return {} if self.limits is None else self.limits.stated()

@@ -30,7 +30,7 @@ async def create_api_key(
         name=data.name,
         role=data.role,
         expires_at=data.expires_at,
-        rate_limit=None if data.rate_limit is None else data.rate_limit.to_limit(),
+        rate_limit=None if data.rate_limit is None else data.rate_limit.to_domain(),
         platform=data.platform,
     )
     return created_api_key_view(await create_api_key.execute(command))

@@ -14,11 +14,11 @@ from interfaces.http.secrets.references import (
     HIDDEN,
     WriteOnly,
     WriteOnlyView,
-    secret_value,
     write_only_view,
 )
 
 _ISSUER = "The authorization server; by default the one that the MCP server names."
+_TYPE = frozenset({"type"})
 
 
 class BearerAuthBody(Body):
@@ -28,6 +28,10 @@ class BearerAuthBody(Body):
 
     type: Literal["bearer"]
     token: WriteOnly = Field(description="Write-only.")
+
+    def to_domain(self) -> BearerAuth:
+        """What is stored."""
+        return BearerAuth(**self.values(without=_TYPE))
 
 
 class ApiKeyAuthBody(Body):
@@ -40,6 +44,10 @@ class ApiKeyAuthBody(Body):
     type: Literal["api_key"]
     header: str
     value: WriteOnly = Field(description="Write-only.")
+
+    def to_domain(self) -> ApiKeyAuth:
+        """What is stored."""
+        return ApiKeyAuth(**self.values(without=_TYPE))
 
 
 class ClientCredentialsAuthBody(Body):
@@ -60,6 +68,10 @@ class ClientCredentialsAuthBody(Body):
     scopes: Strings = Field(default=(), description="By default what the server asks for.")
     issuer: str | None = Field(default=None, description=_ISSUER)
 
+    def to_domain(self) -> ClientCredentialsAuth:
+        """What is stored."""
+        return ClientCredentialsAuth(**self.values(without=_TYPE))
+
 
 class AuthorizationCodeAuthBody(Body):
     """OAuth authorization code: a person agrees once in a browser, see `POST …/authorize`."""
@@ -73,6 +85,10 @@ class AuthorizationCodeAuthBody(Body):
     client_secret: WriteOnly | None = Field(default=None, description="Write-only.")
     scopes: Strings = Field(default=(), description="By default what the server asks for.")
     issuer: str | None = Field(default=None, description=_ISSUER)
+
+    def to_domain(self) -> AuthorizationCodeAuth:
+        """What is stored."""
+        return AuthorizationCodeAuth(**self.values(without=_TYPE))
 
 
 AuthBody = Annotated[
@@ -104,31 +120,6 @@ class AuthorizationView(TypedDict):
 def authorization_view(request: AuthorizationRequest) -> AuthorizationView:
     """It as JSON."""
     return {"authorization_url": request.url, "expires_at": timestamp(request.expires_at)}
-
-
-def server_auth(body: AuthBody) -> ServerAuth:
-    """What a body says."""
-    match body:
-        case BearerAuthBody():
-            return BearerAuth(token=secret_value(body.token))
-        case ApiKeyAuthBody():
-            return ApiKeyAuth(header=body.header, value=secret_value(body.value))
-        case ClientCredentialsAuthBody():
-            return ClientCredentialsAuth(
-                client_id=body.client_id,
-                client_secret=secret_value(body.client_secret),
-                scopes=body.scopes,
-                issuer=body.issuer,
-            )
-        case AuthorizationCodeAuthBody():
-            return AuthorizationCodeAuth(
-                client_id=body.client_id,
-                client_secret=None if body.client_secret is None else secret_value(body.client_secret),
-                scopes=body.scopes,
-                issuer=body.issuer,
-            )
-        case _ as unreachable:
-            assert_never(unreachable)
 
 
 def hidden_in(body: AuthBody) -> Iterator[str]:

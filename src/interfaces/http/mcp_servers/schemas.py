@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
-from application.mcp.update_mcp_server import McpServerChanges
+from application.system.changes import Changes
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import (
@@ -19,7 +19,7 @@ from domain.mcp.server import (
 )
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
-from interfaces.http.mcp_servers.auth import AuthBody, hidden_in, server_auth
+from interfaces.http.mcp_servers.auth import AuthBody, hidden_in
 from interfaces.http.rates import RateLimitBody
 from interfaces.http.secrets.references import HIDDEN, WriteOnly, secret_value
 
@@ -122,32 +122,7 @@ class McpServerBody(Body):
         wrong += _hidden_auth(self.auth)
         if wrong:
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
-        return McpServerConfig(
-            slug=self.slug,
-            kind=self.kind,
-            package=self.package,
-            version=self.version,
-            path=self.path,
-            command=self.command,
-            args=self.args,
-            env={name: secret_value(value) for name, value in self.env.items()},
-            url=self.url,
-            headers={name: secret_value(value) for name, value in self.headers.items()},
-            auth=None if self.auth is None else server_auth(self.auth),
-            trusted=self.trusted,
-            isolation=self.isolation or default_isolation(self.kind),
-            on_connection_loss=self.on_connection_loss,
-            output_validation=self.output_validation,
-            elicitation=self.elicitation,
-            sampling=self.sampling,
-            roots=self.roots,
-            timeout_s=self.timeout_s,
-            idle_timeout_s=self.idle_timeout_s,
-            max_response_bytes=self.max_response_bytes,
-            max_concurrency=self.max_concurrency,
-            rate_limit=None if self.rate_limit is None else self.rate_limit.to_limit(),
-            enabled=self.enabled,
-        )
+        return McpServerConfig(**{**self.values(), "isolation": self.isolation or default_isolation(self.kind)})
 
 
 class TestMcpServerBody(McpServerBody):
@@ -163,7 +138,7 @@ class TestMcpServerBody(McpServerBody):
     slug: str = "test"
 
 
-class UpdateMcpServerBody(Patch):
+class UpdateMcpServerBody(Patch, of=McpServerBody):
     """Changes to an MCP server. Absent fields stay; `env` and `headers` are merged entry by entry: null removes one,
     `[hidden]` leaves it as it is."""
 
@@ -172,41 +147,16 @@ class UpdateMcpServerBody(Patch):
         {"package", "version", "path", "command", "url", "auth", "rate_limit"}
     )
 
-    slug: str | None = None
-    kind: Kind | None = None
-    package: str | None = None
-    version: str | None = None
-    path: str | None = None
-    command: str | None = None
-    args: Strings | None = None
     env: dict[str, WriteOnly | None] | None = None
-    url: str | None = None
     headers: dict[str, WriteOnly | None] | None = None
     auth: AuthBody | None = Field(default=None, description="Replaced whole, its secrets included.")
-    trusted: bool | None = None
-    isolation: IsolationMode | None = None
-    on_connection_loss: LossStrategy | None = None
-    output_validation: ValidationMode | None = None
-    elicitation: ElicitationMode | None = None
-    sampling: PassingMode | None = None
-    roots: PassingMode | None = None
-    timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
-    idle_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
-    max_response_bytes: int | None = Field(default=None, gt=0, le=_MAX_RESPONSE_BYTES)
-    max_concurrency: int | None = Field(default=None, gt=0, le=_MAX_CONCURRENCY)
-    rate_limit: RateLimitBody | None = None
-    enabled: bool | None = None
 
-    def to_changes(self) -> McpServerChanges:
+    def to_changes(self) -> Changes:
         """The fields named, apart from env and headers. Raises INVALID."""
-        changes = self.changes(without=frozenset({"env", "headers", "auth", "rate_limit"}))
+        changes = self.changes(without=frozenset({"env", "headers"}))
         if wrong := _hidden_auth(self.auth):
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
-        if "auth" in self.model_fields_set:
-            changes["auth"] = None if self.auth is None else server_auth(self.auth)
-        if "rate_limit" in self.model_fields_set:
-            changes["rate_limit"] = None if self.rate_limit is None else self.rate_limit.to_limit()
-        return cast(McpServerChanges, changes)
+        return changes
 
     def to_env_changes(self) -> dict[str, SecretValue | None]:
         """The entries of env to set or remove."""

@@ -80,7 +80,7 @@ async def update_model_provider(
         UpdateModelProviderCommand(
             principal=request.principal,
             name=provider,
-            changes=data.to_changes(),
+            changes=data.changes(),
             expected_version=expected_version(if_match),
         )
     )

@@ -1,14 +1,13 @@
 """Bodies of the model provider routes."""
 
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from application.model_providers.update_model_provider import ModelProviderChanges
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from interfaces.http.bodies import Body, Name, Patch
-from interfaces.http.secrets.references import WriteOnly, secret_value
+from interfaces.http.secrets.references import WriteOnly
 
 Kind = Annotated[ProviderKind, Field(strict=False)]
 BaseUrl = Annotated[str, Field(max_length=2_048)]
@@ -37,10 +36,3 @@ class UpdateModelProviderBody(Patch):
     kind: Kind | None = None
     base_url: BaseUrl | None = None
     api_key: WriteOnly | None = Field(default=None, repr=False)
-
-    def to_changes(self) -> ModelProviderChanges:
-        """The fields named. Raises INVALID."""
-        changes = self.changes(without=frozenset({"api_key"}))
-        if "api_key" in self.model_fields_set:
-            changes["api_key"] = None if self.api_key is None else secret_value(self.api_key)
-        return cast(ModelProviderChanges, changes)

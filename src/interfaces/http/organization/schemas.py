@@ -1,14 +1,14 @@
 """Body of the organization route."""
 
 from decimal import Decimal
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from application.identity.update_organization import OrganizationChanges
+from application.system.changes import Changes
 from domain.identity.organization import MAX_RETENTION_DAYS
 from domain.json_value import JsonObject
-from domain.runs.limits import LimitChanges, LimitSettings
+from domain.runs.limits import LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
@@ -35,20 +35,20 @@ class UpdateOrganizationBody(Patch):
     )
     retention_days: int | None = Field(default=None, gt=0, le=MAX_RETENTION_DAYS, description="null keeps everything.")
 
-    def to_changes(self) -> OrganizationChanges:
+    def to_changes(self) -> Changes:
         """The fields named, apart from limits. Raises INVALID."""
-        changes = cast(OrganizationChanges, self.changes(without=frozenset({"limits", "tool_policies"})))
+        changes = self.changes(without=frozenset({"limits", "tool_policies"}))
         if self.tool_policies is not None:
             changes["tool_policies"] = policies_of(self.tool_policies)
         return changes
 
-    def to_limit_changes(self) -> LimitChanges:
+    def to_limit_changes(self) -> Changes:
         """The limits named."""
-        return cast(LimitChanges, {} if self.limits is None else self.limits.model_dump(exclude_unset=True))
+        return {} if self.limits is None else self.limits.stated()
 
     def to_limits(self) -> LimitSettings:
         """The limits of something new."""
-        return LimitSettings() if self.limits is None else self.limits.to_settings()
+        return LimitSettings() if self.limits is None else self.limits.to_domain()
 
 
 class CreateOrganizationBody(UpdateOrganizationBody):

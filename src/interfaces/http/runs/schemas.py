@@ -69,7 +69,7 @@ class RunBody(Body):
             input=user_content(self.input, "input"),
             thread_id=None if thread_id is None else ThreadId(thread_id),
             strategy=self.multitask_strategy,
-            limits=self.limits.to_settings(),
+            limits=self.limits.to_domain(),
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),

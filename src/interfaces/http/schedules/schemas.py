@@ -5,12 +5,11 @@ from typing import Annotated, ClassVar, cast
 from pydantic import Field
 
 from application.schedules.create_schedule import CreateScheduleCommand
-from application.schedules.update_schedule import ScheduleChanges, UpdateScheduleCommand
+from application.schedules.update_schedule import UpdateScheduleCommand
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import ThreadId
 from domain.json_value import JsonObject
-from domain.runs.limits import LimitChanges
 from domain.runs.run import MultitaskStrategy
 from domain.schedules.schedule import MissedFires
 from interfaces.http.agents.schemas import LimitsBody
@@ -76,7 +75,7 @@ class ScheduleBody(Body):
             input=user_content(self.input, "input"),
             thread_id=None if self.thread_id is None else ThreadId(self.thread_id),
             strategy=self.multitask_strategy,
-            limits=self.limits.to_settings(),
+            limits=self.limits.to_domain(),
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),
@@ -110,25 +109,23 @@ class UpdateScheduleBody(Patch):
 
     def to_command(self, principal: Principal, schedule: str, *, expected_version: int | None) -> UpdateScheduleCommand:
         """The command. Raises INVALID `body_invalid`."""
-        named = self.changes(
+        changes = self.changes(
             without=frozenset({"agent", "agent_id", "input", "limits", "multitask_strategy", "webhook"})
         )
         if self.agent_id is not None and self.agent is not None:
             raise _one_agent()
-        changes = cast(ScheduleChanges, named)
         if self.input is not None:
             changes["input"] = user_content(self.input, "input")
         if "webhook" in self.model_fields_set:
             changes["webhook"] = None if self.webhook is None else webhook_of(self.webhook)
         if self.multitask_strategy is not None:
             changes["strategy"] = self.multitask_strategy
-        limits = {} if self.limits is None else self.limits.model_dump(exclude_unset=True)
         return UpdateScheduleCommand(
             principal=principal,
             schedule=schedule,
             changes=changes,
             agent=self.agent_id if self.agent is None else self.agent,
-            limits=cast(LimitChanges, limits),
+            limits={} if self.limits is None else self.limits.stated(),
             expected_version=expected_version,
         )
 

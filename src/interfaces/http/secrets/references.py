@@ -19,6 +19,10 @@ class SecretReference(Body):
 
     secret: str = Field(description="The name of a secret.")
 
+    def to_domain(self) -> SecretRef:
+        """The reference."""
+        return SecretRef(self.secret)
+
 
 def _form(given: object) -> str:
     return "reference" if isinstance(given, dict | SecretReference) else "value"
@@ -43,7 +47,7 @@ WriteOnlyView = str | SecretReferenceView
 
 def secret_value(given: str | SecretReference) -> SecretValue:
     """The value, or what stands for it."""
-    return SecretRef(given.secret) if isinstance(given, SecretReference) else given
+    return given.to_domain() if isinstance(given, SecretReference) else given
 
 
 def write_only_view(value: SecretValue) -> WriteOnlyView:

@@ -3,8 +3,7 @@
 from pytest_mock import MockerFixture, MockType
 
 from application.agents.agent_checks import AgentChecks
-from application.agents.agent_settings import AgentSettings
-from domain.agents.agent import AgentConfig
+from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import OrganizationId
 from domain.tools.capabilities import ToolType

@@ -8,12 +8,11 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.agents.agent_checks import AgentChecks
-from application.agents.agent_settings import AgentSettings
 from application.agents.ports import ModelDirectory
 from application.mcp.ports import McpServerStore
 from application.policy.policy_checks import PolicyChecks
 from application.policy.ports import SchemaValidator
-from domain.agents.agent import AgentConfig
+from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.agents.agent_settings import AgentSettings
 from application.agents.canary_settings import GivenCanary
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
 from application.agents.ports import AgentStore
-from domain.agents.agent import Agent
+from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

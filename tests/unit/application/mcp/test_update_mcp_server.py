@@ -7,7 +7,8 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.mcp.ports import McpConnections, McpServerStore
-from application.mcp.update_mcp_server import McpServerChanges, UpdateMcpServer, UpdateMcpServerCommand
+from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
+from application.system.changes import Changes
 from application.system.ports import OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
@@ -29,7 +30,7 @@ REMOTE = McpServerConfig(
     slug="files", kind=McpServerKind.HTTP, url="https://mail.example/mcp", headers={"X-Key": "s3cret"}
 )
 INSTALLED = a_package_server(replace(PACKAGE, slug="files"), version=3, installation=INSTALLATION)
-FASTER = McpServerChanges(timeout_s=5.0)
+FASTER: Changes = {"timeout_s": 5.0}
 RACE = ServiceError("version_conflict", ErrorKind.PRECONDITION, "The server is at version 4, not 3.")
 
 
@@ -44,7 +45,7 @@ class Ports:
         self.outbound.refusal.return_value = None
         self.clock = FixedClock()
 
-    async def update(self, changes: McpServerChanges | None = None, **command: Any) -> McpServer:
+    async def update(self, changes: Changes | None = None, **command: Any) -> McpServer:
         updating = UpdateMcpServer(
             servers=self.servers,
             connections=self.connections,
@@ -128,9 +129,7 @@ async def test_other_settings_of_an_installed_server_may_change(ports: Ports) ->
 
 @pytest.mark.requirement("B2")
 @pytest.mark.parametrize("changes", [{"version": "2.0.0"}, {"package": "other"}])
-async def test_what_an_installed_server_is_installed_from_cannot_be_changed(
-    ports: Ports, changes: McpServerChanges
-) -> None:
+async def test_what_an_installed_server_is_installed_from_cannot_be_changed(ports: Ports, changes: Changes) -> None:
     ports.state.servers[SERVER] = INSTALLED
 
     with refused("mcp_server_installed"):
@@ -196,7 +195,7 @@ async def test_an_address_that_does_not_change_is_not_checked_again(ports: Ports
     ids=["arguments", "url"],
 )
 async def test_new_arguments_and_a_new_url_hold_no_secret_in_clear(
-    ports: Ports, config: McpServerConfig, changes: McpServerChanges, path: str
+    ports: Ports, config: McpServerConfig, changes: Changes, path: str
 ) -> None:
     stored = ports.state.servers[SERVER] = a_server(config=config)
 

@@ -7,10 +7,10 @@ from pytest_mock import MockerFixture, MockType
 
 from application.model_providers.ports import ModelProviderStore
 from application.model_providers.update_model_provider import (
-    ModelProviderChanges,
     UpdateModelProvider,
     UpdateModelProviderCommand,
 )
+from application.system.changes import Changes
 from application.system.ports import OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
@@ -36,7 +36,7 @@ class Ports:
         self.outbound: MockType = mocker.create_autospec(OutboundPolicy, instance=True)
         self.outbound.refusal.return_value = None
 
-    async def update(self, changes: ModelProviderChanges, **command: Any) -> ModelProvider:
+    async def update(self, changes: Changes, **command: Any) -> ModelProvider:
         """Change `acme` ten seconds after it was created."""
         updating = UpdateModelProvider(
             providers=self.providers, outbound=self.outbound, clock=FixedClock(after(10)), ids=SequentialIds()

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.agents.agent_settings import AgentSettings
 from application.identity.ports import OrganizationStore
 from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, ExplainedAgent, PolicyWarning
 from application.tools.known_tools import KnownTools
 from application.tools.tool_standing import ToolStanding
 from application.tools.toolset import ServerOverview, Toolset
+from domain.agents.agent import AgentSettings
 from domain.identity.role import Role
 from domain.policy.layers import PolicyLayer, Source
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict

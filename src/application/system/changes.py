@@ -1,0 +1,23 @@
+"""Changes of a stored value, as a client sends them: new values by the name of the field."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TypeVar
+
+T = TypeVar("T")
+Changes = Mapping[str, object]
+"""Fields to replace; absent ones stay. The interface that reads them has checked their types."""
+
+
+def with_changes(value: T, changes: Changes) -> T:
+    """A dataclass with these fields replaced. Raises what its construction raises, TypeError for an unknown field."""
+    return replace(value, **changes)  # type: ignore[type-var]
+
+
+def changed_fields(before: T, after: T) -> list[str]:
+    """Names of the fields that differ, in their order."""
+    return [
+        field.name
+        for field in fields(before)  # type: ignore[arg-type]
+        if getattr(before, field.name) != getattr(after, field.name)
+    ]
