@@ -30,6 +30,7 @@ from domain.threads.message import Message, Role
 from domain.tools.capabilities import ToolType
 from tests.approval_builders import no_gateway_approvals
 from tests.builders import KEY, ORG, a_key, a_thread, a_thread_id, an_agent, an_audit_event, numbered
+from tests.contract.run_changes import messages_of
 from tests.contract.stores import Stores
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.scripted_model import ModelTurn
@@ -213,6 +214,7 @@ class RunHouse(RunHarness):
         self.trace_ended = TraceEndedRun(runs=stores.runs, agents=stores.agents, tracer=self.tracer)
         self.resume_run = ResumeRun(
             runs=stores.runs,
+            reader=stores.runs,
             queue=self.queue,
             decisions=CheckDecisions(
                 approvals=stores.approvals, agents=stores.agents, catalog=self.catalog, check=self.check
@@ -300,6 +302,6 @@ async def everything(stores: Stores, run_id: RunId) -> tuple[object, ...]:
     return (
         await stores.runs.get(ORG, run_id),
         await stores.runs.events(ORG, run_id, after_seq=0, limit=1000),
-        await stores.runs.messages(ORG, run_id),
+        await messages_of(stores.runs, ORG, run_id),
         await stores.runs.tool_calls(ORG, run_id),
     )

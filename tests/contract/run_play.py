@@ -32,6 +32,7 @@ from tests.builders import (
     an_audit_event,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import cancel, messages_of, resume
 from tests.contract.run_steps import (
     answer_step,
     finish_step,
@@ -138,7 +139,7 @@ class Play:
             listed = await all_of(partial(self.stores.threads.messages, ORG, thread_id))
             assert not {message.run_id for message in listed} & self.rolled_back
             kept = [run for run in await self._runs(thread_id) if run.id not in self.rolled_back]
-            own = [message for run in kept for message in await self.stores.runs.messages(ORG, run.id)]
+            own = [message for run in kept for message in await messages_of(self.stores.runs, ORG, run.id)]
             assert sorted(message.id for message in listed) == sorted(message.id for message in own)
 
     # --- acts of clients ---
@@ -186,7 +187,7 @@ class Play:
                 await self._resume(run, second)
 
     async def _cancel(self, run: Run) -> None:
-        outcome = await self.stores.runs.request_cancel(ORG, run.id, actor=KEY, at=after(self.now))
+        outcome = await cancel(self.stores.runs, ORG, run.id, actor=KEY, at=after(self.now))
         assert outcome is not None
         if run.status is RunStatus.IN_PROGRESS:
             assert outcome.run == replace(run, cancel_requested_by=KEY)
@@ -203,7 +204,7 @@ class Play:
         calls = {call.id: call for call in await self.stores.runs.tool_calls(ORG, run.id)}
         some = run.pending[: 1 + count % len(run.pending)]
         settlements = tuple(a_settlement(calls[use.id], at=after(self.now)) for use in some)
-        resumed = await self.stores.runs.resume(ORG, run.id, settlements, actor=KEY, at=after(self.now))
+        resumed = await resume(self.stores.runs, ORG, run.id, settlements, actor=KEY, at=after(self.now))
         assert resumed.pending == run.pending[len(some) :]
         assert resumed.status is (RunStatus.REQUIRES_ACTION if resumed.pending else RunStatus.QUEUED)
         self.seen["resumed"] += 1
@@ -356,7 +357,7 @@ class Play:
         return (
             await self.stores.runs.get(ORG, run_id),
             await self.stores.runs.events(ORG, run_id, after_seq=0, limit=1000),
-            await self.stores.runs.messages(ORG, run_id),
+            await messages_of(self.stores.runs, ORG, run_id),
             await self.stores.runs.tool_calls(ORG, run_id),
         )
 
@@ -369,7 +370,7 @@ async def assert_ended_whole(stores: Stores, run: Run) -> None:
     assert endings == [events[-1]]
     calls = await stores.runs.tool_calls(ORG, run.id)
     assert all(call.state is ToolCallState.SETTLED for call in calls)
-    messages = await stores.runs.messages(ORG, run.id)
+    messages = await messages_of(stores.runs, ORG, run.id)
     assert_answered_once(messages, unanswered=set())
     assert [use.id for message in messages for use in message.tool_uses] == [call.id for call in calls]
     announced = [event.data["message"] for event in events if event.type is RunEventType.MESSAGE_COMPLETED]

@@ -24,7 +24,7 @@ from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
 from application.retention.ports import RetentionStore
-from application.runs.ports import RunJournal, RunLeases, RunStore
+from application.runs.ports import RunJournal, RunLeases, RunReader, RunStore
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
 from application.secrets.ports import SecretStore
@@ -68,6 +68,10 @@ from tests.doubles.workflow_tools import InMemoryWorkflowToolStore
 from tests.doubles.workflows import InMemoryWorkflowStore
 
 
+class Runs(RunStore, RunReader, Protocol):
+    """Stored runs, read and changed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
     """One backend's adapters of all store ports, over the same data."""
@@ -86,7 +90,7 @@ class Stores:
     source_intake: SourceIntake
     source_search: SourceSearch
     model_providers: ModelProviderStore
-    runs: RunStore
+    runs: Runs
     unfinished_runs: UnfinishedRuns
     approvals: ApprovalStore
     timers: TimerStore

@@ -32,6 +32,7 @@ from tests.builders import (
     after,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import cancel, resume
 from tests.contract.run_steps import claim, reply_step, run_number, start_and_claim, stored
 from tests.contract.stores import Stores
 
@@ -99,7 +100,7 @@ async def test_a_call_that_may_have_been_sent_is_shown_as_such_and_decided_about
     assert [use.approval and use.approval.outcome_unknown for use in run.pending] == [True, False]
     assert [call.was_perhaps_sent for call in await run_stores.runs.tool_calls(ORG, RUN)] == [True, False]
     outcomes = tuple(ended(approval, ApprovalState.DENIED) for approval in await approvals_of(run_stores))
-    await run_stores.runs.resume(ORG, RUN, (), outcomes=outcomes, actor=KEY, at=after(5))
+    await resume(run_stores.runs, ORG, RUN, (), outcomes=outcomes, actor=KEY, at=after(5))
     results = [call.result for call in await run_stores.runs.tool_calls(ORG, RUN)]
     assert [result and result.error_code for result in results] == ["outcome_unknown", "approval_denied"]
 
@@ -108,7 +109,7 @@ async def test_a_call_that_may_have_been_sent_is_shown_as_such_and_decided_about
 async def test_an_approved_call_is_claimed_as_it_was_approved(run_stores: Stores) -> None:
     _, approval = await a_waiting_run(run_stores)
     outcome = ended(approval, reason="Fine.", edited_arguments={"text": "better"})
-    resumed = await run_stores.runs.resume(ORG, RUN, (), outcomes=(outcome,), actor=KEY, at=after(5))
+    resumed = await resume(run_stores.runs, ORG, RUN, (), outcomes=(outcome,), actor=KEY, at=after(5))
     assert (resumed.status, resumed.pending) == (RunStatus.QUEUED, ())
     [decided] = await approvals_of(run_stores)
     assert (decided.state, decided.decided_at, decided.decided_by) == (ApprovalState.APPROVED, after(5), KEY)
@@ -130,7 +131,7 @@ async def test_a_refused_call_is_settled_with_its_audit_in_the_same_step(
     run_stores: Stores, state: ApprovalState
 ) -> None:
     _, approval = await a_waiting_run(run_stores, waiting_call(0), waiting_call(1))
-    waiting = await run_stores.runs.resume(ORG, RUN, (), outcomes=(ended(approval, state),), actor=KEY, at=after(5))
+    waiting = await resume(run_stores.runs, ORG, RUN, (), outcomes=(ended(approval, state),), actor=KEY, at=after(5))
     assert (waiting.status, len(waiting.pending)) == (RunStatus.REQUIRES_ACTION, 1)
     assert waiting == await stored(run_stores, RUN)
     first, second = await run_stores.runs.tool_calls(ORG, RUN)
@@ -148,7 +149,7 @@ async def test_a_refused_call_is_settled_with_its_audit_in_the_same_step(
 async def test_a_stale_approval_sends_the_run_on_with_the_call_undecided(run_stores: Stores) -> None:
     _, approval = await a_waiting_run(run_stores, waiting_call(0), a_displayable_call(1))
     stale = ended(approval, ApprovalState.STALE)
-    resumed = await run_stores.runs.resume(ORG, RUN, (), outcomes=(stale,), actor="system", at=after(5))
+    resumed = await resume(run_stores.runs, ORG, RUN, (), outcomes=(stale,), actor="system", at=after(5))
     assert resumed.status is RunStatus.QUEUED
     calls = (await claim(run_stores, RUN, at=after(6))).open_calls
     assert [call.state for call in calls] == [ToolCallState.UNDECIDED, ToolCallState.AWAITING_CLIENT]
@@ -158,8 +159,8 @@ async def test_a_stale_approval_sends_the_run_on_with_the_call_undecided(run_sto
 @pytest.mark.requirement("C3")
 async def test_what_is_not_pending_any_more_is_not_decided_and_then_nothing_changes(run_stores: Stores) -> None:
     _, approval = await a_waiting_run(run_stores, waiting_call(0), waiting_call(1))
-    await run_stores.runs.resume(
-        ORG, RUN, (), outcomes=(ended(approval, ApprovalState.DENIED),), actor=KEY, at=after(5)
+    await resume(
+        run_stores.runs, ORG, RUN, (), outcomes=(ended(approval, ApprovalState.DENIED),), actor=KEY, at=after(5)
     )
     [other] = [entry for entry in await approvals_of(run_stores) if entry.state is ApprovalState.PENDING]
     before = (await stored(run_stores, RUN), await approvals_of(run_stores))
@@ -169,7 +170,7 @@ async def test_what_is_not_pending_any_more_is_not_decided_and_then_nothing_chan
         ((ended(other),), after(TTL_S), "approval_expired"),
     ):
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(ORG, RUN, (), outcomes=outcomes, actor=KEY, at=at)
+            await resume(run_stores.runs, ORG, RUN, (), outcomes=outcomes, actor=KEY, at=at)
         assert refused.value.code == code
     assert (await stored(run_stores, RUN), await approvals_of(run_stores)) == before
 
@@ -177,7 +178,7 @@ async def test_what_is_not_pending_any_more_is_not_decided_and_then_nothing_chan
 @pytest.mark.requirement("A12", "C3")
 async def test_the_end_of_a_run_closes_its_approvals(run_stores: Stores) -> None:
     await a_waiting_run(run_stores)
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
     assert [entry.state for entry in await approvals_of(run_stores)] == [ApprovalState.CANCELLED]
     assert await run_stores.timers.next_due() is None
 
@@ -185,7 +186,7 @@ async def test_the_end_of_a_run_closes_its_approvals(run_stores: Stores) -> None
 @pytest.mark.requirement("C3")
 async def test_a_run_asked_to_stop_while_it_begins_to_wait_leaves_no_approval_pending(run_stores: Stores) -> None:
     claimed = await start_and_claim(run_stores)
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(1))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(1))
     call = waiting_call()
     reply = reply_step(claimed.run, call)
     await run_stores.journal.commit(claimed.lease, reply)
@@ -200,7 +201,7 @@ async def test_a_run_asked_to_stop_while_it_begins_to_wait_leaves_no_approval_pe
 @pytest.mark.requirement("C3")
 async def test_deleting_a_thread_removes_its_approvals(run_stores: Stores) -> None:
     _, approval = await a_waiting_run(run_stores)
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
     run = await stored(run_stores, RUN)
     assert await run_stores.threads.delete(ORG, run.thread_id, a_deletion(run.thread_id))
     assert await run_stores.approvals.get(ORG, approval.id) is None
@@ -214,7 +215,7 @@ async def test_approvals_are_listed_newest_first_by_state_and_run(run_stores: St
         await run_stores.threads.add(a_thread(thread_id))
         run = run_number(10 + number, thread_id=thread_id)
         found.append((await a_waiting_run(run_stores, run=run))[1])
-    await run_stores.runs.request_cancel(ORG, a_run_id(12), actor=KEY, at=after(3))
+    await cancel(run_stores.runs, ORG, a_run_id(12), actor=KEY, at=after(3))
 
     async def listed(wanted: ApprovalFilter) -> set[str]:
         return {entry.id for entry in await all_of(partial(run_stores.approvals.page, ORG, wanted))}
@@ -230,7 +231,7 @@ async def test_approvals_are_listed_newest_first_by_state_and_run(run_stores: St
 @pytest.mark.requirement("C3", "E3")
 async def test_an_approved_call_is_recorded_before_it_is_sent(run_stores: Stores) -> None:
     _, approval = await a_waiting_run(run_stores)
-    await run_stores.runs.resume(ORG, RUN, (), outcomes=(ended(approval),), actor=KEY, at=after(5))
+    await resume(run_stores.runs, ORG, RUN, (), outcomes=(ended(approval),), actor=KEY, at=after(5))
     claimed = await claim(run_stores, RUN, at=after(6))
     [call] = claimed.open_calls
     sent = replace(call, state=ToolCallState.RECORDED)

@@ -12,6 +12,7 @@ from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.step import Step
 from domain.tools.result import ToolResult
 from tests.builders import KEY, ORG, RUN, a_displayable_call, a_settlement, a_tool_call, after
+from tests.contract.run_changes import cancel, messages_of, resume
 from tests.contract.run_steps import asking_step, claim, reply_step, run_number, start, start_and_claim, stored
 from tests.contract.stores import Stores
 
@@ -64,15 +65,15 @@ async def test_the_run_goes_on_when_the_last_question_is_answered(run_stores: St
     _, call = await a_waiting_run(run_stores)
     following = replace(COLOUR, request_id="1.size", message="Which size?")
 
-    waiting = await run_stores.runs.resume(
-        ORG, RUN, (), answers=(an_answer(call, following=following),), actor=KEY, at=after(3)
+    waiting = await resume(
+        run_stores.runs, ORG, RUN, (), answers=(an_answer(call, following=following),), actor=KEY, at=after(3)
     )
     assert waiting.status is RunStatus.REQUIRES_ACTION
     assert [use.elicitation for use in waiting.pending] == [following]
     assert waiting == await stored(run_stores, RUN)
 
-    resumed = await run_stores.runs.resume(
-        ORG, RUN, (), answers=(an_answer(call, request_id="1.size"),), actor=KEY, at=after(4)
+    resumed = await resume(
+        run_stores.runs, ORG, RUN, (), answers=(an_answer(call, request_id="1.size"),), actor=KEY, at=after(4)
     )
     assert (resumed.status, resumed.pending) == (RunStatus.QUEUED, ())
     assert (await run_stores.runs.events(ORG, RUN, after_seq=resumed.last_seq - 1, limit=9))[0].type == "run.resumed"
@@ -97,7 +98,7 @@ async def test_what_is_not_asked_cannot_be_answered_and_then_nothing_changes(run
         ((a_settlement(call),), ()),
     ):
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(ORG, RUN, settlements, answers=answers, actor=KEY, at=after(3))
+            await resume(run_stores.runs, ORG, RUN, settlements, answers=answers, actor=KEY, at=after(3))
         assert refused.value.code == "tool_call_not_pending"
     assert await stored(run_stores, RUN) == before
     assert await run_stores.runs.tool_calls(ORG, RUN) == (call, shown)
@@ -110,7 +111,7 @@ async def test_the_next_message_does_not_complete_a_run_with_a_call_that_asked(
 ) -> None:
     _, call = await a_waiting_run(run_stores, displayed=True)
     if answered:
-        await run_stores.runs.resume(ORG, RUN, (), answers=(an_answer(call),), actor=KEY, at=after(3))
+        await resume(run_stores.runs, ORG, RUN, (), answers=(an_answer(call),), actor=KEY, at=after(3))
     await start(run_stores, run_number(2), strategy=MultitaskStrategy.ENQUEUE)
     left = (
         RunStatus.QUEUED if answered else RunStatus.REQUIRES_ACTION
@@ -124,12 +125,12 @@ async def test_the_next_message_does_not_complete_a_run_with_a_call_that_asked(
 @pytest.mark.requirement("A12")
 async def test_cancelling_answers_a_call_that_asks_and_forgets_what_was_sealed(run_stores: Stores) -> None:
     _, call = await a_waiting_run(run_stores)
-    outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    outcome = await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
     assert outcome is not None
     assert outcome.run.status is RunStatus.CANCELLED
     [entry] = await run_stores.runs.tool_calls(ORG, RUN)
     assert (entry.state, entry.elicitation, entry.input) == (ToolCallState.SETTLED, None, None)
-    assert (await run_stores.runs.messages(ORG, RUN))[-1].tool_results[0].tool_id == call.id
+    assert (await messages_of(run_stores.runs, ORG, RUN))[-1].tool_results[0].tool_id == call.id
 
 
 @pytest.mark.requirement("E3")

@@ -26,6 +26,7 @@ from tests.builders import (
     an_agent,
     an_audit_event,
 )
+from tests.contract.run_changes import cancel
 from tests.contract.run_steps import LEASE_S, claim, finish_step, run_number, start, start_and_claim
 from tests.contract.stores import Stores
 
@@ -110,7 +111,7 @@ async def test_a_queued_run_behind_a_quarantine_can_be_cancelled(run_stores: Sto
     waiting = run_number(2)
     await start(run_stores, waiting)
     await halt(run_stores, claimed)
-    outcome = await run_stores.runs.request_cancel(ORG, waiting.id, actor="key_1", at=after(7))
+    outcome = await cancel(run_stores.runs, ORG, waiting.id, actor="key_1", at=after(7))
     assert outcome is not None
     assert (outcome.run.status, outcome.promoted) == (RunStatus.CANCELLED, None)
 

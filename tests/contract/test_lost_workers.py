@@ -10,6 +10,7 @@ from domain.runs.ledger import ToolCallState
 from domain.runs.run import MAX_LAPSES, RunStatus
 from domain.runs.step import Step
 from tests.builders import ORG, RUN, WORKER, a_run_id, a_settlement, a_tool_call, after
+from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import (
     LEASE_S,
     claim,
@@ -56,7 +57,7 @@ async def test_a_run_that_every_worker_is_lost_with_fails_with_its_calls_answere
     assert (run.status, run.error.code, run.finished_at) == (RunStatus.FAILED, "too_many_attempts", after(1000))
     codes = [call.result.error_code for call in await run_stores.runs.tool_calls(ORG, RUN) if call.result]
     assert codes == ["outcome_unknown", "run_failed", None]
-    answer = (await run_stores.runs.messages(ORG, RUN))[-1]
+    answer = (await messages_of(run_stores.runs, ORG, RUN))[-1]
     assert [result.tool_id for result in answer.tool_results] == [call.id for call in calls]
     events = await run_stores.runs.events(ORG, RUN, after_seq=before.last_seq, limit=100)
     assert [event.type.value for event in events] == ["tool.failed", "tool.failed", "message.completed", "run.failed"]

@@ -10,6 +10,7 @@ from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.turn_end import turn_end
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import KEY, ORG, RUN, WORKER, a_displayable_call, a_run_id, a_settlement, a_tool_call, after
+from tests.contract.run_changes import messages_of, resume
 from tests.contract.run_steps import (
     LEASE_S,
     claim,
@@ -47,7 +48,7 @@ async def test_a_run_that_begins_to_wait_for_display_only_completes_when_a_messa
     assert outcome.ending is not None
     assert (outcome.ending.run.status, outcome.ending.run.output) == (RunStatus.COMPLETED, "Shown.")
     assert [settlement.tool_call_id for settlement in outcome.ending.settled] == [shown.id]
-    answer = (await run_stores.runs.messages(ORG, RUN))[-1]
+    answer = (await messages_of(run_stores.runs, ORG, RUN))[-1]
     assert [result.result for result in answer.tool_results] == ["done", DISPLAYED]
     assert (await event_types(run_stores))[-4:] == [
         "run.requires_action",
@@ -83,7 +84,7 @@ async def test_a_run_that_lacks_display_only_after_it_was_given_the_rest_complet
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, asks, shown))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
 
-    resumed = await run_stores.runs.resume(ORG, RUN, (a_settlement(asks),), actor=KEY, at=after(5))
+    resumed = await resume(run_stores.runs, ORG, RUN, (a_settlement(asks),), actor=KEY, at=after(5))
 
     assert (resumed.status, resumed.pending) == (RunStatus.QUEUED, ())
     assert await run_stores.leases.claim(a_run_id(2), WORKER, lease_s=LEASE_S, at=after(6)) is None
@@ -105,7 +106,7 @@ async def test_a_message_has_a_run_that_lacks_display_only_make_its_approved_cal
     assert wait is not None
     await run_stores.journal.commit(claimed.lease, wait)
     approved = ApprovalOutcome(approval_id=wait.approvals[0].id, state=ApprovalState.APPROVED, at=after(2), by=KEY)
-    waiting = await run_stores.runs.resume(ORG, RUN, (), outcomes=(approved,), actor=KEY, at=after(2))
+    waiting = await resume(run_stores.runs, ORG, RUN, (), outcomes=(approved,), actor=KEY, at=after(2))
     assert (waiting.status, [use.id for use in waiting.pending]) == (RunStatus.REQUIRES_ACTION, [shown.id])
 
     if strategy is MultitaskStrategy.REJECT:

@@ -43,6 +43,7 @@ from tests.builders import (
     numbered,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import cancel, messages_of
 from tests.contract.run_steps import claim, finish_step, reply_step, run_number, start, start_and_claim, stored
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases
@@ -113,7 +114,7 @@ async def _a_source_later(stores: Stores) -> None:
 async def _a_run_later(stores: Stores) -> None:
     run = a_run(created_at=BEFORE)
     await start(stores, run)
-    await stores.runs.request_cancel(ORG, run.id, actor=KEY, at=BEFORE)
+    await cancel(stores.runs, ORG, run.id, actor=KEY, at=BEFORE)
 
 
 async def _a_run_that_ends_later(stores: Stores) -> None:
@@ -223,7 +224,7 @@ async def test_approvals_and_idempotency_keys_go_with_their_run(run_stores: Stor
     end = turn_end(reply.run, (call,), list(reply.messages), at=START)
     assert end is not None
     await run_stores.journal.commit(claimed.lease, end)
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=START)
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=START)
     (approval,) = await run_stores.approvals.of_run(ORG, RUN)
     assert approval.state is not ApprovalState.PENDING
 
@@ -260,7 +261,7 @@ async def test_a_thread_that_somebody_returns_to_between_two_steps_stays_as_it_i
 
     assert await run_stores.retention.remove(ORG, THREAD, BEFORE) == Removed()
     assert await run_stores.runs.get(ORG, RUN) is None
-    assert len(await run_stores.runs.messages(ORG, second)) == 1
+    assert len(await messages_of(run_stores.runs, ORG, second)) == 1
     assert (await claim(run_stores, again.id)).run.id == again.id
 
 

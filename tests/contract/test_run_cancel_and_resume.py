@@ -25,6 +25,7 @@ from tests.builders import (
     after,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import cancel, messages_of, resume
 from tests.contract.run_steps import (
     LEASE_S,
     answer_step,
@@ -57,7 +58,7 @@ async def audit_of_run(stores: Stores) -> list[tuple[str, str]]:
 @pytest.mark.requirement("A12", "C5")
 async def test_a_queued_run_is_cancelled_at_once(run_stores: Stores) -> None:
     await start(run_stores)
-    outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    outcome = await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
     assert outcome is not None
     assert outcome.run == await stored(run_stores, RUN)
     assert (outcome.run.status, outcome.run.finished_at) == (RunStatus.CANCELLED, after(3))
@@ -78,12 +79,12 @@ async def test_a_waiting_run_is_cancelled_at_once_and_its_open_calls_are_answere
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, shown))
     seq = (await stored(run_stores, RUN)).last_seq
 
-    outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    outcome = await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
 
     assert outcome is not None
     assert (outcome.run.status, outcome.run.pending) == (RunStatus.CANCELLED, ())
     assert await events_after(run_stores, seq) == ["tool.failed", "message.completed", "run.cancelled"]
-    messages = await run_stores.runs.messages(ORG, RUN)
+    messages = await messages_of(run_stores.runs, ORG, RUN)
     assert [message.role for message in messages] == [Role.USER, Role.ASSISTANT, Role.TOOL]
     assert [(result.result, result.is_error) for result in messages[-1].tool_results] == [
         ("done", False),
@@ -100,7 +101,7 @@ async def test_a_run_in_progress_is_asked_to_stop_and_written_by_its_worker_only
     assert not await run_stores.journal.cancel_requested_by(claimed.lease)
 
     for _ in range(2):
-        outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+        outcome = await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
         assert outcome is not None
         assert (outcome.run.status, outcome.run.cancel_requested_by) == (
             RunStatus.IN_PROGRESS,
@@ -120,7 +121,7 @@ async def test_an_ended_run_does_not_change(run_stores: Stores, status: RunStatu
     claimed = await start_and_claim(run_stores)
     await run_stores.journal.commit(claimed.lease, finish_step(claimed.run, status))
     before = await stored(run_stores, RUN)
-    outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    outcome = await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
     assert outcome is not None
     assert outcome.run == before == await stored(run_stores, RUN)
     assert outcome.promoted is None
@@ -128,7 +129,7 @@ async def test_an_ended_run_does_not_change(run_stores: Stores, status: RunStatu
 
 
 async def test_cancelling_an_unknown_run_is_none(run_stores: Stores) -> None:
-    assert await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3)) is None
+    assert await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3)) is None
 
 
 @pytest.mark.requirement("E5")
@@ -140,7 +141,7 @@ async def test_cancelling_a_waiting_run_makes_room_for_the_next(run_stores: Stor
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
 
-    outcome = await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(9))
+    outcome = await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(9))
 
     assert outcome is not None
     assert outcome.promoted == a_run_id(2)
@@ -152,7 +153,7 @@ async def test_cancelling_a_queued_run_does_not_make_room_on_a_busy_thread(run_s
     await start_and_claim(run_stores, run_number(1))
     for number in (2, 3):
         await start(run_stores, run_number(number))
-    outcome = await run_stores.runs.request_cancel(ORG, a_run_id(2), actor=KEY, at=after(9))
+    outcome = await cancel(run_stores.runs, ORG, a_run_id(2), actor=KEY, at=after(9))
     assert outcome is not None
     assert outcome.promoted is None
 
@@ -163,14 +164,14 @@ async def test_a_run_asked_to_stop_that_begins_to_wait_is_cancelled_instead(run_
     await start(run_stores, run_number(2))
     call = a_displayable_call()
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(3))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(3))
 
     outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call, at=after(5)))
 
     run = await stored(run_stores, RUN)
     assert (run.status, run.pending, run.finished_at) == (RunStatus.CANCELLED, (), after(5))
     assert (outcome.last_seq, outcome.promoted) == (run.last_seq, a_run_id(2))
-    assert (await run_stores.runs.messages(ORG, RUN))[-1].tool_results[0].result == CANCELLED
+    assert (await messages_of(run_stores.runs, ORG, RUN))[-1].tool_results[0].result == CANCELLED
     assert (await events_after(run_stores, 0))[-1] == "run.cancelled"
 
 
@@ -185,7 +186,7 @@ async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_thei
         a_settlement(first, ToolResult.succeeded("sent"), duration_ms=0, at=after(9)),
     )
 
-    run = await run_stores.runs.resume(ORG, RUN, settlements, actor=KEY, at=after(9))
+    run = await resume(run_stores.runs, ORG, RUN, settlements, actor=KEY, at=after(9))
 
     assert run == await stored(run_stores, RUN)
     assert (run.status, run.pending) == (RunStatus.QUEUED, ())
@@ -211,13 +212,13 @@ async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_thei
 async def test_a_run_whose_calls_are_settled_in_part_goes_on_waiting_for_the_rest(run_stores: Stores) -> None:
     waiting, (first, second) = await start_and_suspend(run_stores, run_number(1), count=2)
 
-    run = await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
+    run = await resume(run_stores.runs, ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
 
     assert (run.status, run.pending) == (RunStatus.REQUIRES_ACTION, (a_tool_use(second),))
     assert run == await stored(run_stores, RUN)
     assert await events_after(run_stores, waiting.last_seq) == ["tool.executed"]
     assert await run_stores.leases.claim(RUN, WORKER, lease_s=LEASE_S, at=after(10)) is None
-    resumed = await run_stores.runs.resume(ORG, RUN, (a_settlement(second),), actor=KEY, at=after(11))
+    resumed = await resume(run_stores.runs, ORG, RUN, (a_settlement(second),), actor=KEY, at=after(11))
     assert resumed.status is RunStatus.QUEUED
 
 
@@ -232,7 +233,7 @@ async def test_a_call_that_is_not_pending_is_refused_and_then_nothing_is_settled
     for calls, paths in attempts:
         settlements: tuple[Settlement, ...] = tuple(a_settlement(call) for call in calls)
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(ORG, RUN, settlements, actor=KEY, at=after(9))
+            await resume(run_stores.runs, ORG, RUN, settlements, actor=KEY, at=after(9))
         assert (refused.value.code, refused.value.kind) == ("tool_call_not_pending", ErrorKind.INVALID)
         assert tuple(violation.path for violation in refused.value.violations) == paths
     assert await stored(run_stores, RUN) == waiting
@@ -243,9 +244,9 @@ async def test_a_call_that_is_not_pending_is_refused_and_then_nothing_is_settled
 @pytest.mark.requirement("D5")
 async def test_a_call_settled_before_is_not_pending_any_more(run_stores: Stores) -> None:
     _, (first, _) = await start_and_suspend(run_stores, run_number(1), count=2)
-    await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
+    await resume(run_stores.runs, ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
     with pytest.raises(ServiceError) as refused:
-        await run_stores.runs.resume(ORG, RUN, (a_settlement(first),), actor=KEY, at=after(10))
+        await resume(run_stores.runs, ORG, RUN, (a_settlement(first),), actor=KEY, at=after(10))
     assert refused.value.code == "tool_call_not_pending"
 
 
@@ -259,13 +260,13 @@ async def test_a_run_that_does_not_wait_cannot_be_resumed(run_stores: Stores, st
             await start_and_claim(run_stores)
         case "resumed":
             _, (call,) = await start_and_suspend(run_stores)
-            await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), actor=KEY, at=after(1))
+            await resume(run_stores.runs, ORG, RUN, (a_settlement(call),), actor=KEY, at=after(1))
         case _:
             claimed = await start_and_claim(run_stores)
             await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     before = await stored(run_stores, RUN)
     with pytest.raises(ServiceError) as refused:
-        await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), actor=KEY, at=after(2))
+        await resume(run_stores.runs, ORG, RUN, (a_settlement(call),), actor=KEY, at=after(2))
     assert (refused.value.code, refused.value.kind) == ("run_not_waiting", ErrorKind.CONFLICT)
     assert await stored(run_stores, RUN) == before
 
@@ -275,7 +276,7 @@ async def test_resuming_an_unknown_run_or_one_of_another_organization_is_not_fou
     _, (call,) = await start_and_suspend(run_stores)
     for organization_id, run_id in ((OTHER_ORG, RUN), (ORG, a_run_id(2))):
         with pytest.raises(ServiceError) as refused:
-            await run_stores.runs.resume(organization_id, run_id, (a_settlement(call),), actor=KEY, at=after(1))
+            await resume(run_stores.runs, organization_id, run_id, (a_settlement(call),), actor=KEY, at=after(1))
         assert (refused.value.code, refused.value.kind) == ("run_not_found", ErrorKind.NOT_FOUND)
 
 
@@ -286,7 +287,7 @@ async def test_a_resumed_run_goes_before_runs_that_were_queued_behind_it(run_sto
     call = a_tool_call(run_id=a_run_id(2), state=ToolCallState.AWAITING_CLIENT)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
-    await run_stores.runs.resume(ORG, a_run_id(2), (a_settlement(call),), actor=KEY, at=after(9))
+    await resume(run_stores.runs, ORG, a_run_id(2), (a_settlement(call),), actor=KEY, at=after(9))
 
     assert await run_stores.leases.claim(a_run_id(1), WORKER, lease_s=LEASE_S, at=after(10)) is None
     resumed = await claim(run_stores, a_run_id(2), at=after(10))

@@ -11,6 +11,7 @@ from domain.ids import RunId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import Run, RunStatus
 from tests.builders import KEY, ORG, RUN, START, a_displayable_call, a_settlement, after
+from tests.contract.run_changes import cancel, resume
 from tests.contract.run_steps import (
     claim,
     finish_step,
@@ -79,15 +80,15 @@ async def _suspends(stores: Stores) -> None:
     ("prepare", "act", "topics"),
     [
         (_claims, lambda stores: claim(stores, RUN), {"events"}),
-        (_claims, lambda stores: stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(2)), {"events", "status"}),
-        (_suspends, lambda stores: stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(2)), {"events", "status"}),
+        (_claims, lambda stores: cancel(stores.runs, ORG, RUN, actor=KEY, at=after(2)), {"events", "status"}),
+        (_suspends, lambda stores: cancel(stores.runs, ORG, RUN, actor=KEY, at=after(2)), {"events", "status"}),
         (_suspends, lambda stores: start(stores, run_number(2)), {"events", "status"}),
         (
             _suspends,
-            lambda stores: stores.runs.resume(ORG, RUN, (a_settlement(a_displayable_call()),), actor=KEY, at=after(2)),
+            lambda stores: resume(stores.runs, ORG, RUN, (a_settlement(a_displayable_call()),), actor=KEY, at=after(2)),
             {"events"},
         ),
-        (start_and_claim, lambda stores: stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(2)), {"control"}),
+        (start_and_claim, lambda stores: cancel(stores.runs, ORG, RUN, actor=KEY, at=after(2)), {"control"}),
     ],
     ids=["claimed", "cancelled while queued", "cancelled while waiting", "displayed", "resumed", "asked to stop"],
 )

@@ -37,6 +37,7 @@ from tests.builders import (
     some_usage,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import messages_of, resume
 from tests.contract.run_steps import (
     answer_step,
     claim,
@@ -61,7 +62,7 @@ async def everything_of(stores: Stores) -> tuple[object, ...]:
     return (
         await stored(stores, RUN),
         await stores.runs.events(ORG, RUN, after_seq=0, limit=1000),
-        await stores.runs.messages(ORG, RUN),
+        await messages_of(stores.runs, ORG, RUN),
         await stores.runs.tool_calls(ORG, RUN),
         await all_of(partial(stores.threads.messages, ORG, THREAD)),
         await all_of(partial(stores.audit.page, ORG, AuditFilter())),
@@ -86,7 +87,7 @@ async def test_everything_in_a_step_is_stored_with_it(run_stores: Stores) -> Non
     assert run == replace(step.run, last_seq=claimed.run.last_seq + len(step.events))
     assert run.usage == Usage().after_turn(some_usage())
     assert (outcome.last_seq, outcome.promoted) == (run.last_seq, None)
-    assert (await run_stores.runs.messages(ORG, RUN))[1:] == step.messages
+    assert (await messages_of(run_stores.runs, ORG, RUN))[1:] == step.messages
     events = await run_stores.runs.events(ORG, RUN, after_seq=claimed.run.last_seq, limit=10)
     assert [(event.type, event.at, event.data) for event in events] == [
         (event.type, event.at, event.data) for event in step.events
@@ -197,7 +198,7 @@ async def test_results_are_readable_until_a_message_carries_them_and_their_outco
 
     await run_stores.journal.commit(claimed.lease, answer_step(claimed.run, *settled))
 
-    message = (await run_stores.runs.messages(ORG, RUN))[-1]
+    message = (await messages_of(run_stores.runs, ORG, RUN))[-1]
     assert [(result.result, result.is_error) for result in message.tool_results] == [("42", False), ("broken", True)]
     outcomes = []
     for call in await run_stores.runs.tool_calls(ORG, RUN):
@@ -352,7 +353,7 @@ async def test_only_the_ending_of_a_run_makes_room_for_the_next(run_stores: Stor
     asked = await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     suspended = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     assert (asked.promoted, suspended.promoted) == (None, None)
-    await run_stores.runs.resume(ORG, RUN, (a_settlement(call),), actor=KEY, at=after(9))
+    await resume(run_stores.runs, ORG, RUN, (a_settlement(call),), actor=KEY, at=after(9))
     resumed = await claim(run_stores, RUN)
     ended = await run_stores.journal.commit(resumed.lease, finish_step(resumed.run, RunStatus.FAILED))
     assert ended.promoted == a_run_id(2)

@@ -34,6 +34,7 @@ from tests.builders import (
     an_audit_event,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import cancel, messages_of
 from tests.contract.run_steps import (
     LEASE_S,
     answer_step,
@@ -116,7 +117,7 @@ async def test_there_is_nothing_to_claim_of_unknown_waiting_and_ended_runs(run_s
     assert not await tries_to_claim(run_stores)
     await start_and_suspend(run_stores)
     assert not await tries_to_claim(run_stores)
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(1))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(1))
     assert not await tries_to_claim(run_stores)
 
 
@@ -144,7 +145,7 @@ async def test_a_queued_run_that_was_asked_to_stop_is_cancelled_at_the_claim(run
     call = a_tool_call()
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     await start(run_stores, run_number(2))
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(2))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(2))
     await run_stores.leases.hand_back(claimed.lease, active_s=1.0, at=after(3))
 
     ended = await run_stores.leases.claim(RUN, OTHER_WORKER, lease_s=LEASE_S, at=after(4))
@@ -152,7 +153,7 @@ async def test_a_queued_run_that_was_asked_to_stop_is_cancelled_at_the_claim(run
     run = await stored(run_stores, RUN)
     assert ended == EndedAtClaim(run=run, promoted=a_run_id(2))
     assert (run.status, run.finished_at) == (RunStatus.CANCELLED, after(4))
-    assert (await run_stores.runs.messages(ORG, RUN))[-1].tool_results[0].result == CANCELLED
+    assert (await messages_of(run_stores.runs, ORG, RUN))[-1].tool_results[0].result == CANCELLED
     events = await run_stores.runs.events(ORG, RUN, after_seq=0, limit=100)
     assert [event.type.value for event in events][-3:] == ["tool.failed", "message.completed", "run.cancelled"]
 

@@ -30,6 +30,7 @@ from tests.builders import (
     numbered,
 )
 from tests.contract.paging import all_of, pages_of
+from tests.contract.run_changes import cancel, messages_of
 from tests.contract.run_steps import finish_step, reply_step, run_number, start, start_and_claim, stored
 from tests.contract.stores import Stores
 
@@ -59,7 +60,7 @@ async def test_a_run_with_every_field_set_is_read_back_as_it_was(run_stores: Sto
 
 async def test_an_unknown_run_is_none_and_has_nothing(run_stores: Stores) -> None:
     assert await run_stores.runs.get(ORG, RUN) is None
-    assert await run_stores.runs.messages(ORG, RUN) == ()
+    assert await messages_of(run_stores.runs, ORG, RUN) == ()
     assert await run_stores.runs.tool_calls(ORG, RUN) == ()
     assert await run_stores.runs.events(ORG, RUN, after_seq=0, limit=10) == ()
 
@@ -115,12 +116,14 @@ async def test_a_runs_messages_are_its_own_only(run_stores: Stores) -> None:
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run))
     await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     await run_stores.threads.append(ORG, a_message(2, text="after"))
-    assert [message.text for message in await run_stores.runs.messages(ORG, RUN)] == [
+    assert [message.text for message in await messages_of(run_stores.runs, ORG, RUN)] == [
         "What time is it?",
         "Let me see.",
     ]
     outcome = await run_stores.runs.outcome(ORG, RUN)
-    assert outcome == RunOutcome(run=await stored(run_stores, RUN), messages=await run_stores.runs.messages(ORG, RUN))
+    assert outcome == RunOutcome(
+        run=await stored(run_stores, RUN), messages=await messages_of(run_stores.runs, ORG, RUN)
+    )
     assert len(await all_of(partial(run_stores.threads.messages, ORG, THREAD))) == 4
 
 
@@ -133,7 +136,9 @@ async def test_the_outcome_of_a_run_of_many_turns_has_all_its_messages(run_store
         run = step.run
 
     outcome = await run_stores.runs.outcome(ORG, RUN)
-    assert outcome == RunOutcome(run=await stored(run_stores, RUN), messages=await run_stores.runs.messages(ORG, RUN))
+    assert outcome == RunOutcome(
+        run=await stored(run_stores, RUN), messages=await messages_of(run_stores.runs, ORG, RUN)
+    )
     assert [message.role for message in outcome.messages] == ["user", *["assistant"] * 20]
 
 
@@ -165,8 +170,8 @@ async def test_another_organizations_run_does_not_exist(run_stores: Stores) -> N
     assert await runs.outcome(OTHER_ORG, RUN) is None
     assert await all_of(partial(runs.page, OTHER_ORG, RunFilter())) == ()
     assert await all_of(partial(runs.page, OTHER_ORG, RunFilter(thread_id=THREAD))) == ()
-    assert await runs.messages(OTHER_ORG, RUN) == ()
+    assert await messages_of(runs, OTHER_ORG, RUN) == ()
     assert await runs.tool_calls(OTHER_ORG, RUN) == ()
     assert await runs.events(OTHER_ORG, RUN, after_seq=0, limit=10) == ()
-    assert await runs.request_cancel(OTHER_ORG, RUN, actor=KEY, at=after(1)) is None
+    assert await cancel(runs, OTHER_ORG, RUN, actor=KEY, at=after(1)) is None
     assert await stored(run_stores, RUN) == before

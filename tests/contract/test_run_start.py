@@ -32,6 +32,7 @@ from tests.builders import (
     after,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import messages_of, resume
 from tests.contract.run_steps import (
     LEASE_S,
     claim,
@@ -86,7 +87,7 @@ async def test_a_started_run_is_queued_with_its_first_event(run_stores: Stores) 
     assert (event.run_id, event.seq, event.type.value) == (RUN, 1, "run.queued")
     assert event.data == {"thread_id": THREAD, "agent_id": AGENT}
     assert started.run.last_seq == 1
-    assert await run_stores.runs.messages(ORG, RUN) == ()
+    assert await messages_of(run_stores.runs, ORG, RUN) == ()
 
 
 @pytest.mark.requirement("A1")
@@ -279,7 +280,7 @@ async def test_a_rolled_back_runs_messages_are_superseded_once_it_has_ended_and_
     await run_stores.journal.commit(claimed.lease, finish_step(claimed.run, status))
 
     assert await all_of(listed) == ()
-    assert [message.role for message in await run_stores.runs.messages(ORG, RUN)] == [Role.USER, Role.ASSISTANT]
+    assert [message.role for message in await messages_of(run_stores.runs, ORG, RUN)] == [Role.USER, Role.ASSISTANT]
     second = await claim(run_stores, a_run_id(2))
     assert [message.run_id for message in second.transcript] == [a_run_id(2)]
     assert await all_of(listed) == second.transcript
@@ -318,7 +319,7 @@ async def test_the_next_message_completes_a_run_whose_calls_were_only_displayed_
         (),
         after(7),
     )
-    answer = (await run_stores.runs.messages(ORG, RUN))[-1]
+    answer = (await messages_of(run_stores.runs, ORG, RUN))[-1]
     assert [(result.tool_id, result.result) for result in answer.tool_results] == [
         (call.id, DISPLAYED) for call in calls
     ]
@@ -340,11 +341,11 @@ async def test_what_the_client_and_the_siblings_settled_before_stays_as_they_set
     await run_stores.journal.commit(claimed.lease, step)
     await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, settled_by_client, displayed))
-    await run_stores.runs.resume(ORG, RUN, (a_settlement(settled_by_client),), actor=KEY, at=after(5))
+    await resume(run_stores.runs, ORG, RUN, (a_settlement(settled_by_client),), actor=KEY, at=after(5))
 
     await start(run_stores, run_number(2))
 
-    answer = (await run_stores.runs.messages(ORG, RUN))[-1]
+    answer = (await messages_of(run_stores.runs, ORG, RUN))[-1]
     assert [result.result for result in answer.tool_results] == ["done", "done", DISPLAYED]
     calls = await run_stores.runs.tool_calls(ORG, RUN)
     assert all(call.result is not None and call.result.outcome is ToolOutcome.SUCCEEDED for call in calls)

@@ -25,6 +25,7 @@ from tests.builders import (
     after,
 )
 from tests.contract.paging import all_of, pages_of
+from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import (
     claim,
     finish_step,
@@ -191,7 +192,7 @@ async def test_deleting_a_thread_removes_everything_in_it_but_its_audit(run_stor
     assert await run_stores.threads.get(ORG, THREAD) is None
     assert await all_of(partial(run_stores.threads.messages, ORG, THREAD)) == ()
     assert await run_stores.runs.get(ORG, RUN) is None
-    assert await run_stores.runs.messages(ORG, RUN) == ()
+    assert await messages_of(run_stores.runs, ORG, RUN) == ()
     assert await run_stores.runs.events(ORG, RUN, after_seq=0, limit=100) == ()
     assert await run_stores.runs.tool_calls(ORG, RUN) == ()
     assert await run_stores.threads.get(ORG, a_thread_id(2)) is not None

@@ -34,6 +34,7 @@ from tests.builders import (
     an_audit_event,
 )
 from tests.contract.paging import all_of, pages_of
+from tests.contract.run_changes import cancel
 from tests.contract.run_steps import (
     LEASE_S,
     claim,
@@ -141,7 +142,7 @@ async def test_every_wait_and_the_end_after_it_are_announced(run_stores: Stores)
 @pytest.mark.requirement("E7")
 async def test_runs_that_nobody_executes_announce_that_they_were_cancelled(run_stores: Stores) -> None:
     await start(run_stores, announcing(run_number(1)))
-    await run_stores.runs.request_cancel(ORG, a_run_id(1), actor=KEY, at=after(1))
+    await cancel(run_stores.runs, ORG, a_run_id(1), actor=KEY, at=after(1))
     assert await deliveries_of(run_stores, a_run_id(1)) == ["run.cancelled"]
     await start(run_stores, announcing(run_number(2)))
     await start(run_stores, run_number(3), strategy=MultitaskStrategy.INTERRUPT)
@@ -153,7 +154,7 @@ async def test_a_run_that_is_ended_where_it_would_wait_announces_that(run_stores
     claimed = await start_and_claim(run_stores, announcing())
     call = a_displayable_call()
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=START)
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=START)
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     assert sorted(await deliveries_of(run_stores)) == ["run.cancelled", "run.requires_action"]
 
@@ -261,7 +262,7 @@ async def test_deliveries_of_another_organization_are_not_there(run_stores: Stor
 
 async def test_deliveries_are_listed_newest_first_in_pages(run_stores: Stores) -> None:
     await start_and_suspend(run_stores, announcing())
-    await run_stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(7))
+    await cancel(run_stores.runs, ORG, RUN, actor=KEY, at=after(7))
     pages = await pages_of(lambda request: run_stores.webhooks.of_run(ORG, RUN, request), limit=1)
     assert [[delivery.event.value for delivery in page] for page in pages] == [
         ["run.cancelled"],

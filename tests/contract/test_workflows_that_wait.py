@@ -22,6 +22,7 @@ from domain.workflows.graph import Workflow
 from domain.workflows.run import WorkflowEventType, WorkflowRun, WorkflowRunStatus
 from tests.builders import KEY, ORG, OTHER_ORG, RUN, a_run, after, an_audit_event, numbered
 from tests.contract.paging import all_of
+from tests.contract.run_changes import cancel, resume
 from tests.contract.run_steps import start_and_suspend
 from tests.contract.stores import Stores
 from tests.contract.test_workflow_runs import (
@@ -64,11 +65,11 @@ async def waiting_for_agent(house: Stores) -> tuple[WorkflowRun, Run, ToolCallId
 
 async def _an_answer(house: Stores, call_id: ToolCallId) -> None:
     settled = Settlement(tool_call_id=call_id, result=ToolResult.succeeded("yes"), duration_ms=0, at=after(5))
-    await house.runs.resume(ORG, RUN, (settled,), actor=KEY, at=after(5))
+    await resume(house.runs, ORG, RUN, (settled,), actor=KEY, at=after(5))
 
 
 async def _a_stop(house: Stores, call_id: ToolCallId) -> None:
-    await house.runs.request_cancel(ORG, RUN, actor=KEY, at=after(5))
+    await cancel(house.runs, ORG, RUN, actor=KEY, at=after(5))
 
 
 async def _a_deletion(house: Stores, call_id: ToolCallId) -> None:

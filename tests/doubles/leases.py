@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import cast
 
 from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
 from domain.ids import MessageId, RunId, WorkerId
-from domain.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
-from domain.runs.events import RunEventType
+from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, abandoned_message, decide_claim
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from tests.doubles.state import InMemoryState, StoredRun, wake_followers
@@ -26,27 +24,32 @@ class InMemoryRunLeases:
     ) -> ClaimedRun | EndedAtClaim | None:
         """Take a run that may be executed now."""
         stored = self._state.runs.get(run_id)
-        if stored is None or self._state.next_run(stored.run.thread_id) != run_id:
+        if stored is None:
             return None
-        open_calls = self._state.open_calls(stored)
-        abandoned = _abandoned(stored)
-        ending = ending_at_claim(stored.run, open_calls, at=at, abandoned=abandoned)
-        if ending is not None:
-            outcome = self._state.apply(stored, ending)
-            wake_followers(self._wakeups, stored.run)
-            return EndedAtClaim(run=stored.run, promoted=outcome.promoted)
         agent = self._state.agents[stored.run.agent_id][-1]
-        run = replace(stored.run.claimed(at=at), agent_version=agent.version)
-        self._state.apply(stored, claiming_step(run, open_calls, at=at, abandoned=abandoned))
+        facts = ClaimFacts(
+            run=stored.run,
+            is_next=self._state.next_run(stored.run.thread_id) == run_id,
+            agent_version=agent.version,
+            open_calls=self._state.open_calls(stored),
+            abandoned=_abandoned(stored),
+        )
+        step = decide_claim(facts, at=at)
+        if step is None:
+            return None
+        outcome = self._state.apply(stored, step)
+        wake_followers(self._wakeups, stored.run)
+        if stored.run.status.is_terminal:
+            return EndedAtClaim(run=stored.run, promoted=outcome.promoted)
         stored.held_by = worker_id
         stored.lease_until = at + timedelta(seconds=lease_s)
-        wake_followers(self._wakeups, stored.run)
+        run = stored.run
         return ClaimedRun(
             lease=Lease(run_id=run.id, organization_id=run.organization_id, thread_id=run.thread_id, epoch=run.epoch),
-            run=stored.run,
+            run=run,
             agent=agent,
             transcript=self._state.threads[run.thread_id].transcript(),
-            open_calls=open_calls,
+            open_calls=facts.open_calls,
         )
 
     async def renew(
@@ -93,8 +96,5 @@ class InMemoryRunLeases:
 
 
 def _abandoned(stored: StoredRun) -> MessageId | None:
-    """The message that a former worker was streaming when it vanished."""
     newest = next((event for event in reversed(stored.events) if event.type in REPLY_EVENTS), None)
-    if newest is None or newest.type is not RunEventType.MESSAGE_DELTA:
-        return None
-    return MessageId(cast(str, newest.data["message_id"]))
+    return None if newest is None else abandoned_message(newest.type, newest.data)

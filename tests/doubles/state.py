@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
-from application.runs.ports import IdempotencyKey, StepOutcome, events_topic, status_topic
+from application.runs.idempotency import UsedKey
+from application.runs.ports import StepOutcome, events_topic, status_topic
 from application.system.wakeups import Wakeups
 from application.webhooks.announcing import Announcement, announced
 from application.webhooks.ports import WEBHOOKS_TOPIC
@@ -16,7 +17,6 @@ from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
-from domain.errors import ServiceError, conflict
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import (
@@ -92,15 +92,6 @@ class StoredThread:
     def transcript(self) -> tuple[Message, ...]:
         """The messages that count, in order."""
         return tuple(message for message in self.messages if message.run_id not in self.superseded_runs)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedKey:
-    """An idempotency key that named a creation."""
-
-    key: IdempotencyKey
-    run_id: RunId
-    used_at: datetime
 
 
 class InMemoryState:
@@ -315,8 +306,3 @@ def refuse_if_quarantined(thread: Thread) -> None:
     """Raise CONFLICT `thread_quarantined` until the thread is released."""
     if thread.quarantine is not None:
         raise thread_quarantined(thread.id, thread.quarantine.run_id)
-
-
-def thread_busy(run: Run) -> ServiceError:
-    """The thread has an unfinished run."""
-    return conflict("thread_busy", f"Run {run.id} on this thread is {run.status}.", run_id=run.id)

@@ -7,10 +7,11 @@ from application.threads.ports import ReleasedThread
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, ThreadId
+from domain.runs.starting import thread_busy
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from tests.doubles.paging import by_time, newest_first, oldest_first
-from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, thread_busy
+from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined
 
 
 class InMemoryThreadStore:
@@ -86,4 +87,4 @@ class InMemoryThreadStore:
     def _refuse_if_busy(self, thread_id: ThreadId) -> None:
         unfinished = self._state.unfinished(thread_id)
         if unfinished:
-            raise thread_busy(unfinished[0].run)
+            raise thread_busy(unfinished[0].run.id, unfinished[0].run.status)

@@ -19,7 +19,7 @@ EXECUTED = (
     "held_note under way #2",
 )
 SAID_AND_SENT = ("model says #1", "SqlRunJournal.commit inside #1", "held_note under way #1", "put under way #1")
-RESUMED = ("SqlRunStore.resume inside #1", "SqlRunStore.resume committed #2")
+RESUMED = ("SqlRunStore.change inside #1", "SqlRunStore.change committed #2")
 
 
 async def assert_it_goes_on(stage: AnyStage, *fatal: str) -> None:

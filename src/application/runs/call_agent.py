@@ -9,7 +9,7 @@ from application.mcp.ports import McpProgress, ProgressCallback
 from application.runs.agent_reply import progress_of, reply_of
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, RunStore, events_topic, status_topic
+from application.runs.ports import KEY_LIFETIME, RunReader, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
@@ -41,7 +41,7 @@ class CallAgent:
         *,
         start_run: StartRun,
         cancel_run: CancelRun,
-        runs: RunStore,
+        runs: RunReader,
         wakeups: Wakeups,
         clock: Clock,
         hold_s: float = HOLD_S,

@@ -1,8 +1,8 @@
-"""Cancels a run: at once if nobody executes it, else by asking its worker to stop."""
+"""Cancels a run: at once if no worker has it, else by a request to its worker."""
 
 from dataclasses import dataclass
 
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.runs.resume_run import require_own_or_operator
 from application.runs.stop_run import StopRun
 from domain.errors import not_found
@@ -14,21 +14,22 @@ from domain.runs.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRunCommand:
-    """The run to stop."""
-
     principal: Principal
     run_id: RunId
 
 
 class CancelRun:
-    """Rules: a runner may cancel the runs it made, an operator any; everything else is `StopRun`'s."""
+    """Rules:
+    - Requires `runner` for the caller's own runs, `operator` for others.
+    - `StopRun` has the rules of stopping.
+    """
 
-    def __init__(self, *, runs: RunStore, stop_run: StopRun) -> None:
+    def __init__(self, *, runs: RunReader, stop_run: StopRun) -> None:
         self._runs = runs
         self._stop_run = stop_run
 
     async def execute(self, command: CancelRunCommand) -> Run:
-        """The run as it stands. Raises NOT_FOUND, FORBIDDEN."""
+        """The run as it is then. Raises NOT_FOUND, FORBIDDEN."""
         command.principal.require(Role.RUNNER)
         run = await self._runs.get(command.principal.organization_id, command.run_id)
         if run is None:

@@ -8,6 +8,7 @@ from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
+from domain.runs.resuming import Resumption
 from domain.runs.run import RunStatus
 
 
@@ -35,15 +36,16 @@ class DecideRunApproval:
         now = self._clock.now()
         outcome = ApprovalOutcome(approval_id=approval.id, state=ApprovalState.EXPIRED, at=now, by="system")
         try:
-            run = await self._runs.resume(
-                approval.organization_id, _run_of(approval), (), outcomes=(outcome,), actor="system", at=now
-            )
+            resumption = Resumption(outcomes=(outcome,), actor="system", at=now)
+            changed = await self._runs.change(approval.organization_id, _run_of(approval), resumption.decide)
         except ServiceError as error:
-            if error.kind not in (ErrorKind.CONFLICT, ErrorKind.NOT_FOUND):
+            if error.kind is not ErrorKind.CONFLICT:
                 raise
             return False
-        if run.status is RunStatus.QUEUED:
-            await self._queue.submit(run.id)
+        if changed is None:
+            return False
+        if changed.run.status is RunStatus.QUEUED:
+            await self._queue.submit(changed.run.id)
         return True
 
 

@@ -6,12 +6,14 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
-from domain.approvals.approval import ApprovalOutcome
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
+from domain.runs.change import Decide, RunChange
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.lease import Lease
-from domain.runs.ledger import InputAnswer, Settlement, ToolCall
+from domain.runs.ledger import ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.run_events import run_queued
+from domain.runs.starting import ThreadFacts, make_room
 from domain.runs.step import Step
 from domain.schedules.firing import Firing
 from domain.threads.message import Message
@@ -44,6 +46,15 @@ class NewRun:
     firing: Firing | None = None
     webhook_url: str | None = field(default=None, repr=False)
 
+    @property
+    def event(self) -> NewEvent:
+        """The run's first event."""
+        return run_queued(self.run, at=self.run.created_at)
+
+    def decide(self, thread: ThreadFacts) -> tuple[RunChange, ...]:
+        """The changes to the thread's unfinished runs (`make_room`)."""
+        return make_room(self.run, self.strategy, thread)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedRun:
@@ -58,6 +69,18 @@ class StartedRun:
     ended: tuple[Run, ...] = ()
     promoted: RunId | None = None
     submitted: bool = False
+
+    @classmethod
+    def after(cls, run: Run, changed: tuple[Run, ...], *, first: RunId | None) -> "StartedRun":
+        """A new run, the runs that its start changed, and the run of the thread that may be claimed now."""
+        stops = (RunStatus.IN_PROGRESS, RunStatus.CANCELLED)
+        return cls(
+            run=run,
+            created=True,
+            interrupted=tuple(other.id for other in changed if other.status in stops),
+            ended=tuple(other for other in changed if other.status.is_terminal),
+            promoted=first if changed and first != run.id else None,
+        )
 
     @property
     def to_submit(self) -> tuple[RunId, ...]:
@@ -78,9 +101,8 @@ class RunFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CancelOutcome:
-    """`run` as it stands now. A run nobody executes is cancelled at once; one in progress is only asked to stop.
-    `promoted` is the thread's next run, if this made room for it."""
+class ChangedRun:
+    """A run after a decision about it. `promoted` is the thread's next queued run if the change freed the thread."""
 
     run: Run
     promoted: RunId | None = None
@@ -94,33 +116,8 @@ class RunOutcome:
     messages: tuple[Message, ...]
 
 
-class RunStore(Protocol):
-    """Runs as the API sees them. It never writes into a claimed run, except for asking it to stop.
-
-    After each commit the followers of every run it touched are woken, as RunJournal says; of a run asked to stop the
-    control topic.
-    """
-
-    async def start(self, new: NewRun) -> StartedRun:
-        """Store a run as QUEUED with its `run.queued` event.
-
-        Settles the thread's waiting run if all its pending calls are displayable (it completes, D5; with ENQUEUE, one that
-        has calls to make first goes on, to complete after them); the strategy is about the unfinished runs that remain. Raises CONFLICT `thread_busy` (extra `run_id`) for strategy REJECT with
-        such a run, INVALID `idempotency_key_reused` for the same key with another body within 24 h, NOT_FOUND without
-        the thread, CONFLICT `thread_quarantined` until it is released; then nothing was stored.
-        With a `firing` the schedule moves on to its next time in the same transaction, naming the run, with an audit entry
-        `schedule.fired`; CONFLICT `schedule_moved` if it is not at the firing's version and time any more, and nothing was stored.
-        INTERRUPT and ROLLBACK ask unfinished runs of the thread to stop (queued and waiting ones are cancelled at once,
-        at the new run's `created_at` by its requester; all are named in `interrupted`);
-        the new run goes first. ROLLBACK marks their messages superseded once they have ended, however they end
-        and whatever comes after it.
-        """
-        ...
-
-    async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
-        """The run that the key named within 24 h before `at`, as it stands, or None; changes nothing. Raises INVALID
-        `idempotency_key_reused` for another body. What counts in the end is `start`, which looks again."""
-        ...
+class RunReader(Protocol):
+    """Stored runs, read."""
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
@@ -128,10 +125,6 @@ class RunStore(Protocol):
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
         """Runs, newest first."""
-        ...
-
-    async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
-        """The run's own messages, in order, superseded ones too."""
         ...
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
@@ -148,29 +141,33 @@ class RunStore(Protocol):
         """Events with a higher seq, in order."""
         ...
 
-    async def request_cancel(
-        self, organization_id: OrganizationId, run_id: RunId, *, actor: str, at: datetime
-    ) -> CancelOutcome | None:
-        """Cancel a queued or waiting run (closing its open calls), or mark one in progress; no change if it has ended.
-        None if there is no such run."""
+
+class RunStore(Protocol):
+    """Runs as the API changes them: the store locks, loads what a decision needs, calls it, and stores the result in one
+    transaction. It never writes into a claimed run, except for the request to stop.
+
+    Above: the use cases, whose decisions are pure (`domain.runs`). Below: `SqlRunStore`, and the in-memory store of tests.
+    After each commit the followers of every changed run are woken, as by RunJournal; of a run asked to stop, the control
+    topic.
+    """
+
+    async def start(self, new: NewRun) -> StartedRun:
+        """Store a run as QUEUED with its first event, and what `new.decide` changes of the thread's unfinished runs.
+
+        An idempotency key that names an earlier run (`named_run`) gives that run, and stores nothing. A `firing` moves its
+        schedule on, naming the run, with an audit entry `schedule.fired`. Raises what `new.decide` and `named_run` raise,
+        NOT_FOUND without the thread, CONFLICT `schedule_moved` if the schedule is no longer at the firing's version and time;
+        then nothing was stored.
+        """
         ...
 
-    async def resume(
-        self,
-        organization_id: OrganizationId,
-        run_id: RunId,
-        settlements: tuple[Settlement, ...],
-        *,
-        answers: tuple[InputAnswer, ...] = (),
-        outcomes: tuple[ApprovalOutcome, ...] = (),
-        actor: str,
-        at: datetime,
-    ) -> Run:
-        """Settle calls that await the client, each with its event and an audit entry that names `actor` (a key's id),
-        answer those that await input, and end approvals (`resuming_step`). The run becomes QUEUED (event `run.resumed`) once none is
-        pending (or what is, is settled by a message that is queued behind it), else it stays, with what is pending still. Raises NOT_FOUND, CONFLICT `run_not_waiting`, `approval_decided` or `approval_expired`, INVALID
-        `tool_call_not_pending` (also for a call settled twice, or one that asks something else by now); then nothing was
-        stored."""
+    async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
+        """The run that the key names (`named_run`), as it is now, or None; changes nothing. `start` looks again."""
+        ...
+
+    async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
+        """Store what `decide` says about a run, and return the run as it is then; None if there is no such run. Raises what
+        `decide` raises; then nothing was stored."""
         ...
 
 
@@ -204,13 +201,11 @@ class RunLeases(Protocol):
     async def claim(
         self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
     ) -> ClaimedRun | EndedAtClaim | None:
-        """Take a QUEUED run whose thread is not in quarantine and has no active run and no other queued run that goes before it.
+        """Store what `decide_claim` says about a run: the claim with a lease, a new epoch and the agent's newest version (the
+        last one of a deleted agent), or the run's end (EndedAtClaim). None if the run cannot be claimed now.
 
-        Of a thread's queued runs one that was begun (resumed, handed back, recovered) goes before those that were not,
-        then the earlier `created_at`, then the smaller id.
-        Stores the lease, the new epoch and attempt, and `claiming_step` of the run, in one transaction. A run that is not
-        to go on ends instead, by `ending_at_claim` (EndedAtClaim). The agent is read at its newest version, which becomes the run's
-        `agent_version`; a deleted agent counts at its last version. None if the run is not to be had now.
+        Of a thread's queued runs, one that was begun (resumed, handed back, recovered) goes before those that were not, then
+        the earlier `created_at`, then the smaller id.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Reading runs: one, many, their events."""
 
-from application.runs.ports import RunFilter, RunStore
+from application.runs.ports import RunFilter, RunReader
 from application.system.pages import Page, PageRequest
 from domain.errors import not_found
 from domain.identity.api_key import Principal
@@ -13,7 +13,7 @@ from domain.runs.run import Run
 class GetRun:
     """One run. Needs the role viewer."""
 
-    def __init__(self, *, runs: RunStore) -> None:
+    def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
 
     async def execute(self, principal: Principal, run_id: RunId) -> Run:
@@ -28,7 +28,7 @@ class GetRun:
 class ListRuns:
     """Runs of the organization, newest first. Needs the role viewer."""
 
-    def __init__(self, *, runs: RunStore) -> None:
+    def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
 
     async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> Page[Run]:
@@ -40,7 +40,7 @@ class ListRuns:
 class GetRunEvents:
     """Stored events of a run. Needs the role viewer."""
 
-    def __init__(self, *, runs: RunStore) -> None:
+    def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
 
     async def execute(self, principal: Principal, run_id: RunId, *, after_seq: int, limit: int) -> tuple[RunEvent, ...]:

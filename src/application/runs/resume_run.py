@@ -8,7 +8,7 @@ from application.approvals.decision_rules import require_decider
 from application.policy.canary_guard import CanaryGuard
 from application.policy.ports import SchemaValidator
 from application.runs.elicitation_answers import read_answer
-from application.runs.ports import RunQueue, RunStore
+from application.runs.ports import RunQueue, RunReader, RunStore
 from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
 from application.tools.ports import Box
@@ -22,6 +22,7 @@ from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonValue
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
+from domain.runs.resuming import Resumption
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolResult
 
@@ -46,15 +47,20 @@ class ResumeRunCommand:
 
 
 class ResumeRun:
-    """Rules: a runner may resume the runs it made, an operator any; results are accepted for pending displayed calls only,
-    once each; a call whose server asks for input takes an answer that fits the question; approving and denying needs the role
-    operator (`CheckDecisions` has its rules); all are taken, or none. A stale approval is refused, and sends the run on to
-    have its calls decided about anew."""
+    """Rules:
+    - Requires `runner` for the caller's own runs, `operator` for others, and `operator` to approve or deny calls.
+    - A result is accepted once, and only for a pending client tool call.
+    - A call whose server asks for input takes an answer that fits the question.
+    - `CheckDecisions` has the rules of decisions. A stale approval is refused, and the run is resumed to decide about its
+      calls again.
+    - All that is given is stored, or none of it (`Resumption`).
+    """
 
     def __init__(
         self,
         *,
         runs: RunStore,
+        reader: RunReader,
         queue: RunQueue,
         decisions: CheckDecisions,
         agents: AgentStore,
@@ -63,6 +69,7 @@ class ResumeRun:
         clock: Clock,
     ) -> None:
         self._runs = runs
+        self._reader = reader
         self._decisions = decisions
         self._agents = agents
         self._queue = queue
@@ -75,7 +82,7 @@ class ResumeRun:
         command.principal.require(Role.RUNNER)
         if command.approvals:
             require_decider(command.principal)
-        run = await self._runs.get(command.principal.organization_id, command.run_id)
+        run = await self._reader.get(command.principal.organization_id, command.run_id)
         if run is None:
             raise not_found("run", command.run_id)
         require_own_or_operator(command.principal, run)
@@ -102,28 +109,27 @@ class ResumeRun:
             for index, given in enumerate(command.tool_results)
             if given.tool_call_id in asking
         )
-        resumed = await self._runs.resume(
-            command.principal.organization_id,
-            run.id,
-            settlements,
-            answers=answers,
-            outcomes=decided,
-            actor=command.principal.key_id,
-            at=now,
+        return await self._resumed(
+            run,
+            Resumption(
+                settlements=settlements, answers=answers, outcomes=decided, actor=command.principal.key_id, at=now
+            ),
         )
-        if resumed.status is RunStatus.QUEUED:
-            await self._queue.submit(resumed.id)
-        return resumed
+
+    async def _resumed(self, run: Run, resumption: Resumption) -> Run:
+        changed = await self._runs.change(run.organization_id, run.id, resumption.decide)
+        if changed is None:
+            raise not_found("run", run.id)
+        if changed.run.status is RunStatus.QUEUED:
+            await self._queue.submit(run.id)
+        return changed.run
 
     async def _decided(self, command: ResumeRunCommand, run: Run) -> tuple[ApprovalOutcome, ...]:
         at = self._clock.now()
         checked = await self._decisions.execute(command.principal, run, command.approvals, at=at)
         if checked.stale is None:
             return checked.outcomes
-        resumed = await self._runs.resume(
-            run.organization_id, run.id, (), outcomes=checked.outcomes, actor="system", at=at
-        )
-        await self._queue.submit(resumed.id)
+        await self._resumed(run, Resumption(outcomes=checked.outcomes, actor="system", at=at))
         raise approval_stale(checked.stale)
 
     async def _guard(self, run: Run) -> CanaryGuard:
@@ -136,7 +142,7 @@ class ResumeRun:
         """The run's calls whose server waits for an answer."""
         if not any(use.elicitation for use in run.pending):
             return {}
-        calls = await self._runs.tool_calls(run.organization_id, run.id)
+        calls = await self._reader.tool_calls(run.organization_id, run.id)
         return {call.id: call for call in calls if call.state is ToolCallState.AWAITING_INPUT}
 
     def _answer(self, given: ClientToolResult, call: ToolCall, index: int, guard: CanaryGuard) -> InputAnswer:

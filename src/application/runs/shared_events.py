@@ -3,7 +3,7 @@
 import asyncio
 from typing import TypeAlias
 
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
 
@@ -14,7 +14,7 @@ class SharedEvents:
     """Rules: watchers of a run that want the events after the same one, in the same moment, share one look at the store and
     get the very same events; nobody is given what was read before he asked."""
 
-    def __init__(self, *, runs: RunStore) -> None:
+    def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
         self._about_to_look: dict[_Wanted, asyncio.Task[tuple[RunEvent, ...]]] = {}
 

@@ -59,9 +59,15 @@ class StartRunCommand:
 
 
 class StartRun:
-    """Rules: needs the role runner; the model must be the agent's, one of its fallbacks or one of the organization's; a cost limit needs models with a price; a disabled agent starts nothing;
-    the same idempotency key with the same body gives the same run, whatever became of its agent since; what happens to an unfinished run of the thread is the
-    strategy's word, but a run that only waits for displayed tools is completed by the new message; a canary token of the agent in the input is replaced by its mark."""
+    """Rules:
+    - Requires `runner`.
+    - A disabled agent starts nothing.
+    - The model must be the agent's, one of its fallbacks or one of the organization's. A cost limit needs models with a price.
+    - The same idempotency key with the same body gives the same run, also after its agent was changed or deleted.
+    - The strategy decides about unfinished runs of the thread; a run that waits for displayed calls only is completed by the
+      new message (`make_room`).
+    - A canary token of the agent in the input is replaced by its mark.
+    """
 
     def __init__(
         self,

@@ -1,16 +1,20 @@
-"""Stops a run, whoever asks for it: at once if nobody executes it, else by asking its worker."""
+"""Stops a run: at once if no worker has it, else by a request to its worker."""
 
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.runs.ports import RunQueue, RunStore
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock
 from domain.runs.run import Run, RunStatus
+from domain.runs.stopping import Cancellation
 
 
 class StopRun:
-    """Rules: stopping an ended run changes nothing; a run in progress ends `cancelled` as soon as its worker has stopped the
-    model and tool calls in flight; the trace of one that nobody executes is completed here, and the connections kept for
-    it while it waited are released."""
+    """Rules:
+    - `Cancellation` decides: an ended run stays as it is, a run in progress is asked to stop, any other ends at once.
+    - A run in progress ends `cancelled` as soon as its worker has stopped the model and tool calls in flight.
+    - Of a run without a worker, the trace is completed here, and the connections are released.
+    - The thread's next run is submitted.
+    """
 
     def __init__(
         self,
@@ -28,14 +32,15 @@ class StopRun:
         self._clock = clock
 
     async def execute(self, run: Run, *, actor: str) -> Run | None:
-        """The run, which was read before, as it stands then; None if there is none any more."""
+        """The run, which was read before, as it is then; None if it was deleted meanwhile."""
         organization_id = run.organization_id
-        outcome = await self._runs.request_cancel(organization_id, run.id, actor=actor, at=self._clock.now())
-        if outcome is None:
+        cancellation = Cancellation(actor=actor, at=self._clock.now())
+        changed = await self._runs.change(organization_id, run.id, cancellation.decide)
+        if changed is None:
             return None
-        if outcome.promoted is not None:
-            await self._queue.submit(outcome.promoted)
-        if not run.status.is_terminal and outcome.run.status is RunStatus.CANCELLED:
+        if changed.promoted is not None:
+            await self._queue.submit(changed.promoted)
+        if not run.status.is_terminal and changed.run.status is RunStatus.CANCELLED:
             await self._connections.release(ConnectionScope(organization_id=organization_id, run_id=run.id))
-            await self._trace_ended.execute(outcome.run)
-        return outcome.run
+            await self._trace_ended.execute(changed.run)
+        return changed.run

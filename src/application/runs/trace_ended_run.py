@@ -4,7 +4,7 @@ import logging
 
 from application.agents.ports import AgentStore
 from application.policy.canary_guard import CanaryGuard
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.tracing.ports import ToolCallRecord, Tracer
 from domain.agents.agent import Agent
 from domain.runs.ledger import ToolCall
@@ -18,7 +18,7 @@ class TraceEndedRun:
     those that were answered because the run ended. Without tracing nothing is read; what cannot be read is left out, and
     never stands in the way of whatever ended the run."""
 
-    def __init__(self, *, runs: RunStore, agents: AgentStore, tracer: Tracer) -> None:
+    def __init__(self, *, runs: RunReader, agents: AgentStore, tracer: Tracer) -> None:
         self._runs = runs
         self._agents = agents
         self._tracer = tracer

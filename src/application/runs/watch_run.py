@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from application.identity.key_standing import KeyStanding
 from application.metrics.ports import EventMeter
-from application.runs.ports import RunOutcome, RunStore, events_topic, status_topic
+from application.runs.ports import RunOutcome, RunReader, events_topic, status_topic
 from application.runs.shared_events import SharedEvents
 from application.system.ports import Clock
 from application.system.wakeups import Subscription, Wakeups
@@ -43,7 +43,9 @@ class WatchRun:
     """Rules: needs the role viewer, and a key that still counts whenever something is told; a watcher that leaves harms nothing; events come in order, each once, from any point;
     watching ends when the run has ended or waits for somebody, and goes on over a minute without a database."""
 
-    def __init__(self, *, runs: RunStore, keys: KeyStanding, wakeups: Wakeups, clock: Clock, meter: EventMeter) -> None:
+    def __init__(
+        self, *, runs: RunReader, keys: KeyStanding, wakeups: Wakeups, clock: Clock, meter: EventMeter
+    ) -> None:
         self._runs = runs
         self._events = SharedEvents(runs=runs)
         self._keys = keys

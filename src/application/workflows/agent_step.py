@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from application.runs.ports import RunStore, events_topic, status_topic
+from application.runs.ports import RunReader, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.stop_run import StopRun
 from application.system.ports import Clock
@@ -41,7 +41,7 @@ class AgentStep:
         self,
         *,
         start_run: StartRun,
-        runs: RunStore,
+        runs: RunReader,
         stop_run: StopRun,
         wakeups: Wakeups,
         expressions: Expressions,

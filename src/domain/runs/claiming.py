@@ -1,9 +1,11 @@
-"""What taking a run up writes: `run.started`, the user's message the first time, and the beginning of the turn; or its end."""
+"""Claiming a run: `run.started`, the user's message the first time, and the beginning of the turn; or the run's end."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import cast
 
 from domain.ids import MessageId, message_id
+from domain.json_value import JsonObject
 from domain.runs.audit_trail import run_started_audit
 from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.events import NewEvent, RunEventType
@@ -22,6 +24,34 @@ TOO_MANY_ATTEMPTS = RunError(
     detail=f"The run was given up: {MAX_LAPSES} workers in a row were lost while they executed it, and none got any further.",
 )
 _GIVEN_UP = "The run was given up before this call was made."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFacts:
+    """A locked run that a worker asks for. `is_next`: it is the first unfinished run of its thread, queued, and the thread is
+    not in quarantine. `agent_version` is the agent's newest. `abandoned` as for `claiming_step`."""
+
+    run: Run
+    is_next: bool
+    agent_version: int
+    open_calls: tuple[ToolCall, ...] = ()
+    abandoned: MessageId | None = None
+
+
+def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | None:
+    """The step that claims the run or, if it must not be executed any more, ends it. None if it cannot be claimed now."""
+    if not facts.is_next:
+        return None
+    ending = ending_at_claim(facts.run, facts.open_calls, at=at, abandoned=facts.abandoned)
+    if ending is not None:
+        return ending
+    claimed = replace(facts.run.claimed(at=at), agent_version=facts.agent_version)
+    return claiming_step(claimed, facts.open_calls, at=at, abandoned=facts.abandoned)
+
+
+def abandoned_message(newest: RunEventType, data: JsonObject) -> MessageId | None:
+    """The message that a lost worker was streaming, from the run's newest event about a message (`REPLY_EVENTS`)."""
+    return MessageId(cast(str, data["message_id"])) if newest is RunEventType.MESSAGE_DELTA else None
 
 
 def ending_at_claim(
@@ -49,7 +79,7 @@ def ending_at_claim(
 def claiming_step(
     claimed: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, abandoned: MessageId | None = None
 ) -> Step:
-    """The step that `RunLeases.claim` stores together with the lease. `claimed` already has its new epoch.
+    """The step that is stored together with the lease. `claimed` already has its new epoch.
 
     `abandoned` is the message whose deltas are the last word of a former worker: it will never be completed, and is taken
     back. With open calls (a resumed run) the turn begins only after their results, so `turn.started` is left to the loop.

@@ -1,7 +1,7 @@
-"""What resuming stores: settled calls, answered questions, decided approvals, and the run's way back to the queue."""
+"""Resuming a waiting run: settled calls, answered questions, decided approvals, and the way back to the queue."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from domain.approvals.approval import ApprovalOutcome, ApprovalRequest, ApprovalState
@@ -12,6 +12,7 @@ from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
 from domain.runs.approvals import approved_call, denied_result
 from domain.runs.audit_trail import tool_call_audit
+from domain.runs.change import RunChange, RunFacts
 from domain.runs.closing import lacks_display_only
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
@@ -23,69 +24,82 @@ from domain.tools.result import ToolResult
 _REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)
 
 
-def resuming_step(
-    run: Run,
-    open_calls: tuple[ToolCall, ...],
-    settlements: tuple[Settlement, ...],
-    answers: tuple[InputAnswer, ...],
-    outcomes: tuple[ApprovalOutcome, ...] = (),
-    *,
-    queued_behind: bool,
-    actor: str,
-    at: datetime,
-) -> Step:
-    """The step of a waiting run that `actor` gives results, answers and decisions. The run goes on when nothing is pending
-    any more, when a call has to be decided about anew, or when a message that settles all that is pending still is
-    `queued_behind` it (D5). Raises CONFLICT `run_not_waiting`, `approval_decided`,
-    `approval_expired`, INVALID `tool_call_not_pending`."""
-    if run.status is not RunStatus.REQUIRES_ACTION:
-        raise conflict("run_not_waiting", f"Run {run.id} is {run.status}, not requires_action.", run_id=run.id)
-    calls = {call.id: call for call in open_calls}
-    decided = _decided(run, calls, outcomes, at)
-    _refuse_unless_pending(run, calls, settlements, answers)
-    questions = {answer.tool_call_id: answer.next for answer in answers}
-    refusals = tuple(
-        Settlement(tool_call_id=id_, result=_refused(calls[id_], outcome), duration_ms=0, at=at)
-        for id_, outcome in decided.items()
-        if outcome.state in _REFUSALS
-    )
-    settled = [(calls[settlement.tool_call_id], settlement) for settlement in (*settlements, *refusals)]
-    changed = tuple(
-        _after(calls[id_], outcome) for id_, outcome in decided.items() if outcome.state not in _REFUSALS
-    ) + tuple(_answered(calls[answer.tool_call_id], answer) for answer in answers)
-    left = {**calls, **{call.id: call for call in changed}}
-    for _, settlement in settled:
-        del left[settlement.tool_call_id]
-    waiting = {id_ for id_, call in left.items() if call.state.is_waiting}
-    pending: tuple[ToolUse, ...] = tuple(
-        replace(
-            use,
-            elicitation=questions.get(use.id, use.elicitation),
-            approval=None if use.id in decided else use.approval,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumption:
+    """What `actor` gives a waiting run: results of tools, answers to servers' questions, outcomes of approvals.
+
+    Rules:
+    - Every result, answer and outcome must fit what is pending now, whatever was decided meanwhile; else all are refused.
+    - The run is resumed once nothing is pending any more, or once a call must be decided about again.
+    - It is resumed, too, if a message that settles all that is still pending is queued behind it (D5).
+    """
+
+    settlements: tuple[Settlement, ...] = ()
+    answers: tuple[InputAnswer, ...] = ()
+    outcomes: tuple[ApprovalOutcome, ...] = ()
+    actor: str
+    at: datetime
+
+    def decide(self, facts: RunFacts) -> RunChange:
+        """Raises CONFLICT `run_not_waiting`, `approval_decided`, `approval_expired`, INVALID `tool_call_not_pending`."""
+        run = facts.run
+        if run.status is not RunStatus.REQUIRES_ACTION:
+            raise conflict("run_not_waiting", f"Run {run.id} is {run.status}, not requires_action.", run_id=run.id)
+        return RunChange(run=run, step=self._step(facts))
+
+    def _step(self, facts: RunFacts) -> Step:
+        run = facts.run
+        calls = {call.id: call for call in facts.open_calls}
+        decided = _decided(run, calls, self.outcomes, self.at)
+        _refuse_unless_pending(run, calls, self.settlements, self.answers)
+        refusals = tuple(
+            Settlement(tool_call_id=id_, result=_refused(calls[id_], outcome), duration_ms=0, at=self.at)
+            for id_, outcome in decided.items()
+            if outcome.state in _REFUSALS
         )
-        for use in run.pending
-        if use.id in waiting
-    )
-    anew = any(call.state is ToolCallState.UNDECIDED for call in changed)
-    stays = bool(pending) and not anew and not (queued_behind and lacks_display_only(left.values()))
-    return Step(
-        run=replace(run, pending=pending) if stays else run.resumed(),
-        events=(
-            *(tool_settled(call, settlement, server=None) for call, settlement in settled),
-            *(() if stays else (run_resumed(at=at),)),
-        ),
-        changed=changed,
-        settled=(*settlements, *refusals),
-        outcomes=tuple(decided.values()),
-        audit=(
-            *(entry for id_, outcome in decided.items() for entry in _audit(run, calls[id_], outcome)),
-            *(tool_call_audit(run, call, settlement, actor=actor) for call, settlement in settled),
-        ),
-    )
+        settled = [(calls[settlement.tool_call_id], settlement) for settlement in (*self.settlements, *refusals)]
+        changed = tuple(
+            _after(calls[id_], outcome) for id_, outcome in decided.items() if outcome.state not in _REFUSALS
+        ) + tuple(_answered(calls[answer.tool_call_id], answer) for answer in self.answers)
+        left = {**calls, **{call.id: call for call in changed}}
+        for _, settlement in settled:
+            del left[settlement.tool_call_id]
+        pending = self._pending(run, left, decided)
+        undecided = any(call.state is ToolCallState.UNDECIDED for call in changed)
+        stays = bool(pending) and not undecided and not (facts.queued_behind and lacks_display_only(left.values()))
+        return Step(
+            run=replace(run, pending=pending) if stays else run.resumed(),
+            events=(
+                *(tool_settled(call, settlement, server=None) for call, settlement in settled),
+                *(() if stays else (run_resumed(at=self.at),)),
+            ),
+            changed=changed,
+            settled=(*self.settlements, *refusals),
+            outcomes=tuple(decided.values()),
+            audit=(
+                *(entry for id_, outcome in decided.items() for entry in _audit(run, calls[id_], outcome)),
+                *(tool_call_audit(run, call, settlement, actor=self.actor) for call, settlement in settled),
+            ),
+        )
+
+    def _pending(
+        self, run: Run, left: Mapping[ToolCallId, ToolCall], decided: Mapping[ToolCallId, ApprovalOutcome]
+    ) -> tuple[ToolUse, ...]:
+        """What the run still waits for, with the next questions of servers."""
+        questions = {answer.tool_call_id: answer.next for answer in self.answers}
+        return tuple(
+            replace(
+                use,
+                elicitation=questions.get(use.id, use.elicitation),
+                approval=None if use.id in decided else use.approval,
+            )
+            for use in run.pending
+            if use.id in left and left[use.id].state.is_waiting
+        )
 
 
 def going_on_step(run: Run, *, at: datetime) -> Step:
-    """The step of a waiting run that goes on because the thread's next message settles what it still waits for (D5)."""
+    """The step of a waiting run that is resumed because the thread's next message settles what it still waits for (D5)."""
     return Step(run=run.resumed(), events=(run_resumed(at=at),))
 
 

@@ -65,6 +65,17 @@ class MultitaskStrategy(StrEnum):
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"
 
+    @property
+    def stops_others(self) -> bool:
+        """Whether the new run takes the place of the thread's unfinished runs."""
+        return self in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK)
+
+    @property
+    def looks_at(self) -> int | None:
+        """How many unfinished runs, the first of the queue, decide about a start; None is all. Only the first may wait for
+        people, and the second tells whether there is another."""
+        return None if self.stops_others else 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunError:

@@ -111,6 +111,7 @@ class Runs(containers.DeclarativeContainer):
     resume_run: providers.Provider[ResumeRun] = providers.Singleton(
         ResumeRun,
         runs=Storage.runs,
+        reader=Storage.runs,
         queue=Storage.run_queue,
         decisions=providers.Singleton(
             CheckDecisions,

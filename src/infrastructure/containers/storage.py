@@ -10,7 +10,7 @@ from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
-from application.runs.ports import RunJournal, RunLeases, RunStore
+from application.runs.ports import RunJournal, RunLeases
 from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceStore
 from application.system.readiness import ProcessReadiness
@@ -43,6 +43,7 @@ from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.runs.journal import SqlRunJournal
 from infrastructure.persistence.runs.leases import SqlRunLeases
+from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.schema.inspection import DatabaseInspection
 from infrastructure.persistence.schema.readiness import DatabaseReadiness
 from infrastructure.persistence.secrets.store import SqlSecretStore
@@ -127,7 +128,7 @@ class Storage(containers.DeclarativeContainer):
     )
     usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
-    runs: providers.Provider[RunStore] = providers.Singleton(
+    runs: providers.Provider[SqlRunStore] = providers.Singleton(
         storage_assembly.run_store, Surroundings.settings, database, Surroundings.wakeups, Surroundings.secret_box
     )
     leases: providers.Provider[RunLeases] = providers.Singleton(

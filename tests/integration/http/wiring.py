@@ -282,6 +282,7 @@ def use_cases(
     )
     resume_run = ResumeRun(
         runs=runs,
+        reader=runs,
         queue=queue,
         decisions=CheckDecisions(
             approvals=stores.approvals,

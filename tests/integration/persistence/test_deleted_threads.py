@@ -43,6 +43,7 @@ from tests.builders import (
     numbered,
     some_usage,
 )
+from tests.contract.run_changes import cancel, messages_of
 from tests.contract.run_steps import claim, reply_step, settle_step
 from tests.contract.stores import Stores
 from tests.schedule_builders import a_firing, a_schedule, made
@@ -145,11 +146,11 @@ async def a_full_thread(stores: Stores, database: Database) -> Traces:
     assert end is not None
     await stores.journal.commit(claimed.lease, end)
     await _call_through_the_gateway(stores)
-    messages = await stores.runs.messages(ORG, RUN)
+    messages = await messages_of(stores.runs, ORG, RUN)
     named = [THREAD, RUN, SOURCE, SECRET_WORD, *(message.id for message in messages), *(call.id for call in calls)]
     needles = frozenset([*named, *(approval.id for approval in end.approvals)])
     tables = await tables_with(database, needles)
-    await stores.runs.request_cancel(ORG, RUN, actor=KEY, at=START)
+    await cancel(stores.runs, ORG, RUN, actor=KEY, at=START)
     return Traces(needles=needles, tables=tables)
 
 

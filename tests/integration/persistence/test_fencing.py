@@ -34,6 +34,7 @@ from tests.builders import (
     after,
     some_usage,
 )
+from tests.contract.run_changes import cancel
 from tests.contract.run_steps import (
     LEASE_S,
     answer_step,
@@ -184,7 +185,7 @@ async def lets_it_wait(stores: Stores) -> None:
 
 async def is_cancelled(stores: Stores) -> None:
     await lapse(stores)
-    await stores.runs.request_cancel(ORG, RUN, actor=KEY, at=after(LEASE_S + 2))
+    await cancel(stores.runs, ORG, RUN, actor=KEY, at=after(LEASE_S + 2))
 
 
 MEANWHILE: Mapping[str, Callable[[Stores], Awaitable[object]]] = {

@@ -33,6 +33,7 @@ from tests.builders import (
     after,
     an_organization,
 )
+from tests.contract.run_changes import cancel
 from tests.contract.run_steps import (
     LEASE_S,
     claim,
@@ -177,7 +178,7 @@ async def test_cancelling_and_ending_a_run_at_once_ends_it_once(stores: Stores) 
     for number in range(1, 9):
         claimed = await start_and_claim(stores, run_number(number))
         outcome, _ = await asyncio.gather(
-            stores.runs.request_cancel(ORG, a_run_id(number), actor=KEY, at=after(number)),
+            cancel(stores.runs, ORG, a_run_id(number), actor=KEY, at=after(number)),
             stores.journal.commit(claimed.lease, finish_step(claimed.run)),
         )
         assert outcome is not None

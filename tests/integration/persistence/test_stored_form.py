@@ -36,6 +36,7 @@ from tests.builders import (
     some_usage,
 )
 from tests.contract.paging import all_of
+from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import answer_step, reply_step, settle_step, start_and_claim, stored
 from tests.contract.stores import Stores
 from tests.databases import SqliteFiles
@@ -116,7 +117,7 @@ async def test_text_no_database_can_hold_is_kept_inside_json(stores: Stores) -> 
     await stores.journal.commit(claimed.lease, step)
     await stores.journal.commit(claimed.lease, settle_step(claimed.run, call, settlement))
 
-    assert (await stores.runs.messages(ORG, RUN))[-1].text == NASTY
+    assert (await messages_of(stores.runs, ORG, RUN))[-1].text == NASTY
     stored_call = (await stores.runs.tool_calls(ORG, RUN))[0]
     assert (stored_call.name, stored_call.params) == ("mcp__\0", params)
     assert stored_call.result == ToolResult.succeeded(NASTY)

@@ -10,7 +10,7 @@ from application.audit.entries import audit_entry
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.tools.tool_nodes import ChosenNodes, ToolNodes
 from application.mcp.oauth_client import PublicAddress
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
@@ -65,7 +65,7 @@ class OpenGatewaySession:
         *,
         sessions: GatewaySessionStore,
         agents: AgentStore,
-        runs: RunStore,
+        runs: RunReader,
         tool_nodes: ToolNodes,
         address: PublicAddress,
         clock: Clock,

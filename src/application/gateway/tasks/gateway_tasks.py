@@ -16,7 +16,7 @@ from application.gateway.tools.toolbox import GatewayToolbox
 from application.runs.agent_reply import reply_of
 from application.runs.call_agent import agent_run_id
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.ports import RunStore, status_topic
+from application.runs.ports import RunReader, status_topic
 from application.system.ports import Clock, IdSource
 from application.system.wakeups import Wakeups
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut
@@ -48,7 +48,7 @@ class GatewayTasks:
         call_tool: CallGatewayTool,
         sessions: GatewaySessionStore,
         toolbox: GatewayToolbox,
-        runs: RunStore,
+        runs: RunReader,
         asking: GatewayApprovals,
         approvals: ApprovalStore,
         ledger: GatewayLedger,

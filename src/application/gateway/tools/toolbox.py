@@ -10,7 +10,7 @@ from application.gateway.tools.param_headers import HeaderParam, header_params
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
 from application.policy.canary_guard import CanaryGuard
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.system.lru import LruCache
 from application.tools.agent_tools import AgentTools
 from application.tools.tool_catalog import ToolCatalog
@@ -119,7 +119,7 @@ class GatewayToolbox:
         self,
         *,
         agents: AgentStore,
-        runs: RunStore,
+        runs: RunReader,
         organizations: OrganizationStore,
         catalog: ToolCatalog,
         agent_tools: AgentTools,

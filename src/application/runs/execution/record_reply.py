@@ -7,7 +7,7 @@ from datetime import datetime
 from application.runs.execution.ask_model import Answer
 from application.runs.execution.decide_anew import asks_for_approval, awaiting_approval
 from application.runs.execution.run_session import RunSession
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
@@ -60,7 +60,7 @@ class RecordReply:
     - Everything is one step.
     """
 
-    def __init__(self, *, check: CheckToolCall, runs: RunStore, clock: Clock) -> None:
+    def __init__(self, *, check: CheckToolCall, runs: RunReader, clock: Clock) -> None:
         self._check = check
         self._runs = runs
         self._clock = clock

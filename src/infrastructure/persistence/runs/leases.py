@@ -10,7 +10,7 @@ from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
-from domain.runs.claiming import REPLY_EVENTS, claiming_step, ending_at_claim
+from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, abandoned_message, decide_claim
 from domain.runs.events import RunEventType
 from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCall
@@ -39,7 +39,7 @@ _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
 _put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
 
 _get = select_run.where(run.c.id == bindparam("run_id"))
-_taken_up = Prepared(_get)
+_run = Prepared(_get)
 _transcript = Prepared(
     select(message)
     .where(message.c.thread_id == bindparam("thread_id"), message.c.superseded.is_(False))
@@ -228,38 +228,41 @@ def _claim(
     connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
 ) -> Stages[_Claim | EndedAtClaim | None]:
     lock_thread_of(connection, run_id)
-    asked = _taken_up.ask_rows(connection, {"run_id": run_id})
+    found = _run.ask_rows(connection, {"run_id": run_id})
     yield
-    found = asked()
-    if not found or found[0].status != RunStatus.QUEUED.value:
+    rows = found()
+    if not rows:
         return None
-    stored = run_of(found[0])
+    stored = run_of(rows[0])
     first = ask_next_run(connection, stored.thread_id)
     newest = ask_newest_version(connection, stored.agent_id, box)
-    began_before = stored.attempt > 0
+    was_begun = stored.attempt > 0
     any_message = _any_message.ask(connection, {"thread_id": stored.thread_id})
-    open_calls = ask_open_calls(connection, run_id) if began_before else None
-    reply_events = _newest_reply_event.ask_rows(connection, {"run_id": run_id}) if began_before else None
+    open_calls = ask_open_calls(connection, run_id) if was_begun else None
+    reply_events = _newest_reply_event.ask_rows(connection, {"run_id": run_id}) if was_begun else None
     yield
-    if first() != run_id:
-        return None
-    calls = () if open_calls is None else open_calls()
-    abandoned = None if reply_events is None else _abandoned_message(reply_events())
-    ending = ending_at_claim(stored, calls, at=at, abandoned=abandoned)
-    if ending is not None:
-        ended = change_run(connection, ending, seen=RunStatus.QUEUED)
-        return EndedAtClaim(run=replace(ending.run, last_seq=ended.last_seq), promoted=ended.promoted)
     agent = newest()
-    claimed = replace(stored.claimed(at=at), agent_version=agent.version)
-    step = claiming_step(claimed, calls, at=at, abandoned=abandoned)
-    is_first = not began_before and any_message() is None
+    facts = ClaimFacts(
+        run=stored,
+        is_next=first() == run_id,
+        agent_version=agent.version,
+        open_calls=() if open_calls is None else open_calls(),
+        abandoned=None if reply_events is None else _abandoned(reply_events()),
+    )
+    step = decide_claim(facts, at=at)
+    if step is None:
+        return None
+    if step.run.status.is_terminal:
+        ended = change_run(connection, step, seen=stored.status)
+        return EndedAtClaim(run=replace(step.run, last_seq=ended.last_seq), promoted=ended.promoted)
+    is_first = not was_begun and any_message() is None
     outcome = yield from claim_run(connection, step, lease)
     if outcome is None:
         return None
     return _Claim(
         run=replace(step.run, last_seq=outcome.last_seq),
         agent=agent,
-        open_calls=calls,
+        open_calls=facts.open_calls,
         transcript=step.messages if is_first else None,
     )
 
@@ -269,11 +272,8 @@ def _claimable_runs(connection: Connection, *, but: list[RunId], limit: int) -> 
     return tuple(RunId(run_id) for run_id in found)
 
 
-def _abandoned_message(reply_events: list[AnyRow]) -> MessageId | None:
-    """The message that a former worker was streaming when it vanished; from the newest event about one."""
-    if not reply_events or reply_events[0].type != RunEventType.MESSAGE_DELTA.value:
-        return None
-    return MessageId(reply_events[0].data["message_id"])
+def _abandoned(newest: list[AnyRow]) -> MessageId | None:
+    return abandoned_message(RunEventType(newest[0].type), newest[0].data) if newest else None
 
 
 def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:

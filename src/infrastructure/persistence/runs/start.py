@@ -3,31 +3,21 @@
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select
 
+from application.runs.idempotency import UsedKey, named_run
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
-from domain.errors import Violation, invalid, not_found
+from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
-from domain.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
-from domain.runs.resuming import going_on_step
-from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.runs.run_events import run_queued
+from domain.runs.run import Run
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.prepared import Prepared, pipelined, prepared_insert
+from infrastructure.persistence.runs.changes import load_run, store_change, thread_facts
 from infrastructure.persistence.runs.event_rows import add_events
-from infrastructure.persistence.runs.ledger_rows import open_calls
-from infrastructure.persistence.runs.rows import NEW_RUN_COLUMNS, new_run_row, run_of, run_request_row, select_run
-from infrastructure.persistence.runs.steps import change_run
-from infrastructure.persistence.runs.stopping import stop_run
+from infrastructure.persistence.runs.rows import NEW_RUN_COLUMNS, new_run_row, run_request_row
 from infrastructure.persistence.schedules.rows import begin_run
 from infrastructure.persistence.tables import idempotency_key, run, run_request
-from infrastructure.persistence.threads.queue import (
-    lock_thread,
-    next_run,
-    refuse_if_quarantined,
-    thread_busy,
-    unfinished_runs,
-)
+from infrastructure.persistence.threads.queue import lock_thread, next_run
 from infrastructure.persistence.threads.rows import add_thread
 
 _expire_keys = delete(idempotency_key).where(
@@ -43,8 +33,6 @@ _take_key = (
 _key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id, idempotency_key.c.created_at).where(
     idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
 )
-_get = select_run.where(run.c.id == bindparam("run_id"))
-_roll_back = update(run).where(run.c.id == bindparam("run_id")).values(rolled_back=True)
 _insert_run = Prepared(run.insert().inline(), columns=NEW_RUN_COLUMNS)
 _insert_request = prepared_insert(run_request)
 
@@ -55,37 +43,29 @@ def starts_plainly(new: NewRun) -> bool:
 
 
 def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None) -> tuple[StartedRun, tuple[Run, ...]]:
-    """What was started, and every run that was written to, as it stands then. Raises as `RunStore.start` says. The URL of the
-    webhook comes encrypted."""
+    """What was started, and every run that was written to, as it is then. Raises as `RunStore.start` says. `webhook_url` is
+    encrypted."""
     earlier = _earlier_run(connection, new)
     if earlier is not None:
         return StartedRun(run=earlier, created=False), ()
     if new.firing is not None:
         begin_run(connection, new.firing, new.run)
-    started = new.run
-    touched: list[Run] = []
+    changed: tuple[Run, ...] = ()
+    thread_id = new.run.thread_id
     if new.new_thread is None:
-        if not lock_thread(connection, started.organization_id, started.thread_id):
-            raise not_found("thread", started.thread_id)
-        refuse_if_quarantined(connection, started.thread_id)
-        touched = _make_room(connection, new)
-    queued = run_queued(started, at=started.created_at)
+        if not lock_thread(connection, new.run.organization_id, thread_id):
+            raise not_found("thread", thread_id)
+        changes = new.decide(thread_facts(connection, thread_id, new.strategy))
+        changed = tuple(store_change(connection, change).run for change in changes)
     with pipelined(connection):
         if new.new_thread is not None:
             add_thread(connection, new.new_thread)
-        _insert_run.run(connection, new_run_row(started, last_seq=1))
-        _insert_request.run(connection, run_request_row(started, webhook_url=webhook_url))
-        add_events(connection, started.organization_id, started.id, (queued,), last_seq=1)
-    started = replace(started, last_seq=1)
-    went_on = (RunStatus.COMPLETED, RunStatus.QUEUED)
-    interrupted = tuple(changed.id for changed in touched if changed.status not in went_on)
-    first = next_run(connection, started.thread_id) if touched else None
-    promoted = None if first == started.id else first
-    ended = tuple(changed for changed in touched if changed.status.is_terminal)
-    return (
-        StartedRun(run=started, created=True, interrupted=interrupted, ended=ended, promoted=promoted),
-        (*touched, started),
-    )
+        _insert_run.run(connection, new_run_row(new.run, last_seq=1))
+        _insert_request.run(connection, run_request_row(new.run, webhook_url=webhook_url))
+        add_events(connection, new.run.organization_id, new.run.id, (new.event,), last_seq=1)
+    started = replace(new.run, last_seq=1)
+    first = next_run(connection, thread_id) if changed else None
+    return StartedRun.after(started, changed, first=first), (*changed, started)
 
 
 def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
@@ -112,48 +92,10 @@ def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
 def run_of_key(
     connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
 ) -> Run | None:
-    """The run that the key named within its lifetime; takes nothing. Raises INVALID `idempotency_key_reused`."""
-    used = connection.execute(_key, {"organization_id": organization_id, "key": key.key}).first()
-    if used is None or used.created_at <= at - KEY_LIFETIME:
+    """The run that the key names; takes nothing. Raises INVALID `idempotency_key_reused`."""
+    row = connection.execute(_key, {"organization_id": organization_id, "key": key.key}).first()
+    if row is None:
         return None
-    if used.body_digest != key.body_digest:
-        raise invalid(
-            "idempotency_key_reused",
-            "The idempotency key was used for another request.",
-            Violation(path="Idempotency-Key", message="was used with another body"),
-        )
-    return _load(connection, RunId(used.run_id))
-
-
-def _make_room(connection: Connection, new: NewRun) -> list[Run]:
-    """Settle the run that waits for display only, or have it go on if it has calls to make first, then stop the others if
-    the strategy says so. Returns all changed runs."""
-    at = new.run.created_at
-    changed: list[Run] = []
-    remaining = []
-    for row in unfinished_runs(connection, new.run.thread_id):
-        calls = open_calls(connection, RunId(row.id)) if row.status == RunStatus.REQUIRES_ACTION.value else ()
-        if row.status == RunStatus.REQUIRES_ACTION.value and waits_for_display_only(calls):
-            step = displayed_step(_load(connection, RunId(row.id)), calls, at=at)
-            outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
-            changed.append(replace(step.run, last_seq=outcome.last_seq))
-        elif calls and new.strategy is MultitaskStrategy.ENQUEUE and lacks_display_only(calls):
-            step = going_on_step(_load(connection, RunId(row.id)), at=at)
-            outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
-            changed.append(replace(step.run, last_seq=outcome.last_seq))
-        else:
-            remaining.append(row)
-    if remaining and new.strategy is MultitaskStrategy.REJECT:
-        raise thread_busy(remaining[0])
-    if new.strategy not in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK):
-        return changed
-    for row in remaining:
-        if new.strategy is MultitaskStrategy.ROLLBACK:
-            connection.execute(_roll_back, {"run_id": row.id})
-        stopped = stop_run(connection, _load(connection, RunId(row.id)), actor=new.run.requested_by or "system", at=at)
-        changed.append(stopped.run)
-    return changed
-
-
-def _load(connection: Connection, run_id: RunId) -> Run:
-    return run_of(connection.execute(_get, {"run_id": run_id}).one())
+    used = UsedKey(body_digest=row.body_digest, run_id=RunId(row.run_id), used_at=row.created_at)
+    run_id = named_run(key, used, at=at)
+    return None if run_id is None else load_run(connection, organization_id, run_id)

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, select
 
 from application.runs.ports import (
-    CancelOutcome,
+    ChangedRun,
     IdempotencyKey,
     NewRun,
     RunFilter,
@@ -17,12 +17,10 @@ from application.runs.ports import (
 )
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
-from domain.approvals.approval import ApprovalOutcome
-from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
+from domain.runs.change import Decide
 from domain.runs.events import RunEvent
-from domain.runs.ledger import InputAnswer, Settlement, ToolCall
-from domain.runs.resuming import resuming_step
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.columns.paging import newest_first
@@ -30,21 +28,17 @@ from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.sqlite.small_units import is_small_start
 from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import event_of, select_events
-from infrastructure.persistence.runs.ledger_rows import calls_of_run, open_calls
+from infrastructure.persistence.runs.ledger_rows import calls_of_run
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.start import run_of_key, start_run, starts_plainly
-from infrastructure.persistence.runs.steps import change_run, follow_up
-from infrastructure.persistence.runs.stopping import stop_run
+from infrastructure.persistence.runs.steps import follow_up
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import message, run
 from infrastructure.persistence.threads.message_rows import message_of
-from infrastructure.persistence.threads.queue import lock_thread_of, unfinished_runs
 from infrastructure.persistence.webhooks.urls import sealed_url
 
-_get = Prepared(
-    select_run.where(run.c.organization_id == bindparam("organization_id"), run.c.id == bindparam("run_id"))
-)
 _messages = Prepared(
     select(message)
     .where(message.c.organization_id == bindparam("organization_id"), message.c.run_id == bindparam("run_id"))
@@ -60,7 +54,7 @@ Submit = Callable[[Connection, Sequence[RunId]], None]
 
 
 class SqlRunStore:
-    """The `RunStore` port. `submit` tells a queue that is stored in the same database of runs, in their transaction."""
+    """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database, in their transaction."""
 
     def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox, submit: Submit | None = None) -> None:
         self._database = database
@@ -101,7 +95,7 @@ class SqlRunStore:
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
         return await self._database.read(
-            lambda connection: _run(connection, organization_id, run_id), scope=organization_id, is_small=True
+            lambda connection: load_run(connection, organization_id, run_id), scope=organization_id, is_small=True
         )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
@@ -120,23 +114,17 @@ class SqlRunStore:
             scope=organization_id,
         )
 
-    async def messages(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
-        """The run's own messages, in order."""
-        return await self._database.read(
-            lambda connection: _messages_of(connection, organization_id, run_id), scope=organization_id
-        )
-
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
         """The run with its messages, or None."""
 
         def short(connection: Connection) -> RunOutcome | Run | None:
-            stored = _run(connection, organization_id, run_id)
+            stored = load_run(connection, organization_id, run_id)
             if stored is None or stored.usage.turns > _SHORT_TURNS:
                 return stored
             return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
 
         def whole(connection: Connection) -> RunOutcome | None:
-            stored = _run(connection, organization_id, run_id)
+            stored = load_run(connection, organization_id, run_id)
             if stored is None:
                 return None
             return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
@@ -162,60 +150,19 @@ class SqlRunStore:
             scope=organization_id,
         )
 
-    async def request_cancel(
-        self, organization_id: OrganizationId, run_id: RunId, *, actor: str, at: datetime
-    ) -> CancelOutcome | None:
-        """Cancel a queued or waiting run, or mark one in progress."""
+    async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
+        """Store a decision about a run."""
 
-        def unit(connection: Connection) -> tuple[CancelOutcome | None, tuple[Run, ...]]:
-            lock_thread_of(connection, run_id)
-            stored = _run(connection, organization_id, run_id)
-            if stored is None:
-                return None, ()
-            if stored.status.is_terminal:
-                return CancelOutcome(run=stored), ()
-            outcome = stop_run(connection, stored, actor=actor, at=at)
-            return outcome, (outcome.run,)
+        def unit(connection: Connection) -> tuple[ChangedRun | None, bool]:
+            return change_one(connection, organization_id, run_id, decide)
 
-        outcome, _ = await self._database.write(
-            unit, scope=organization_id, after_commit=lambda result: self._wake(result[1])
-        )
-        return outcome
+        def wake(result: tuple[ChangedRun | None, bool]) -> None:
+            changed, is_stored = result
+            if changed is not None and is_stored:
+                self._wake((changed.run,))
 
-    async def resume(
-        self,
-        organization_id: OrganizationId,
-        run_id: RunId,
-        settlements: tuple[Settlement, ...],
-        *,
-        answers: tuple[InputAnswer, ...] = (),
-        outcomes: tuple[ApprovalOutcome, ...] = (),
-        actor: str,
-        at: datetime,
-    ) -> Run:
-        """Settle and answer waiting calls, and end approvals."""
-
-        def unit(connection: Connection) -> Run:
-            lock_thread_of(connection, run_id)
-            stored = _run(connection, organization_id, run_id)
-            if stored is None:
-                raise not_found("run", run_id)
-            step = resuming_step(
-                stored,
-                open_calls(connection, run_id),
-                settlements,
-                answers,
-                outcomes,
-                queued_behind=len(unfinished_runs(connection, stored.thread_id)) > 1,
-                actor=actor,
-                at=at,
-            )
-            outcome = change_run(connection, step, seen=RunStatus.REQUIRES_ACTION)
-            return replace(step.run, last_seq=outcome.last_seq)
-
-        return await self._database.write(
-            unit, scope=organization_id, after_commit=lambda resumed: follow_up(self._wakeups, resumed)
-        )
+        changed, _ = await self._database.write(unit, scope=organization_id, after_commit=wake)
+        return changed
 
     def _wake(self, touched: tuple[Run, ...]) -> None:
         for changed in touched:
@@ -223,11 +170,6 @@ class SqlRunStore:
                 self._wakeups.wake(control_topic(changed.id))
             else:
                 follow_up(self._wakeups, changed)
-
-
-def _run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run | None:
-    found = _get.rows(connection, {"organization_id": organization_id, "run_id": run_id})
-    return run_of(found[0]) if found else None
 
 
 def _messages_of(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:

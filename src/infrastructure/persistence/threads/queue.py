@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, bindparam, case, exists, select
 
-from domain.errors import conflict
 from domain.ids import OrganizationId, RunId, ThreadId
 from domain.runs.run import RunStatus
+from domain.runs.starting import thread_busy
 from domain.threads.thread import thread_quarantined
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import Prepared
@@ -90,20 +90,21 @@ def ask_next_run(connection: Connection, thread_id: ThreadId) -> Callable[[], Ru
     return read
 
 
+def quarantined_by(connection: Connection, thread_id: ThreadId) -> RunId | None:
+    """The run that put the thread in quarantine, until the thread is released."""
+    row = connection.execute(_quarantined, {"thread_id": thread_id}).first()
+    return None if row is None else RunId(row.quarantined_by)
+
+
 def refuse_if_quarantined(connection: Connection, thread_id: ThreadId) -> None:
     """Raise CONFLICT `thread_quarantined` until the thread is released."""
-    row = connection.execute(_quarantined, {"thread_id": thread_id}).first()
-    if row is not None:
-        raise thread_quarantined(thread_id, RunId(row.quarantined_by))
+    run_id = quarantined_by(connection, thread_id)
+    if run_id is not None:
+        raise thread_quarantined(thread_id, run_id)
 
 
 def refuse_if_busy(connection: Connection, thread_id: ThreadId) -> None:
     """Raise CONFLICT `thread_busy` while a run of the thread is unfinished."""
     row = connection.execute(_first, {"thread_id": thread_id}).first()
     if row is not None:
-        raise thread_busy(row)
-
-
-def thread_busy(row: AnyRow) -> Exception:
-    """What a thread's unfinished run answers to those who want the thread for themselves."""
-    return conflict("thread_busy", f"Run {row.id} on this thread is {row.status}.", run_id=row.id)
+        raise thread_busy(RunId(row.id), RunStatus(row.status))

@@ -214,6 +214,7 @@ class RunHarness(RunRecords):
         self.approvals = InMemoryApprovalStore(self.state)
         self.resume_run = ResumeRun(
             runs=self.runs,
+            reader=self.runs,
             queue=self.queue,
             decisions=CheckDecisions(
                 approvals=self.approvals, agents=self.agents, catalog=self.catalog, check=self.check

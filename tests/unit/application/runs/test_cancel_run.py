@@ -6,7 +6,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.runs.stop_run import StopRun
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -24,7 +24,7 @@ class Ports:
     """Mocks of what `CancelRun` calls: a run that KEY started, and that ends at once when it is stopped."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.runs: MockType = mocker.create_autospec(RunStore, instance=True)
+        self.runs: MockType = mocker.create_autospec(RunReader, instance=True)
         self.runs.get.return_value = STORED
         self.stop_run: MockType = mocker.create_autospec(StopRun, instance=True)
         self.stop_run.execute.return_value = CANCELLED

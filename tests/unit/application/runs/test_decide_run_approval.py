@@ -126,7 +126,7 @@ async def test_the_expiry_of_a_deleted_run_denies_nothing(ports: Ports) -> None:
 
 @pytest.mark.requirement("C3")
 async def test_an_expiry_that_cannot_be_stored_is_not_mistaken_for_an_ended_approval(ports: Ports) -> None:
-    ports.runs.resume.side_effect = storage_away()
+    ports.runs.change.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.deciding().expire(APPROVAL)
@@ -138,4 +138,4 @@ async def test_an_approval_of_a_gateway_session_belongs_to_another_decider(ports
     with pytest.raises(ValueError, match="belongs to no run"):
         await ports.deciding().expire(a_gateway_approval())
 
-    ports.runs.resume.assert_not_awaited()
+    ports.runs.change.assert_not_awaited()

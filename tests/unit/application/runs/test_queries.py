@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import RunFilter, RunStore
+from application.runs.ports import RunFilter, RunReader
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.system.pages import PageRequest
 from domain.identity.api_key import Principal
@@ -23,7 +23,7 @@ VIEWER = a_principal(Role.VIEWER)
 OLDER = a_run()
 NEWER = a_run(a_run_id(2), thread_id=a_thread_id(2), created_at=after(1), status=RunStatus.COMPLETED)
 
-Query = Callable[[RunStore, Principal], Awaitable[object]]
+Query = Callable[[RunReader, Principal], Awaitable[object]]
 
 
 def stored_runs() -> InMemoryRunStore:
@@ -34,15 +34,15 @@ def stored_runs() -> InMemoryRunStore:
     return InMemoryRunStore(state, InProcessWakeups())
 
 
-def get(runs: RunStore, by: Principal) -> Awaitable[object]:
+def get(runs: RunReader, by: Principal) -> Awaitable[object]:
     return GetRun(runs=runs).execute(by, NEWER.id)
 
 
-def events(runs: RunStore, by: Principal) -> Awaitable[object]:
+def events(runs: RunReader, by: Principal) -> Awaitable[object]:
     return GetRunEvents(runs=runs).execute(by, RUN, after_seq=0, limit=10)
 
 
-def page(runs: RunStore, by: Principal) -> Awaitable[object]:
+def page(runs: RunReader, by: Principal) -> Awaitable[object]:
     return ListRuns(runs=runs).execute(by, RunFilter(), PageRequest(limit=10))
 
 
@@ -96,7 +96,7 @@ async def test_runs_of_another_organization_are_not_listed() -> None:
 
 @pytest.mark.parametrize("query", [get, events, page])
 async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture, query: Query) -> None:
-    runs = mocker.create_autospec(RunStore, instance=True)
+    runs = mocker.create_autospec(RunReader, instance=True)
     runs.get.side_effect = runs.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):

@@ -84,13 +84,15 @@ class Ports:
 
     def use_state(self, state: InMemoryState) -> None:
         self.state = state
-        self.runs: RunStore = InMemoryRunStore(state, InProcessWakeups())
+        self.reader = InMemoryRunStore(state, InProcessWakeups())
+        self.runs: RunStore = self.reader
 
     async def resume(
         self, *results: ClientToolResult, by: Principal = REQUESTER, approvals: tuple[CallDecision, ...] = ()
     ) -> Run:
         resuming = ResumeRun(
             runs=self.runs,
+            reader=self.reader,
             queue=self.queue,
             decisions=self.decisions,
             agents=self.agents,
@@ -391,8 +393,7 @@ async def test_a_port_that_fails_before_the_results_are_stored_changes_nothing(p
 @pytest.mark.requirement("E1")
 async def test_results_that_cannot_be_stored_submit_nothing(ports: Ports, mocker: MockerFixture) -> None:
     ports.runs = runs = mocker.create_autospec(RunStore, instance=True)
-    runs.get.return_value = a_waiting_run(a_tool_use(FIRST))
-    runs.resume.side_effect = storage_away()
+    runs.change.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.resume(result_of())

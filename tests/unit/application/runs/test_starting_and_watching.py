@@ -204,6 +204,10 @@ class RunsNowAndThen(InMemoryRunStore):
         self._be_away(run_id)
         return await super().get(organization_id, run_id)
 
+    async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
+        self._be_away(run_id)
+        return await super().outcome(organization_id, run_id)
+
     async def events(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:

@@ -119,7 +119,7 @@ async def test_a_run_that_does_not_exist_any_more_stops_nothing(ports: Ports) ->
 
 async def test_a_stop_that_cannot_be_stored_closes_nothing(ports: Ports, mocker: MockerFixture) -> None:
     runs = mocker.create_autospec(RunStore, instance=True)
-    runs.request_cancel.side_effect = storage_away()
+    runs.change.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.stop(QUEUED, runs)

@@ -6,7 +6,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.agents.ports import AgentStore
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.runs.trace_ended_run import TraceEndedRun
 from application.tracing.ports import Tracer
 from domain.runs.ledger import ToolCall
@@ -27,7 +27,7 @@ class Ports:
     """Mocks of what `TraceEndedRun` calls: tracing is on, and the agent has a canary token."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.runs: MockType = mocker.create_autospec(RunStore, instance=True)
+        self.runs: MockType = mocker.create_autospec(RunReader, instance=True)
         self.runs.tool_calls.return_value = ()
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.agents.get.return_value = a_guarded_agent()

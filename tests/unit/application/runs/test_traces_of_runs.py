@@ -6,7 +6,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.agents.ports import AgentStore
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from application.runs.trace_ended_run import TraceEndedRun
 from domain.approvals.decision import CallDecision
 from domain.ids import RunId
@@ -197,7 +197,7 @@ async def test_what_is_told_of_an_ended_run_holds_no_token_that_its_agent_has_by
 
 @pytest.mark.requirement("G1")
 async def test_without_tracing_nothing_is_read_for_it(mocker: MockerFixture) -> None:
-    runs = mocker.create_autospec(RunStore, instance=True)
+    runs = mocker.create_autospec(RunReader, instance=True)
     agents = mocker.create_autospec(AgentStore, instance=True)
     tracer = RecordingTracer(enabled=False)
     house = RunHarness([SHOWS], servers=READ)
@@ -209,7 +209,7 @@ async def test_without_tracing_nothing_is_read_for_it(mocker: MockerFixture) -> 
 
 @pytest.mark.requirement("G1")
 async def test_a_run_whose_calls_cannot_be_read_is_told_alone(mocker: MockerFixture) -> None:
-    runs = mocker.create_autospec(RunStore, instance=True)
+    runs = mocker.create_autospec(RunReader, instance=True)
     runs.tool_calls.side_effect = ConnectionError
     house = RunHarness([SHOWS], servers=READ)
     run_id = await house.play()

@@ -16,7 +16,7 @@ from application.gateway.sessions.open_session import (
 )
 from application.gateway.tools.tool_nodes import ChosenNodes, ToolNodes
 from application.mcp.oauth_client import PublicAddress
-from application.runs.ports import RunStore
+from application.runs.ports import RunReader
 from domain.audit.event import AuditAction
 from domain.errors import conflict
 from domain.gateway.session import SESSION_TOKEN_PREFIX, ToolNames
@@ -42,7 +42,7 @@ class Ports:
         self.sessions: MockType = mocker.create_autospec(GatewaySessionStore, instance=True)
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.agents.find.return_value = self.agents.get.return_value = an_agent(mcp_servers=("files",))
-        self.runs: MockType = mocker.create_autospec(RunStore, instance=True)
+        self.runs: MockType = mocker.create_autospec(RunReader, instance=True)
         self.runs.get.return_value = a_run()
         self.tool_nodes: MockType = mocker.create_autospec(ToolNodes, instance=True)
         self.tool_nodes.chosen.return_value = ChosenNodes(nodes=NODES, agent="researcher", is_one_server=True)

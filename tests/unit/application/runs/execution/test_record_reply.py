@@ -7,7 +7,7 @@ from application.models.ports import ModelReply, RequestedCall
 from application.runs.execution.ask_model import Answer
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.run_session import RunSession
-from application.runs.ports import LeaseLost, RunJournal, RunStore
+from application.runs.ports import LeaseLost, RunJournal, RunReader
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer
@@ -54,7 +54,7 @@ class Ports:
     """A claimed run in memory whose turn has just been answered, and a mock of the ledger."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.runs: MockType = mocker.create_autospec(RunStore, instance=True)
+        self.runs: MockType = mocker.create_autospec(RunReader, instance=True)
         self.runs.tool_calls.return_value = ()
         self.tracer: MockType = mocker.create_autospec(Tracer, instance=True)
         self.use(LimitSettings())

@@ -1,0 +1,69 @@
+"""What a new run does to the unfinished runs of its thread."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from domain.errors import ServiceError, conflict
+from domain.ids import RunId
+from domain.runs.change import RunChange, RunFacts
+from domain.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
+from domain.runs.resuming import going_on_step
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.step import Step
+from domain.runs.stopping import Cancellation
+from domain.threads.thread import thread_quarantined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadFacts:
+    """A locked thread: the run that quarantined it, if any, and its unfinished runs in the order of the queue, as many as
+    `MultitaskStrategy.looks_at` says."""
+
+    quarantined_by: RunId | None
+    unfinished: tuple[RunFacts, ...]
+
+
+def make_room(new: Run, strategy: MultitaskStrategy, thread: ThreadFacts) -> tuple[RunChange, ...]:
+    """The changes to unfinished runs with which `new` starts.
+
+    - A run that waits for displayed calls only completes: the new message settles them (D5).
+    - ENQUEUE: a run that has calls to make before it waits for displayed calls only is resumed; it completes after them.
+    - REJECT: any other unfinished run refuses the new one.
+    - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are superseded too.
+
+    Raises CONFLICT `thread_quarantined`, `thread_busy` (extra `run_id`).
+    """
+    if thread.quarantined_by is not None:
+        raise thread_quarantined(new.thread_id, thread.quarantined_by)
+    changes: list[RunChange] = []
+    others: list[RunFacts] = []
+    for facts in thread.unfinished:
+        step = _moved_on(facts, strategy, new.created_at)
+        if step is None:
+            others.append(facts)
+        else:
+            changes.append(RunChange(run=facts.run, step=step))
+    if others and strategy is MultitaskStrategy.REJECT:
+        raise thread_busy(others[0].run.id, others[0].run.status)
+    if strategy.stops_others:
+        stop = Cancellation(actor=new.requested_by or "system", at=new.created_at)
+        stopped = [change for facts in others if (change := stop.decide(facts)) is not None]
+        rolls_back = strategy is MultitaskStrategy.ROLLBACK
+        changes += (replace(change, rolls_back=rolls_back) for change in stopped)
+    return tuple(changes)
+
+
+def thread_busy(run_id: RunId, status: RunStatus) -> ServiceError:
+    """The thread has this unfinished run."""
+    return conflict("thread_busy", f"Run {run_id} on this thread is {status}.", run_id=run_id)
+
+
+def _moved_on(facts: RunFacts, strategy: MultitaskStrategy, at: datetime) -> Step | None:
+    """The step of a waiting run that the new message moves on."""
+    if facts.run.status is not RunStatus.REQUIRES_ACTION:
+        return None
+    if waits_for_display_only(facts.open_calls):
+        return displayed_step(facts.run, facts.open_calls, at=at)
+    if strategy is MultitaskStrategy.ENQUEUE and lacks_display_only(facts.open_calls):
+        return going_on_step(facts.run, at=at)
+    return None

@@ -1,0 +1,28 @@
+"""Stopping a run from outside."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from domain.runs.change import RunChange, RunFacts
+from domain.runs.closing import cancelled_step
+from domain.runs.run import RunStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancellation:
+    """Rules:
+    - An ended run stays as it is.
+    - A run in progress is asked to stop; its worker ends it.
+    - Any other run is cancelled at once, and its open calls are answered.
+    """
+
+    actor: str
+    at: datetime
+
+    def decide(self, facts: RunFacts) -> RunChange | None:
+        run = facts.run
+        if run.status.is_terminal:
+            return None
+        if run.status is RunStatus.IN_PROGRESS:
+            return RunChange(run=run, stop_requested_by=self.actor)
+        return RunChange(run=run, step=cancelled_step(run, facts.open_calls, at=self.at, actor=self.actor))
