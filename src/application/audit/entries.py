@@ -1,4 +1,4 @@
-"""Building the audit entry of a change that a principal makes."""
+"""Builds the audit entry for a change by a principal."""
 
 from datetime import datetime
 
@@ -20,7 +20,8 @@ def audit_entry(
     duration_ms: int | None = None,
     details: JsonObject | None = None,
 ) -> AuditEvent:
-    """The entry saying that `principal` did `action` to `resource`. `details` never hold secret values."""
+    """The entry for `action` of `principal` on `resource`. `details` must not hold secret
+    values."""
     return AuditEvent(
         id=AuditEventId(ids.new("aud")),
         organization_id=principal.organization_id,

@@ -1,4 +1,5 @@
-"""ExportAuditEvents: the trail in the order of its seals, for somebody else to keep or to check."""
+"""ExportAuditEvents: export the audit trail in the order of its seals, for external storage or
+verification."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,29 +14,32 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportAuditEventsCommand:
-    """Which entries."""
-
     principal: Principal
     wanted: AuditFilter = AuditFilter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedEntry:
-    """An entry as it is stored, with the seal that covers it if there is one."""
+    """A stored entry, and the seal that covers it, if any."""
 
     entry: Entry
     link: Link | None
 
 
 class ExportAuditEvents:
-    """Any role may export what it may read: sealed entries by number, then those that are not sealed yet, by time.
-    What is read at a time is bounded."""
+    """Rules:
+    - Any role may export.
+    - Sealed entries come first, by number, then unsealed entries, by time.
+    - Memory is bounded: entries are read in batches.
+
+    Raises: ServiceError role_insufficient, on the call and not during iteration.
+    """
 
     def __init__(self, *, chain: AuditChain) -> None:
         self._chain = chain
 
     def execute(self, command: ExportAuditEventsCommand) -> AsyncIterator[tuple[ExportedEntry, ...]]:
-        """Parts of the export. Raises FORBIDDEN at once, not when the first part is asked for."""
+        """The batches of the export."""
         command.principal.require(Role.VIEWER)
         return self._parts(command)
 

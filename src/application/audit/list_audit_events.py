@@ -11,20 +11,22 @@ from domain.identity.role import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAuditEventsCommand:
-    """Which entries, and which page of them."""
-
     principal: Principal
     wanted: AuditFilter = AuditFilter()
     page: PageRequest = PageRequest()
 
 
 class ListAuditEvents:
-    """Entries of the caller's organization that match, newest first. Any role may read them."""
+    """Rules:
+    - Any role may read.
+    - Matching entries of the caller's organization, newest first.
+
+    Raises: ServiceError for an invalid cursor.
+    """
 
     def __init__(self, *, audit_log: AuditLog) -> None:
         self._audit_log = audit_log
 
     async def execute(self, command: ListAuditEventsCommand) -> Page[AuditEvent]:
-        """One page. Raises INVALID for a cursor that is not one of ours."""
         command.principal.require(Role.VIEWER)
         return await self._audit_log.page(command.principal.organization_id, command.wanted, command.page)

@@ -12,13 +12,14 @@ from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
 
 PruneEntry = Callable[[int, int], AuditEvent]
-"""Makes the entry that says: up to this number, so many entries were removed."""
+"""Builds the entry that records a removal: the last removed number, and how many entries were
+removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Conditions that all must hold; None does not restrict. `action` may end in `.*` (`tool.*`).
-    `since` is inclusive, `until` exclusive."""
+    """Conditions that an entry must all meet; None does not restrict. `action` may end in `.*`
+    (`tool.*`). `since` is inclusive, `until` exclusive."""
 
     action: str | None = None
     actor: str | None = None
@@ -31,7 +32,7 @@ class AuditFilter:
 
 
 class AuditLog(Protocol):
-    """Reading the audit trail; entries are written by the stores, with the changes they describe."""
+    """Reads the audit trail. Stores write entries together with the changes that they describe."""
 
     async def page(
         self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
@@ -40,25 +41,23 @@ class AuditLog(Protocol):
         ...
 
     async def record(self, audit: AuditEvent) -> None:
-        """Store an entry that describes no stored change (a test of a server)."""
+        """Store an entry that belongs to no stored change, such as a test of a server."""
         ...
 
 
 class SealKeys(Protocol):
-    """The keys of seals: derived from the secret keys, and kept when those are rotated."""
+    """The sealing keys. They are derived from the secret keys and survive the rotation of those."""
 
-    def current(self) -> ChainKey:
-        """The key that seals now."""
-        ...
+    def current(self) -> ChainKey: ...
 
     async def all(self) -> ChainKeys:
-        """The current key, which is stored by then, and every other that is known."""
+        """The current key, which is stored before this returns, and all other known keys."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place in the trail by time: microseconds since 1970 (UTC), then the id of an entry."""
+    """A position in the trail by time: microseconds since 1970 (UTC), then the id of an entry."""
 
     at: int
     event_id: str = ""
@@ -66,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """A stretch of the trail by time: which of its entries are not sealed, and where the next stretch begins."""
+    """The unsealed entries of a section of the trail, and the start of the next section."""
 
     unsealed: tuple[Place, ...]
     next: Place | None
@@ -74,7 +73,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """An organization with something to seal, from its oldest such entry on, or with a head to sign alone."""
+    """An organization with entries to seal, from the oldest one on, or with only a head to sign."""
 
     organization_id: OrganizationId
     since: Place
@@ -82,48 +81,53 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sealed:
-    """How many entries were sealed, and the last of them."""
+    """How many entries were sealed, and the last one."""
 
     count: int
     last: Place | None
 
 
 class AuditSeals(Protocol):
-    """Sealing. What extends or prunes a chain holds the lock of its organization and nothing else; it raises CONFLICT
-    `audit_chain_broken` where the stored head is not ours to go on from."""
+    """Seals entries. Extending or pruning a chain holds the lock of its organization and nothing
+    else.
+
+    Raises: CONFLICT `audit_chain_broken` if the stored head is not genuine.
+    """
 
     async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
         """Organizations with unsealed entries from `since` on, or with a head under another key."""
         ...
 
-    async def organizations(self) -> tuple[OrganizationId, ...]:
-        """All there are."""
-        ...
+    async def organizations(self) -> tuple[OrganizationId, ...]: ...
 
     async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
-        """Look through up to `limit` entries behind `after`."""
+        """Scan up to `limit` entries after `after`."""
         ...
 
     async def seal(
         self, organization_id: OrganizationId, since: Place, *, keys: ChainKeys, at: datetime, limit: int
     ) -> Sealed:
-        """Seal up to `limit` visible entries from `since` on that have no seal, oldest first, and sign the head with
-        the current key."""
+        """Seal up to `limit` visible unsealed entries from `since` on, oldest first, and sign the
+        head with the current key."""
         ...
 
     async def prune(
         self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
     ) -> int:
-        """Remove up to `limit` entries from the beginning of the chain, up to the first one of `before` or later, and
-        let the signed head say from where the chain goes on; `audit` is stored with that. How many were removed.
-        Raises CONFLICT `audit_chain_broken` as well where what would be removed is not what was sealed, or is under a
-        key that is not known."""
+        """Remove up to `limit` entries from the start of the chain, up to the first one at or after
+        `before`. Returns how many.
+
+        The signed head records the new start; `audit` is stored in the same transaction.
+
+        Raises: CONFLICT `audit_chain_broken`, also if an entry to remove is not as it was sealed,
+        or is under an unknown key.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainEnd:
-    """The signed head, and the number of the last stored seal (0 without any), seen at one moment."""
+    """The signed head, and the number of the last stored seal (0 without any), read together."""
 
     head: ChainHead | None
     last_number: int
@@ -131,7 +135,7 @@ class ChainEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPart:
-    """Links in order; with the last part, the entries that no seal covers yet, oldest first."""
+    """Links in order. The last part also holds the entries without a seal, oldest first."""
 
     links: tuple[StoredLink, ...]
     unsealed: tuple[Entry, ...]
@@ -139,17 +143,17 @@ class ExportPart:
 
 
 class AuditChain(Protocol):
-    """Reading the chain as it is stored, in batches."""
+    """Reads the stored chain in batches."""
 
-    async def end(self, organization_id: OrganizationId) -> ChainEnd:
-        """Where it ends."""
-        ...
+    async def end(self, organization_id: OrganizationId) -> ChainEnd: ...
 
     async def links(self, organization_id: OrganizationId, after: int, limit: int) -> tuple[StoredLink, ...]:
-        """Links behind the one with number `after`, in order."""
+        """Links after the number `after`, in order."""
         ...
 
     async def export(self, organization_id: OrganizationId, wanted: AuditFilter, after: int, limit: int) -> ExportPart:
-        """Up to `limit` links behind `after` whose entries match. Everything of the last part is seen at one moment, so
-        that no entry falls between links and unsealed ones."""
+        """Up to `limit` links after `after` with matching entries.
+
+        The last part is read in one snapshot, so that no entry is missed while it is sealed.
+        """
         ...

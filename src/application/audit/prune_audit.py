@@ -1,4 +1,4 @@
-"""PruneAudit: let go of the old part of an organization's trail."""
+"""PruneAudit: remove the oldest part of an organization's trail."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,16 +13,23 @@ BATCH = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneAuditCommand:
-    """Whose entries, and until when: `before` is the first moment that is kept."""
+    """`before` is the time of the first entry to keep."""
 
     organization_id: OrganizationId
     before: datetime
 
 
 class PruneAudit:
-    """The system's retention. Only what is sealed is removed, from the beginning of the chain and only once it was
-    checked: what is left of a trail that somebody has tampered with is evidence. The signed head then says from where
-    the chain goes on, and each removal is itself recorded (`audit.pruned`), in the same transaction."""
+    """Removes expired audit entries for the retention job.
+
+    Rules:
+    - Only sealed entries are removed, from the start of the chain, and only after verification.
+      What is left of a manipulated trail is evidence.
+    - The signed head records the new start of the chain.
+    - Each removal is audited (`audit.pruned`) in the same transaction.
+
+    Raises: ServiceError audit_chain_broken.
+    """
 
     def __init__(self, *, seals: AuditSeals, keys: SealKeys, clock: Clock, ids: IdSource, batch: int = BATCH) -> None:
         self._seals = seals
@@ -32,7 +39,7 @@ class PruneAudit:
         self._batch = batch
 
     async def execute(self, command: PruneAuditCommand) -> int:
-        """How many entries were removed. Raises CONFLICT `audit_chain_broken`."""
+        """Returns how many entries were removed."""
         keys = await self._keys.all()
         removed = 0
         while True:

@@ -1,4 +1,4 @@
-"""SealAudit: put the entries of the audit trail under seals, shortly after they are written and in batches."""
+"""SealAudit: seal the entries of the audit trail, in batches, shortly after they are written."""
 
 import asyncio
 import logging
@@ -18,21 +18,24 @@ BATCH = 250
 STRETCH = 5_000
 
 NEAR = timedelta(seconds=5)
-"""How far back every round looks: entries are stored within moments of the time they carry."""
+"""How far back every round looks. Entries are stored within moments of their timestamp."""
 FAR, FAR_EVERY = timedelta(minutes=1), 10
-"""How far back every tenth round looks: entries of slow transactions."""
+"""How far back every tenth round looks, for entries of slow transactions."""
 DAY, DAY_EVERY = timedelta(days=1), 300
-"""How far back a round looks every five minutes: entries that waited for a database that was away."""
+"""How far back a round looks every five minutes, for entries that waited for an unavailable
+database."""
 
 _EPOCH_US = 1_000_000
 
 
 class SealAudit:
-    """Rules: no transaction of a run is held up by sealing, and none of its entries needs more than its own row. So what
-    is unsealed is found by time: every round looks a few seconds back, some look further, and a start looks through
-    everything, which heals a crash between an entry and its seal. Any number of processes may seal at once.
-
-    A chain whose stored head is not ours is left alone, so that tampering is not sealed over.
+    """Rules:
+    - Sealing delays no transaction of a run, and needs no row besides the entry's own. Therefore
+      unsealed entries are found by time.
+    - Every round looks a few seconds back and some look further. The sweep at the start covers
+      everything, which repairs a crash between an entry and its seal.
+    - Any number of processes may seal at once.
+    - A chain without a genuine head is not extended, so that tampering is not sealed over.
     """
 
     def __init__(self, *, seals: AuditSeals, keys: SealKeys, clock: Clock, batch: int = BATCH) -> None:
@@ -44,7 +47,7 @@ class SealAudit:
         self._first_sweep: asyncio.Future[None] | None = None
 
     async def execute(self, *, look_back: timedelta = NEAR) -> int:
-        """Seal what was written within `look_back`; returns how many entries were sealed."""
+        """Seal the entries of the last `look_back`. Returns how many were sealed."""
         since = self._place(look_back)
         waiting = await self._seals.waiting(since, self._keys.current().id)
         if not waiting:
@@ -53,7 +56,8 @@ class SealAudit:
         return sum([await self._seal(each.organization_id, each.since, keys) for each in waiting])
 
     async def sweep(self, *, look_back: timedelta | None = None) -> int:
-        """The same for long stretches of time, or all of it, without one long query; returns how many were sealed."""
+        """Seal the entries of a long period, or all, in bounded queries. Returns how many were
+        sealed."""
         keys = await self._keys.all()
         start = Place(at=-(2**62)) if look_back is None else self._place(look_back)
         sealed = 0
@@ -83,19 +87,20 @@ class SealAudit:
                 await self._attempt(self.execute(look_back=FAR if number % FAR_EVERY == 0 else NEAR))
 
     async def caught_up(self) -> None:
-        """Until what earlier processes left unsealed was looked for, if `keep` is at work."""
+        """Wait for the first sweep of `keep`, which seals the entries that earlier processes left
+        unsealed."""
         if self._first_sweep is not None:
             await asyncio.shield(self._first_sweep)
 
     async def finish(self) -> None:
-        """Seal what the last steps of a stopping process have written."""
+        """Seal the entries of the last steps of a stopping process."""
         await self._attempt(self.execute(look_back=FAR))
 
     async def _attempt(self, work: Awaitable[int]) -> None:
         try:
             await work
         except Exception:
-            logger.exception("sealing the audit trail failed; it is tried again")
+            logger.exception("sealing the audit trail failed; will retry")
 
     async def _seal(self, organization_id: OrganizationId, since: Place, keys: ChainKeys) -> int:
         count = 0
@@ -116,7 +121,7 @@ class SealAudit:
         return count
 
     def _refuse(self, organization_id: OrganizationId, error: ServiceError) -> None:
-        """Said once, not every second."""
+        """Log the refusal once, not every second."""
         if organization_id not in self._refused:
             self._refused.add(organization_id)
             logger.error("%s", error.detail, extra={"organization_id": organization_id})

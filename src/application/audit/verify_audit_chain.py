@@ -1,4 +1,4 @@
-"""VerifyAuditChain: is the audit trail what was written?"""
+"""VerifyAuditChain: check that the audit trail is unchanged."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,31 +19,29 @@ _MICROSECONDS = 1_000_000
 
 
 class UnsealedEntries(Protocol):
-    """Finding entries that no seal covers."""
+    """Finds entries without a seal."""
 
     async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
-        """Look through up to `limit` entries behind `after`."""
+        """Scan up to `limit` entries after `after`."""
         ...
 
 
 class Sealing(Protocol):
-    """Whoever seals in this process."""
+    """The sealing of this process."""
 
     async def caught_up(self) -> None:
-        """Until what earlier processes left unsealed was looked for."""
+        """Wait until the entries that earlier processes left unsealed are sealed."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyAuditChainCommand:
-    """Whose trail."""
-
     principal: Principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownKey:
-    """Seals under a key that is not among the keys at hand: they are neither right nor wrong."""
+    """Seals under an unknown key, which cannot be verified."""
 
     key_id: str
     links: int
@@ -51,9 +49,13 @@ class UnknownKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainReport:
-    """`checked` links were checked, the last of the chain has the number `sealed_through`, those up to `pruned_through`
-    were removed by retention, and `unsealed` entries wait for their seal. `sealed_late` counts seals that came over ten
-    seconds after their entries, as after a crash."""
+    """The result of a verification.
+
+    - `checked`: verified links; `sealed_through`: the number of the last link.
+    - `pruned_through`: the last number that retention removed.
+    - `unsealed`: entries without a seal; `sealed_late`: entries sealed more than ten seconds after
+      their creation, as after a crash.
+    """
 
     ok: bool
     checked: int
@@ -66,9 +68,12 @@ class ChainReport:
 
 
 class VerifyAuditChain:
-    """Every role may verify its organization's trail. Found are edits, deletions (at the end as well), changes of order,
-    foreign seals, and entries that were not sealed within ten seconds. It reads in batches, while the service goes on
-    writing, sealing and pruning."""
+    """Rules:
+    - Any role may verify its organization's trail.
+    - Reported are edits, deletions (also at the end), changes of order, foreign seals, and entries
+      that were not sealed within ten seconds.
+    - The trail is read in batches while the service continues to write, seal and prune.
+    """
 
     def __init__(
         self, *, chain: AuditChain, entries: UnsealedEntries, sealing: Sealing, keys: SealKeys, clock: Clock
@@ -80,7 +85,6 @@ class VerifyAuditChain:
         self._clock = clock
 
     async def execute(self, command: VerifyAuditChainCommand) -> ChainReport:
-        """The report."""
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
         await self._sealing.caught_up()
@@ -104,7 +108,8 @@ class VerifyAuditChain:
     async def _checked(
         self, organization_id: OrganizationId, keys: ChainKeys
     ) -> tuple[BrokenLink | None, ChainCheck, ChainHead | None]:
-        """The first broken link; once more from the beginning if retention has moved that meanwhile."""
+        """The first broken link. The check restarts if retention moved the start of the chain
+        meanwhile."""
         while True:
             end = await self._chain.end(organization_id)
             head = end.head
@@ -120,7 +125,7 @@ class VerifyAuditChain:
                 return broken, check, head
 
     async def _links(self, organization_id: OrganizationId, check: ChainCheck, head: ChainHead) -> BrokenLink | None:
-        """Links up to the head; those behind it were sealed since it was read."""
+        """Check the links up to the head; later ones were sealed after it was read."""
         while check.number < head.number:
             batch = await self._chain.links(organization_id, check.number, min(BATCH, head.number - check.number))
             if not batch:
@@ -131,7 +136,7 @@ class VerifyAuditChain:
         return None
 
     async def _unsealed(self, organization_id: OrganizationId, now: datetime) -> tuple[int, str | None]:
-        """How many entries have no seal, and the first that has waited for one too long."""
+        """The number of unsealed entries, and the first one that has waited too long."""
         limit = int(now.timestamp() * _MICROSECONDS) - LATE_US
         count, late = 0, None
         place: Place | None = _FROM_THE_START

@@ -1,1 +1,1 @@
-"""Getting the text out of documents that others wrote."""
+"""Extraction of text from untrusted documents."""

@@ -1,4 +1,4 @@
-"""Port of text extraction: documents go in as bytes, text comes out, and hostile ones harm nobody."""
+"""Port of text extraction: bytes of untrusted documents in, text out."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,32 +6,35 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedText:
-    """The text of a document. `pages` has one text for each page of a PDF (empty ones too) and just one for everything
-    else; `title` is the document's own, on one line."""
+    """The text of a document. `pages` holds one text per page of a PDF (also empty ones), and a
+    single text otherwise. `title` is the document's own title, on one line."""
 
     pages: tuple[str, ...]
     title: str | None = None
 
     @property
     def text(self) -> str:
-        """All of it, with a blank line between pages."""
+        """The whole text, with a blank line between pages."""
         return self.pages[0] if len(self.pages) == 1 else "\n\n".join(page for page in self.pages if page)
 
 
 class TextExtractor(Protocol):
-    """Reads documents where they can do no harm: bounded in time, memory and the size of the text."""
+    """Reads documents in isolation, with bounds on time, memory and the size of the text."""
 
     def supports(self, media_type: str) -> bool:
-        """Whether documents of this type can be read; the type may carry parameters (`text/html; charset=latin-1`)."""
+        """Whether documents of this type can be read. The type may carry parameters (`text/html;
+        charset=latin-1`)."""
         ...
 
     async def extract(self, data: bytes, media_type: str, *, timeout_s: float) -> ExtractedText:
-        """The text of `data`: of HTML the main text as Markdown, of PDFs the text of each page, all else decoded. A
-        `charset` in the type is believed unless the bytes say otherwise.
+        """The text of `data`: the main text of HTML as Markdown, the text of each page of a PDF,
+        other types decoded. A `charset` in the type applies unless the bytes contradict it.
 
-        Raises ServiceError: `extraction_unsupported`, `extraction_unreadable` (damaged, encrypted, not what its type
-        says), `extraction_no_text` (INVALID); `extraction_too_large`, `extraction_too_costly` (memory),
-        `extraction_timeout` (LIMIT); `extraction_unavailable` (UNAVAILABLE). Their details are for people and models.
         Cancellation stops the work.
+
+        Raises ServiceError: `extraction_unsupported`, `extraction_unreadable` (damaged, encrypted,
+        wrong type), `extraction_no_text` (INVALID); `extraction_too_large`, `extraction_too_costly`
+        (memory), `extraction_timeout` (LIMIT); `extraction_unavailable` (UNAVAILABLE). Their
+        details are written for people and models.
         """
         ...

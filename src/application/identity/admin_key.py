@@ -1,4 +1,4 @@
-"""Admin keys of organizations, made by platform keys."""
+"""Admin keys of organizations, created by platform keys."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from domain.ids import ApiKeyId, OrganizationId
 
 
 def new_admin_key(organization_id: OrganizationId, name: str, *, ids: IdSource, at: datetime) -> CreatedApiKey:
-    """A key that has the role admin and no platform rights, with its token."""
+    """A new key with the role admin and without platform rights, and its token."""
     token = ids.new_token()
     key = ApiKey(
         id=ApiKeyId(ids.new("key")),

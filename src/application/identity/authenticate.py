@@ -1,4 +1,4 @@
-"""Authenticate: from a bearer token to the principal it stands for."""
+"""Authenticate: resolve a bearer token to its principal."""
 
 from dataclasses import dataclass, field
 
@@ -13,17 +13,19 @@ from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticateCommand:
-    """The token as the client sent it."""
-
     token: str = field(repr=False)
 
 
 class Authenticate:
-    """A known token that is neither revoked nor expired stands for its key's organization and role.
+    """Rules:
+    - A known token that is neither revoked nor expired authenticates its key's organization and
+      role.
+    - Unknown, malformed, revoked and expired tokens get the same error.
+    - A key is refused as soon as its revocation is stored.
+    - The key's rate limit and the service's limit both apply.
+    - The time of use is recorded.
 
-    Unknown, malformed, revoked and expired tokens are told apart by nobody: all are UNAUTHENTICATED `token_invalid`.
-    A revoked key is refused from the moment its revocation is stored. A key is held to its rate limit and the service's;
-    its use is noted.
+    Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
 
     def __init__(
@@ -36,7 +38,6 @@ class Authenticate:
         self._clock = clock
 
     async def execute(self, command: AuthenticateCommand) -> Principal:
-        """The principal. Raises UNAUTHENTICATED, LIMIT `rate_limited`."""
         if not command.token.startswith(TOKEN_PREFIX):
             raise _unauthenticated()
         token_hash = hash_token(command.token)

@@ -1,4 +1,5 @@
-"""BootstrapIdentity: the first start makes the organization `default` and a platform admin key."""
+"""BootstrapIdentity: the first start creates the organization `default` and a platform admin
+key."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ FIRST_KEY = "first start"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrappedIdentity:
-    """What the first start made. The token is known here and nowhere else: only its hash is stored."""
+    """The result of the first start. Only the hash of the token is stored."""
 
     organization: Organization
     key: ApiKey
@@ -23,9 +24,11 @@ class BootstrappedIdentity:
 
 
 class BootstrapIdentity:
-    """Runs at every start and acts at the first one: as long as any organization exists, it changes nothing. The token
-    is drafted before its hash is stored and kept after, so that a start that dies in between locks nobody out: the next one
-    finds the draft."""
+    """Runs at every start and creates the first organization if none exists.
+
+    The token is drafted before its hash is stored and published afterwards. If a start crashes in
+    between, the next one finds the draft, so access is never lost.
+    """
 
     def __init__(self, *, identities: IdentityStore, first_key: FirstKey, clock: Clock, ids: IdSource) -> None:
         self._identities = identities
@@ -34,8 +37,8 @@ class BootstrapIdentity:
         self._ids = ids
 
     async def execute(self) -> BootstrappedIdentity | None:
-        """The new organization, key and token; None if this was not the first start. Raises UNAVAILABLE when the token
-        cannot be kept."""
+        """The new organization, key and token; None after the first start. Raises UNAVAILABLE if
+        the token cannot be stored."""
         now = self._clock.now()
         token = self._first_key.draft(self._ids.new_token())
         organization = Organization(id=OrganizationId(self._ids.new("org")), name=FIRST_ORGANIZATION, created_at=now)

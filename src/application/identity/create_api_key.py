@@ -1,4 +1,4 @@
-"""CreateApiKey: a new key for the caller's organization, its token shown this once."""
+"""CreateApiKey: create a key for the caller's organization. Its token is shown only once."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,8 +16,8 @@ from domain.rate_limit import RateLimit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateApiKeyCommand:
-    """`name` is for people; `role` what the key may do; `expires_at` when it stops working by itself; `rate_limit` how
-    often it may be used, beside the limit of the service; `platform` whether it manages organizations too."""
+    """`expires_at` is when the key becomes invalid. `rate_limit` applies in addition to the
+    service's limit. `platform` keys also manage organizations."""
 
     principal: Principal
     name: str
@@ -29,15 +29,21 @@ class CreateApiKeyCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedApiKey:
-    """The key and its token, which cannot be had again."""
+    """The key and its token, which cannot be read again."""
 
     key: ApiKey
     token: str = field(repr=False)
 
 
 class CreateApiKey:
-    """Admins make keys, for their own organization only. Only a hash of the token is stored. A platform key is made with
-    one, and has the role admin. Audited `key.created`."""
+    """Rules:
+    - Admins create keys for their own organization.
+    - Only a hash of the token is stored.
+    - Creating a platform key requires a platform key; its role is admin.
+    - Audited as `key.created`.
+
+    Raises: ServiceError role_insufficient, platform_key_required, api_key_invalid.
+    """
 
     def __init__(self, *, identities: IdentityStore, clock: Clock, ids: IdSource) -> None:
         self._identities = identities
@@ -45,7 +51,6 @@ class CreateApiKey:
         self._ids = ids
 
     async def execute(self, command: CreateApiKeyCommand) -> CreatedApiKey:
-        """The new key. Raises FORBIDDEN, INVALID `api_key_invalid`."""
         command.principal.require(Role.ADMIN)
         if command.platform:
             command.principal.require_platform()

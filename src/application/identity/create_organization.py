@@ -1,4 +1,5 @@
-"""CreateOrganization: a new tenant with its first admin key, whose token is shown this once."""
+"""CreateOrganization: create a tenant with its first admin key. The key's token is shown only
+once."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ FIRST_ADMIN_KEY = "first admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateOrganizationCommand:
-    """The name, and settings that are not to be as they are by default."""
+    """The name, and settings that differ from the defaults."""
 
     principal: Principal
     name: str
@@ -32,17 +33,20 @@ class CreateOrganizationCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedOrganization:
-    """The organization and the one key there is for it."""
+    """The organization and its only key."""
 
     organization: Organization
     admin_key: CreatedApiKey
 
 
 class CreateOrganization:
-    """Platform keys create organizations. Names need not be unique: a refusal would tell one organization of another.
+    """Rules:
+    - Requires a platform key.
+    - Names need not be unique: a refusal would reveal other organizations.
+    - The first key has the role admin and no platform rights.
+    - Audited as `organization.created` and `key.created` in the trails of both organizations.
 
-    The first key has the role admin and no platform rights. Audited `organization.created` and `key.created`, in the
-    trail of both organizations.
+    Raises: ServiceError role_insufficient, platform_key_required, organization_invalid.
     """
 
     def __init__(
@@ -54,7 +58,6 @@ class CreateOrganization:
         self._ids = ids
 
     async def execute(self, command: CreateOrganizationCommand) -> CreatedOrganization:
-        """The organization. Raises FORBIDDEN, INVALID `organization_invalid`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         principal.require_platform()

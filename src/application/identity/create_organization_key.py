@@ -1,4 +1,5 @@
-"""CreateOrganizationKey: an admin key for an organization that has none any more, its token shown this once."""
+"""CreateOrganizationKey: create an admin key for an organization that has none left. Its token is
+shown only once."""
 
 from dataclasses import dataclass
 
@@ -16,16 +17,19 @@ from domain.ids import OrganizationId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateOrganizationKeyCommand:
-    """For whom, and what the key is called."""
-
     principal: Principal
     organization_id: OrganizationId
     name: str
 
 
 class CreateOrganizationKey:
-    """Platform keys make admin keys for any organization, whose own admin keys may all be lost, revoked or expired. Audited
-    `key.created`, in the trail of both organizations."""
+    """Rules:
+    - Requires a platform key; works for any organization.
+    - Audited as `key.created` in the trails of both organizations.
+
+    Raises: ServiceError role_insufficient, platform_key_required, organization_not_found,
+    api_key_invalid.
+    """
 
     def __init__(self, *, organizations: OrganizationStore, clock: Clock, ids: IdSource) -> None:
         self._organizations = organizations
@@ -33,7 +37,6 @@ class CreateOrganizationKey:
         self._ids = ids
 
     async def execute(self, command: CreateOrganizationKeyCommand) -> CreatedApiKey:
-        """The new key. Raises FORBIDDEN, NOT_FOUND, INVALID `api_key_invalid`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         principal.require_platform()

@@ -1,4 +1,4 @@
-"""GetOrganization: the caller's organization and its settings."""
+"""GetOrganization: read an organization and its settings."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,20 @@ from domain.ids import OrganizationId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetOrganizationCommand:
-    """Which; None is the caller's own."""
+    """`organization_id` None means the caller's own."""
 
     principal: Principal
     organization_id: OrganizationId | None = None
 
 
 class GetOrganization:
-    """Any role may read its own organization; any other takes a platform key."""
+    """Any role may read its own organization; another one requires a platform key."""
 
     def __init__(self, *, organizations: OrganizationStore) -> None:
         self._organizations = organizations
 
     async def execute(self, command: GetOrganizationCommand) -> Organization:
-        """The organization. Raises NOT_FOUND if it is gone."""
+        """Raises NOT_FOUND if the organization does not exist."""
         command.principal.require(Role.VIEWER)
         if command.organization_id is not None:
             command.principal.require_platform()

@@ -1,4 +1,4 @@
-"""How often each key may send a request, counted in this process."""
+"""Request rate limits per API key, counted in this process."""
 
 import math
 
@@ -12,8 +12,10 @@ _CAPACITY = 10_000
 
 
 class KeyLimits:
-    """Two limits, of which each holds: `every`, the operator's for every key, and the key's own. A request that has to
-    wait is refused, and does not count. At most `capacity` keys are counted, the least recently used one forgotten first.
+    """Two limits that both apply: `every`, the operator's limit per key, and the key's own.
+
+    A refused request is not counted. At most `capacity` keys are tracked, least recently used ones
+    are dropped first.
     """
 
     def __init__(self, *, every: RateLimit | None, clock: Clock, capacity: int = _CAPACITY) -> None:
@@ -28,8 +30,8 @@ class KeyLimits:
             self._take(held_to)
 
     def take_of_session(self, session_id: ApiKeyId, key_id: ApiKeyId, own: RateLimit | None) -> None:
-        """Count a request of a session: for the operator's limit it is like a key, and for the own limit of the key that
-        opened it, it is that key. Raises as `take`."""
+        """Count a request of a gateway session. The operator's limit applies to the session as if
+        it were a key; the key's own limit is shared with the key. Raises as `take`."""
         held_to = [(session_id, self._every)] if self._every is not None else []
         if own is not None:
             held_to.append((key_id, own))

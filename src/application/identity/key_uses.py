@@ -1,4 +1,5 @@
-"""When keys were last used: noted in memory with each request, stored now and then, so that reading stays reading."""
+"""Times of last use of keys: recorded in memory per request and stored periodically, so that reads
+cause no write."""
 
 import logging
 from datetime import datetime
@@ -12,18 +13,18 @@ STORE_EVERY_S = 30.0
 
 
 class KeyUses:
-    """Uses that are not stored yet. A process that is killed forgets those of the last half minute."""
+    """Times of use that are not stored yet. A killed process loses those of the last half
+    minute."""
 
     def __init__(self, *, identities: IdentityStore) -> None:
         self._identities = identities
         self._noted: dict[ApiKeyId, datetime] = {}
 
     def note(self, key_id: ApiKeyId, at: datetime) -> None:
-        """The key was used."""
         self._noted[key_id] = at
 
     async def store(self) -> None:
-        """Store what was noted. If that fails it stays noted."""
+        """Store the recorded times. They stay recorded if that fails."""
         noted, self._noted = self._noted, {}
         if not noted:
             return
@@ -34,7 +35,7 @@ class KeyUses:
             raise
 
     async def settle(self) -> None:
-        """Store what was noted; a failure is logged."""
+        """Store the recorded times; a failure is logged."""
         try:
             await self.store()
         except Exception:

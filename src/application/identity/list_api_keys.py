@@ -11,22 +11,20 @@ from domain.identity.role import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListApiKeysCommand:
-    """Which page."""
-
     principal: Principal
     page: PageRequest = PageRequest()
 
 
 class ListApiKeys:
-    """Admins see all keys of their organization, revoked and expired ones too, newest first, with the last use of each
-    that this process knows of."""
+    """Admins see all keys of their organization, also revoked and expired ones, newest first, each
+    with its last known use."""
 
     def __init__(self, *, identities: IdentityStore, uses: KeyUses) -> None:
         self._identities = identities
         self._uses = uses
 
     async def execute(self, command: ListApiKeysCommand) -> Page[ApiKey]:
-        """One page. Raises FORBIDDEN."""
+        """Raises FORBIDDEN."""
         command.principal.require(Role.ADMIN)
         await self._uses.store()
         return await self._identities.keys(command.principal.organization_id, command.page)

@@ -1,4 +1,4 @@
-"""ListOrganizations: every tenant of this installation."""
+"""ListOrganizations: list the tenants of this installation."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,19 @@ from domain.identity.role import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOrganizationsCommand:
-    """Which page."""
-
     principal: Principal
     page: PageRequest = PageRequest()
 
 
 class ListOrganizations:
-    """Platform keys see all organizations, newest first: their settings, nothing that is in them."""
+    """Platform keys see all organizations and their settings, newest first, but none of their
+    data."""
 
     def __init__(self, *, organizations: OrganizationStore) -> None:
         self._organizations = organizations
 
     async def execute(self, command: ListOrganizationsCommand) -> Page[Organization]:
-        """One page. Raises FORBIDDEN."""
+        """Raises FORBIDDEN."""
         command.principal.require(Role.ADMIN)
         command.principal.require_platform()
         return await self._organizations.page(command.page)

@@ -1,4 +1,5 @@
-"""Audit entries of what happens to an organization: in its own trail, and in that of a platform key's."""
+"""Audit entries for changes of an organization: in its own trail, and in the trail of the platform
+key's organization."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +12,8 @@ from domain.ids import AuditEventId, OrganizationId
 from domain.json_value import JsonObject
 
 PLATFORM = "platform"
-"""The actor in an organization's trail when the key is another organization's: its id is nobody else's business."""
+"""The actor in an organization's trail if the key belongs to another one. The id of that key stays
+private."""
 
 
 def organization_entries(
@@ -24,8 +26,9 @@ def organization_entries(
     details: JsonObject,
     resource: str | None = None,
 ) -> tuple[AuditEvent, ...]:
-    """One entry if the organization is the principal's own. Else two: the trail of the principal's organization names
-    the key, the other one says that it was the platform. `resource` is the organization unless given."""
+    """One entry if the organization is the principal's own, otherwise two. The trail of the
+    principal's organization names the key; the other trail names the platform. `resource` defaults
+    to the organization."""
     entry = audit_entry(principal, action, resource or organization_id, ids=ids, at=at, details=details)
     if organization_id == principal.organization_id:
         return (entry,)

@@ -14,16 +14,14 @@ from domain.ids import ApiKeyId, OrganizationId
 class OrganizationStore(Protocol):
     """Organizations and their settings."""
 
-    async def get(self, organization_id: OrganizationId) -> Organization | None:
-        """The organization, or None."""
-        ...
+    async def get(self, organization_id: OrganizationId) -> Organization | None: ...
 
     async def add(self, organization: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
         """Store an organization with its first key."""
         ...
 
     async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
-        """Store a further key of an organization there is."""
+        """Store another key of an existing organization."""
         ...
 
     async def page(self, request: PageRequest) -> Page[Organization]:
@@ -31,7 +29,7 @@ class OrganizationStore(Protocol):
         ...
 
     async def first(self) -> Organization | None:
-        """The one of the first start, or None before it."""
+        """The organization of the first start; None before it."""
         ...
 
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
@@ -46,24 +44,22 @@ class IdentityStore(Protocol):
         """Store the first organization with its key, unless any organization exists. True if it was stored."""
         ...
 
-    async def add_key(self, key: ApiKey, audit: AuditEvent) -> None:
-        """Store a key."""
-        ...
+    async def add_key(self, key: ApiKey, audit: AuditEvent) -> None: ...
 
     async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
-        """Revoke at `audit.at`. False if there is no such key that is not revoked yet."""
+        """Revoke at `audit.at`. False if no such key exists that is not revoked yet."""
         ...
 
     async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
-        """Store when keys were used, unless a later use is stored already. A key that is gone is left out."""
+        """Store times of use, unless a later one is stored. Deleted keys are skipped."""
         ...
 
     async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
-        """The key, revoked or not, or None."""
+        """The key, also if revoked, or None."""
         ...
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
-        """The key of that token, revoked or not."""
+        """The key of the token with this hash, also if revoked."""
         ...
 
     async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
@@ -72,18 +68,18 @@ class IdentityStore(Protocol):
 
 
 class FirstKey(Protocol):
-    """Where the token of the first start is kept for the person who starts the service. Each raises UNAVAILABLE when that
-    place cannot be written."""
+    """Stores the token of the first start for the person who starts the service. Each method raises
+    UNAVAILABLE if the place cannot be written."""
 
     def draft(self, fresh: str) -> str:
-        """The token to make the first key with: one that was drafted and never kept or discarded, else `fresh`, which is
-        drafted now. A draft survives the process."""
+        """The token for the first key: a draft that was neither published nor discarded, otherwise
+        `fresh`, which becomes the draft. A draft survives the process."""
         ...
 
     def keep(self) -> None:
-        """The draft is a key: put it where it is looked for."""
+        """The draft is the token of a stored key: publish it."""
         ...
 
     def discard(self) -> None:
-        """The draft is no key."""
+        """The draft belongs to no key: remove it."""
         ...

@@ -1,4 +1,4 @@
-"""RevokeApiKey: a key stops working, at once and for good."""
+"""RevokeApiKey: invalidate a key, immediately and permanently."""
 
 from dataclasses import dataclass
 
@@ -15,18 +15,20 @@ from domain.ids import ApiKeyId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeApiKeyCommand:
-    """Which key."""
-
     principal: Principal
     key_id: ApiKeyId
 
 
 class RevokeApiKey:
-    """Admins revoke keys of their organization; a platform key takes one to revoke. Audited `key.revoked`.
+    """Rules:
+    - Admins revoke keys of their organization; revoking a platform key requires a platform key.
+    - A key cannot revoke itself, so that no admin locks themselves out by mistake. If no admin key
+      is left (the last one expires, or two revoke each other), a platform key creates one.
+    - A revoked key is not found.
+    - Audited as `key.revoked`.
 
-    A key cannot revoke itself, so that nobody locks themselves out by mistake. An organization may still be left without an
-    admin key (the last one expires, or two revoke each other); then a platform key makes one. A key that is already
-    revoked is not found.
+    Raises: ServiceError role_insufficient, platform_key_required, api_key_not_found,
+    api_key_in_use.
     """
 
     def __init__(self, *, identities: IdentityStore, cache: TokenCache, clock: Clock, ids: IdSource) -> None:
@@ -36,7 +38,6 @@ class RevokeApiKey:
         self._ids = ids
 
     async def execute(self, command: RevokeApiKeyCommand) -> None:
-        """Revoke. Raises FORBIDDEN, NOT_FOUND, CONFLICT `api_key_in_use`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         if command.key_id == principal.key_id:

@@ -1,4 +1,4 @@
-"""UpdateOrganization: change settings of the caller's organization."""
+"""UpdateOrganization: change the settings of an organization."""
 
 from dataclasses import dataclass, field, fields, replace
 
@@ -18,8 +18,11 @@ from domain.json_value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrganizationCommand:
-    """`changes` are fields of `Organization`, without limits; `limits` are fields of `LimitSettings`. `expected_version` is what the client last read, None if it does not care. `organization_id` None is the caller's
-    own."""
+    """`changes` are fields of `Organization` without limits; `limits` are fields of `LimitSettings`.
+
+    `expected_version` is the version that the client last read; None skips the check.
+    `organization_id` None means the caller's own.
+    """
 
     principal: Principal
     organization_id: OrganizationId | None = None
@@ -29,11 +32,14 @@ class UpdateOrganizationCommand:
 
 
 class UpdateOrganization:
-    """Admins change settings, which hold at once: with MCP switched off the next call is refused, in runs under way too.
-    Any other organization than one's own takes a platform key.
+    """Rules:
+    - Admins change their own organization; another one requires a platform key.
+    - Changes apply at once: after MCP is disabled the next call is refused, also in running runs.
+    - A request that changes nothing creates no version and no audit entry.
+    - Audited as `organization.updated` with the changed values.
 
-    A change of nothing makes no version and no audit entry; every other one is audited `organization.updated` with what
-    was set.
+    Raises: ServiceError role_insufficient, platform_key_required, organization_not_found,
+    organization_invalid, version_conflict.
     """
 
     def __init__(
@@ -45,8 +51,7 @@ class UpdateOrganization:
         self._ids = ids
 
     async def execute(self, command: UpdateOrganizationCommand) -> Organization:
-        """The organization as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `organization_invalid`, PRECONDITION
-        `version_conflict`."""
+        """Returns the changed organization."""
         principal = command.principal
         principal.require(Role.ADMIN)
         if command.organization_id is not None:
@@ -81,14 +86,14 @@ class UpdateOrganization:
 
 
 def refuse_unusable(organization: Organization, policies: PolicyChecks) -> None:
-    """Raises INVALID `organization_invalid` for schemas in its policies that cannot be used."""
+    """Raises INVALID `organization_invalid` for unusable schemas in its policies."""
     wrong = policies.violations(organization.tool_policies)
     if wrong:
         raise invalid("organization_invalid", "The organization is not valid.", *wrong)
 
 
 def _details(before: Organization, after: Organization) -> JsonObject:
-    """The names of what was changed; the value where it is short."""
+    """The names of the changed fields, with values where they are short."""
     shown: JsonObject = {"name": after.name, "mcp_enabled": after.mcp_enabled}
     names = [
         field.name

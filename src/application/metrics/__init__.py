@@ -1,1 +1,1 @@
-"""Figures about the service as a whole, for those who operate it."""
+"""Metrics of the whole service, for operators."""

@@ -1,4 +1,4 @@
-"""Ports to what monitoring reads: the figures of this process, and the backlog of all of them."""
+"""Ports of monitoring: the metrics of this process, and the backlog of all processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,9 @@ from domain.workflows.run import WorkflowRunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What is stored and not over, of all organizations together. `oldest_queued_at`: when the oldest run that no worker has
-    begun yet was created, `oldest_delivery_at` when the most overdue webhook delivery was to be attempted; None without any."""
+    """Unfinished work of all organizations. `oldest_queued_at` is the creation time of the oldest
+    run that no worker has claimed; `oldest_delivery_at` is when the most overdue webhook delivery
+    was due. None if there is none."""
 
     runs: Mapping[RunStatus, int] = field(default_factory=dict)
     workflow_runs: Mapping[WorkflowRunStatus, int] = field(default_factory=dict)
@@ -23,37 +24,33 @@ class Backlog:
 
 
 class BacklogReader(Protocol):
-    """Counts what is stored."""
-
     async def read(self) -> Backlog:
-        """The backlog at this moment. Raises UNAVAILABLE `storage_unavailable`."""
+        """The current backlog. Raises UNAVAILABLE `storage_unavailable`."""
         ...
 
 
 class RequestMeter(Protocol):
-    """Counts requests."""
-
     def request(self, *, method: str, path: str, status: int | None, seconds: float) -> None:
-        """A request is over. `path` is the template of its route, "" for none; `status` None if nothing was answered."""
+        """A request has ended. `path` is its route template, "" without a route. `status` None
+        means that no response was sent."""
         ...
 
 
 class EventMeter(Protocol):
-    """Measures how fresh events are when they go out."""
+    """Measures the age of events when they are sent."""
 
     def event_sent(self, *, at: datetime) -> None:
-        """An event that was stored at `at` goes to somebody who was listening then."""
+        """An event that was stored at `at` is sent to a client that was connected then."""
         ...
 
 
 class MetricsPage(Protocol):
-    """All figures as text."""
+    """All metrics as text."""
 
     @property
-    def media_type(self) -> str:
-        """The media type of `render`."""
-        ...
+    def media_type(self) -> str: ...
 
     async def render(self) -> bytes:
-        """The page. Never raises: what cannot be read now is left out, and said to be."""
+        """The page. Never raises: metrics that cannot be read are omitted and reported as
+        missing."""
         ...

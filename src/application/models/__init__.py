@@ -1,1 +1,1 @@
-"""Calling language models: the request, the reply, prices."""
+"""Calls of language models: requests, replies, prices."""

@@ -1,4 +1,4 @@
-"""Whether a cost limit can be kept: only with models whose price is known."""
+"""Checks that a cost limit can be enforced: every model needs a known price."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -13,7 +13,7 @@ _ANY_USAGE = ModelUsage(input_tokens=1, output_tokens=1)
 def cost_limit_violations(
     prices: PriceTable, amount_usd: Decimal | None, models: Iterable[str], *, path: str = "limits.max_cost_usd"
 ) -> list[Violation]:
-    """One for each of `models` whose calls cost what nobody knows, if there is an amount that they are limited to."""
+    """One violation for each of `models` without a known price, if an amount limits its cost."""
     if amount_usd is None:
         return []
     return [

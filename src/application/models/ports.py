@@ -1,4 +1,4 @@
-"""Ports to language models: the composed request, the streamed reply, fallbacks, prices."""
+"""Ports to language models: requests, streamed replies, fallbacks, prices."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from domain.tools.tool import Tool
 
 
 class ToolChoice(StrEnum):
-    """Whether the model may call tools in this turn; `none` keeps the definitions (and provider caches) in place."""
+    """Whether the model may call tools in this turn. `none` keeps the tool definitions, so that
+    provider caches stay valid."""
 
     AUTO = "auto"
     NONE = "none"
@@ -24,10 +25,12 @@ class ToolChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One request, composed in one place. `model` is `PROVIDER:NAME`. `messages` never hold a tool use without its
-    result.
-    `run_id` and `turn` identify the request (for logs and scripted models); `max_output_tokens` None leaves the
-    provider's default."""
+    """One request to a model. `model` has the form `PROVIDER:NAME`.
+
+    - `messages` never hold a tool use without its result.
+    - `run_id` and `turn` identify the request in logs and for scripted models.
+    - `max_output_tokens` None uses the provider's default.
+    """
 
     organization_id: OrganizationId
     run_id: RunId
@@ -42,8 +45,8 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedCall:
-    """A tool call in a reply. `malformed` is the raw argument text if it is not a JSON object (`arguments` is then
-    empty); so it is of a call that a cut reply ended in, even if that is no text at all."""
+    """A tool call in a reply. `malformed` is the raw argument text if it is not a JSON object;
+    `arguments` is then empty. A call at the end of a truncated reply is always malformed."""
 
     name: str
     arguments: JsonObject
@@ -52,15 +55,15 @@ class RequestedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
-    """A piece of the reply's text."""
+    """A part of the reply's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRetrying:
-    """The attempt failed and another begins (attempt counts from 1, over all models). Text streamed so far is void.
-    `provider_error` is what the provider of the failed attempt said."""
+    """The attempt failed and another one starts; `attempt` counts from 1 over all models. Text
+    streamed so far is void. `provider_error` is the error of the failed attempt's provider."""
 
     model: str
     attempt: int
@@ -70,8 +73,8 @@ class ModelRetrying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """The complete reply; always the last event of a stream. `text` equals the deltas since the last ModelRetrying,
-    joined."""
+    """The complete reply; always the last event of a stream. `text` is the concatenation of the
+    deltas since the last ModelRetrying."""
 
     model: str
     text: str
@@ -84,11 +87,15 @@ ModelEvent = TextDelta | ModelRetrying | ModelReply
 
 
 class ModelError(Exception):
-    """A model call that failed. `code` is stable (`model_rate_limited`, `model_unavailable`, `model_timeout`,
-    `model_stalled`, `model_rejected`, `model_auth`, `model_invalid_reply`, `model_context_exceeded`), `detail` a
-    fixed sentence safe to show,
-    `retryable` whether trying again may help, `retry_after_s` what the provider asked for, `provider_error` what it
-    said, without secrets."""
+    """A failed model call.
+
+    - `code` is stable: `model_rate_limited`, `model_unavailable`, `model_timeout`, `model_stalled`,
+      `model_rejected`, `model_auth`, `model_invalid_reply`, `model_context_exceeded`.
+    - `detail` is a fixed sentence that is safe to show.
+    - `retryable`: another attempt may succeed; `retry_after_s` is the pause that the provider
+      requested.
+    - `provider_error` is the provider's error without secrets.
+    """
 
     def __init__(
         self,
@@ -108,10 +115,11 @@ class ModelError(Exception):
 
 
 class LanguageModel(Protocol):
-    """A model, reached by provider and name."""
+    """A model, identified by provider and name."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Deltas as they come, then one ModelReply. Raises ModelError. Closing the iterator ends the request."""
+        """Deltas as they arrive, then one ModelReply. Closing the iterator ends the request. Raises
+        ModelError."""
         ...
 
 
@@ -119,15 +127,13 @@ class FallbackModels(Protocol):
     """The models of an agent, tried in order with retries."""
 
     def stream(self, request: ModelRequest, fallbacks: tuple[str, ...]) -> AsyncIterator[ModelEvent]:
-        """Like LanguageModel.stream; retries retryable errors with backoff, then goes on to the next of `fallbacks`,
-        telling of
-        each new attempt with ModelRetrying. Raises the last ModelError when all are exhausted."""
+        """Like LanguageModel.stream. Retryable errors are retried with backoff, then the next of
+        `fallbacks` is tried. Each new attempt is announced by ModelRetrying. Raises the last
+        ModelError."""
         ...
 
 
 class PriceTable(Protocol):
-    """Prices of models."""
-
     def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
-        """The price of these tokens for `PROVIDER:NAME`, or None if the model is not priced."""
+        """The price of these tokens for `PROVIDER:NAME`; None if the model has no known price."""
         ...

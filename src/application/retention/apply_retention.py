@@ -1,4 +1,4 @@
-"""ApplyRetention: let go of what an organization does not keep any longer."""
+"""ApplyRetention: remove an organization's data that has passed its retention period."""
 
 import logging
 from dataclasses import dataclass
@@ -15,22 +15,20 @@ from domain.ids import AuditEventId, OrganizationId
 logger = logging.getLogger(__name__)
 
 STRETCH = 200
-"""How many threads are looked at in one query."""
+"""Threads per query."""
 WORKFLOW_RUNS = 20
-"""How many workflow runs go in one transaction."""
+"""Workflow runs per transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyRetentionCommand:
-    """Whose, and how many days are kept."""
-
     organization_id: OrganizationId
     retention_days: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionApplied:
-    """What was removed: threads with what was in them, runs of workflows, and entries of the audit trail."""
+    """What was removed: threads with their content, workflow runs, and audit entries."""
 
     threads: int
     runs: int
@@ -41,20 +39,24 @@ class RetentionApplied:
 
     @property
     def nothing(self) -> bool:
-        """Whether all was young enough."""
+        """Whether nothing was old enough."""
         removed = (self.threads, self.runs, self.messages, self.sources, self.workflow_runs, self.audit_events)
         return not any(removed)
 
 
 class ApplyRetention:
-    """Rules: a thread goes when nothing has happened on it for `retention_days`, with its runs, messages, events, calls,
-    approvals and sources; one with an unfinished run, or in quarantine, stays. A run of a workflow goes `retention_days` after
-    its end, with what its nodes put out; the runs of its agents go with their threads. The audit trail goes by whole days (UTC):
-    what pruning itself records would otherwise be pruned, and recorded, at every sweep for ever. What was used is kept.
-
-    Threads go in steps, each a transaction, oldest part first, so that others go on writing; one that somebody returns to
-    meanwhile stays as it is then. What was removed is recorded as one `retention.applied`, also where a step failed.
-    A broken audit chain is left alone.
+    """Rules:
+    - A thread is removed after `retention_days` without activity, with its runs, messages, events,
+      calls, approvals and sources. A thread with an unfinished run, or in quarantine, stays.
+    - A workflow run is removed `retention_days` after its end, with its outputs. The runs of its
+      agents are removed with their threads.
+    - The audit trail is pruned by whole days (UTC). Otherwise every sweep would prune the record of
+      the previous pruning.
+    - Usage sums stay.
+    - Threads are removed in steps, oldest data first, one transaction each, so that others can
+      write. If a thread becomes active meanwhile, the rest of it stays.
+    - The removal is audited once as `retention.applied`, also if a step failed.
+    - A broken audit chain is not pruned.
     """
 
     def __init__(
@@ -75,7 +77,6 @@ class ApplyRetention:
         self._stretch = stretch
 
     async def execute(self, command: ApplyRetentionCommand) -> RetentionApplied:
-        """Remove, and say how much."""
         before = self._clock.now() - timedelta(days=command.retention_days)
         tally = _Tally()
         try:

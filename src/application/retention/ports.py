@@ -1,4 +1,4 @@
-"""Ports of the retention slice: what has outlived its time, and whose turn it is to look for it."""
+"""Ports of the retention slice: expired data, and the lock for the one process that removes it."""
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from domain.ids import OrganizationId, ThreadId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadPlace:
-    """A place among an organization's threads by age."""
+    """A position among an organization's threads by age."""
 
     created_at: datetime
     thread_id: ThreadId
@@ -18,7 +18,7 @@ class ThreadPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleThreads:
-    """A stretch of threads by age: those of them that are idle, and where the next stretch begins."""
+    """The idle threads in a section of all threads by age, and the start of the next section."""
 
     found: tuple[ThreadId, ...]
     next: ThreadPlace | None
@@ -26,7 +26,7 @@ class IdleThreads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What was taken away, and whether there is `more` of the same."""
+    """What was removed, and whether there is `more` to remove."""
 
     threads: int = 0
     runs: int = 0
@@ -45,40 +45,46 @@ class Removed:
 
 
 class RetentionStore(Protocol):
-    """Taking away what has outlived its time. A thread is idle since `before` if nothing was added to it from that moment
-    on: no message, source or run, and no run or gateway session has ended; one with an unfinished run, an open session, or in
-    quarantine, is not idle."""
+    """Removes expired data.
+
+    A thread is idle since `before` if from then on no message, source or run was added and no run
+    or gateway session ended. A thread with an unfinished run, an open session, or in quarantine is
+    never idle.
+    """
 
     async def idle_threads(
         self, organization_id: OrganizationId, before: datetime, *, after: ThreadPlace | None, limit: int
     ) -> IdleThreads:
-        """Look through up to `limit` threads that were made before that moment, behind `after`, oldest first."""
+        """Scan up to `limit` threads created before `before`, after the position `after`, oldest
+        first."""
         ...
 
     async def remove(self, organization_id: OrganizationId, thread_id: ThreadId, before: datetime) -> Removed:
-        """Take a bounded part of an idle thread away: its sources, then run by run the oldest with its messages, events and
-        calls, at last the thread. Nothing, and no `more`, if there is none or it is not idle any more."""
+        """Remove a bounded part of an idle thread: its sources, then its runs with messages, events
+        and calls, oldest first, finally the thread. Removes nothing, and returns no `more`, if the
+        thread is gone or no longer idle."""
         ...
 
     async def remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
-        """Take up to `limit` workflow runs away that ended before that moment, oldest first, with their nodes and events;
-        after the last one of a workflow that was deleted before that moment, the workflow too. Returns how many runs."""
+        """Remove up to `limit` workflow runs that ended before `before`, oldest first, with nodes
+        and events. A workflow that was deleted before then is removed after its last run. Returns
+        how many runs were removed."""
         ...
 
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
-        """Forget up to `limit` keys that were used at that moment or before; returns how many."""
+        """Remove up to `limit` keys that were used at `before` or earlier; returns how many."""
         ...
 
     async def forget_authorizations(self, before: datetime, *, limit: int) -> int:
-        """Forget up to `limit` authorizations that nobody came back from, and that expired before that moment; returns how
+        """Remove up to `limit` unfinished authorizations that expired before `before`; returns how
         many."""
         ...
 
 
 class SweepLock(Protocol):
-    """Makes one process at a time sweep."""
+    """Lets one process sweep at a time."""
 
     def taken(self) -> AbstractAsyncContextManager[bool]:
-        """Whether it is this one's turn, which then lasts until the context ends. Never waits. Raises UNAVAILABLE
-        `storage_unavailable`."""
+        """Try to take the lock, which is held until the context ends. Never waits. Raises
+        UNAVAILABLE `storage_unavailable`."""
         ...

@@ -1,4 +1,4 @@
-"""Goes through the house from time to time, and lets go of what has outlived its time."""
+"""The retention sweep: removes expired data of all organizations periodically."""
 
 import logging
 from collections.abc import Coroutine
@@ -17,15 +17,19 @@ logger = logging.getLogger(__name__)
 FIRST_AFTER_S = 5.0
 SWEEP_EVERY_S = 3_600.0
 JITTER = 0.2
-"""By which share of them these times are prolonged at most, so that many processes do not come at once."""
+"""The largest random extension of these periods, as a fraction, so that processes do not run
+together."""
 BATCH = 500
 ORGANIZATIONS = 100
 
 
 class SweepHouse:
-    """Rules: of many processes one sweeps at a time, and whoever finds another at it leaves; what fails for one organization
-    is tried again by the next sweep and holds up no other. Organizations without `retention_days` keep their threads;
-    idempotency keys of over a day and authorizations that nobody came back from go everywhere."""
+    """Rules:
+    - One process sweeps at a time; another one skips its sweep.
+    - A failure for one organization does not stop the others; the next sweep retries.
+    - Organizations without `retention_days` keep their threads.
+    - Idempotency keys older than a day and expired authorizations are removed everywhere.
+    """
 
     def __init__(
         self,
@@ -45,7 +49,7 @@ class SweepHouse:
         self._batch = batch
 
     async def execute(self) -> bool:
-        """One sweep; False if another process is at it."""
+        """Sweep once; False if another process is sweeping."""
         async with self._lock.taken() as is_ours:
             if is_ours:
                 await self._sweep()
@@ -84,7 +88,7 @@ class SweepHouse:
             )
 
     async def _attempt(self, work: Coroutine[None, None, None], organization: Organization) -> None:
-        """A database that is away ends the sweep; anything else is one organization's trouble."""
+        """An unavailable database ends the sweep; any other error affects one organization only."""
         try:
             await work
         except Exception as error:

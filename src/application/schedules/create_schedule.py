@@ -1,4 +1,4 @@
-"""CreateSchedule: runs that begin by the clock from now on."""
+"""CreateSchedule: create a schedule that starts runs at cron times."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from domain.threads.message import UserContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateScheduleCommand:
-    """`agent` is an id or a name; the rest as `Schedule` has it."""
+    """`agent` is an id or a name; the other fields are those of `Schedule`."""
 
     principal: Principal
     name: str
@@ -41,8 +41,14 @@ class CreateScheduleCommand:
 
 
 class CreateSchedule:
-    """Admins make schedules: their runs act for the organization, long after the key that made them is gone. Audited
-    `schedule.created`."""
+    """Rules:
+    - Admins create schedules: the runs act for the organization, also after the creating key is
+      gone.
+    - Audited as `schedule.created`.
+
+    Raises: ServiceError role_insufficient, schedule_invalid, schedule_exists, too_many_schedules,
+    and those of `ScheduleChecks.require_runnable`.
+    """
 
     def __init__(
         self, *, schedules: ScheduleStore, checks: ScheduleChecks, times: CronTimes, clock: Clock, ids: IdSource
@@ -54,8 +60,7 @@ class CreateSchedule:
         self._ids = ids
 
     async def execute(self, command: CreateScheduleCommand) -> Schedule:
-        """The schedule, with its first time. Raises FORBIDDEN, INVALID `schedule_invalid`, CONFLICT `schedule_exists`,
-        `too_many_schedules`, and as `ScheduleChecks.require_runnable`."""
+        """Returns the schedule with its first run time."""
         principal = command.principal
         principal.require(Role.ADMIN)
         self._checks.require_times(command.cron, command.timezone)

@@ -1,4 +1,4 @@
-"""DeleteSchedule: no more runs by the clock."""
+"""DeleteSchedule: delete a schedule."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,12 @@ class DeleteScheduleCommand:
 
 
 class DeleteSchedule:
-    """Admins delete schedules; runs they have begun go on. Audited `schedule.deleted`."""
+    """Rules:
+    - Admins delete schedules; runs that they started continue.
+    - Audited as `schedule.deleted`.
+
+    Raises: ServiceError role_insufficient, schedule_not_found.
+    """
 
     def __init__(self, *, schedules: ScheduleStore, clock: Clock, ids: IdSource) -> None:
         self._schedules = schedules
@@ -29,7 +34,6 @@ class DeleteSchedule:
         self._ids = ids
 
     async def execute(self, command: DeleteScheduleCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.ADMIN)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)

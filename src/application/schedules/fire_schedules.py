@@ -1,4 +1,4 @@
-"""Begins the runs of schedules when they are due."""
+"""FireSchedules: starts the runs of schedules when they are due."""
 
 import asyncio
 import logging
@@ -18,25 +18,28 @@ from domain.schedules.schedule import RUN_METADATA, MissedFires, Schedule, Sched
 logger = logging.getLogger(__name__)
 
 REREAD_S = 30.0
-"""How often schedules are looked for even if nobody rang: another process may have added one, or the clock been set."""
+"""How often schedules are checked without a notification: another process may have added one, or
+the clock may have changed."""
 _RETRY_S = 5.0
 _BATCH = 100
 _AT_ONCE = 8
 
 
 class FireSchedules:
-    """Rules: every process that executes runs looks, and each fire begins one run at most.
-
-    The run, its first event, the audit entry and the schedule's move to its next time are one transaction, which is refused
-    where the schedule has moved on or was changed since it was read. So a crash before the commit leaves the fire due, for
-    any worker, and after it there is a queued run, which recovery finds even if nobody was rung for: no fire is lost, none
-    doubled, and no key of a request has to be kept for it.
-
-    A run acts as its schedule (`schedule:sch_…`, role runner), not as the key that made it, and says in its metadata which
-    schedule began it and for when. A fire that was missed by a minute or more goes by the schedule's `missed`. What cannot
-    begin a run, be it a disabled or deleted agent, a thread that is gone or busy, a model that may not be used any more, is
-    kept as `last_error` with an audit entry, and the schedule goes on: the next fire tries again. A database that is away
-    leaves the fire due. Fires do not wait for each other's runs, nor for schedules that cannot be read.
+    """Rules:
+    - Every process that executes runs checks for due schedules, and each trigger starts at most one
+      run.
+    - The run, its first event, the audit entry and the schedule's next run time are stored in one
+      transaction. It fails if the schedule has moved on or was changed since it was read.
+    - Hence no trigger is lost or doubled. A crash before the commit leaves the trigger due for any
+      worker. A crash after it leaves a queued run, which recovery finds.
+    - A run acts as its schedule (`schedule:sch_…`, role runner), not as the key that created the
+      schedule. Its metadata names the schedule and the due time.
+    - A trigger that was missed by a minute or more is handled by the schedule's `missed` policy.
+    - A trigger that cannot start a run is stored as `last_error` with an audit entry, and the next
+      trigger tries again. Examples: a disabled agent, a deleted or busy thread, a forbidden model.
+    - An unavailable database leaves the trigger due.
+    - Triggers wait neither for each other's runs nor for unreadable schedules.
     """
 
     def __init__(
@@ -58,9 +61,9 @@ class FireSchedules:
         self._stuck: frozenset[ScheduleId] = frozenset()
 
     async def execute(self) -> float:
-        """Fire what is due now; returns after how many seconds to look again."""
+        """Start what is due now. Returns the seconds until the next check."""
         at = self._clock.now()
-        # Those that could not even be read stay due, before all others: there is a batch beside them.
+        # Unreadable schedules stay due and come first: enlarge the batch by their number.
         limit = _BATCH + len(self._stuck)
         found = await self._due.due(at=at, limit=limit)
         slots = asyncio.Semaphore(_AT_ONCE)
@@ -86,7 +89,7 @@ class FireSchedules:
         return min(waits)
 
     async def keep(self) -> None:
-        """Fire schedules as they become due, until cancelled."""
+        """Start schedules as they become due, until cancelled."""
         async with self._wakeups.subscribe(SCHEDULES_TOPIC) as changed:
             while True:
                 try:
@@ -97,18 +100,19 @@ class FireSchedules:
                 await changed.wait(wait_s)
 
     async def _attempt(self, due: DueSchedule) -> bool:
-        """False for a fire that is to be looked at again: the database was away, or the schedule was changed meanwhile."""
+        """Try one trigger; False to check it again: the database was unavailable, or the schedule
+        was changed meanwhile."""
         try:
             return await self._fire(due)
         except Exception:
-            logger.exception("a schedule could not be fired", extra={"schedule_id": due.schedule_id})
+            logger.exception("schedule could not be triggered", extra={"schedule_id": due.schedule_id})
             return False
 
     async def _fire(self, due: DueSchedule) -> bool:
         schedule = await self._schedules.find(due.organization_id, due.schedule_id)
         now = self._clock.now()
         if schedule is None or schedule.next_fire_at is None or schedule.next_fire_at > now:
-            return True  # somebody was faster
+            return True  # another process was faster
         due_at, planned = schedule.next_fire_at, None
         try:
             planned = self._times.next_after(schedule.cron, schedule.timezone, now)
@@ -121,8 +125,9 @@ class FireSchedules:
                 raise
             return error.code != "schedule_moved" and await self._pass_over(schedule, due_at, planned, error)
         except Exception:
-            # Else it would be due for ever, and a hundred of its kind would keep all others from being looked at.
-            logger.exception("a schedule could not be fired", extra={"schedule_id": schedule.id})
+            # Otherwise it would stay due forever, and a hundred such schedules would block all
+            # others.
+            logger.exception("schedule could not be triggered", extra={"schedule_id": schedule.id})
             return await self._pass_over(schedule, due_at, planned, _unexpected())
         logger.info("schedule fired", extra={"schedule_id": schedule.id, "run_id": started.run.id})
         return True
@@ -162,7 +167,7 @@ def _missed(due_at: datetime) -> ServiceError:
     return ServiceError(
         "fire_missed",
         ErrorKind.CONFLICT,
-        f"Nothing executed runs at {due_at.isoformat()}; the schedule says to skip what was missed.",
+        f"No process executed runs at {due_at.isoformat()}; the schedule skips missed runs.",
     )
 
 
@@ -170,5 +175,5 @@ def _unexpected() -> ServiceError:
     return ServiceError(
         "internal_error",
         ErrorKind.INTERNAL,
-        "Something went wrong on our side; the log of the process that fires schedules has the details.",
+        "An internal error occurred; the log of the process that starts scheduled runs has the details.",
     )

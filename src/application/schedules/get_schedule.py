@@ -1,4 +1,4 @@
-"""GetSchedule: one schedule."""
+"""GetSchedule: read one schedule."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ class GetScheduleCommand:
 
 
 class GetSchedule:
-    """Any role may read; a schedule of another organization does not exist."""
+    """Any role may read. A schedule of another organization is not found."""
 
     def __init__(self, *, schedules: ScheduleStore) -> None:
         self._schedules = schedules
 
     async def execute(self, command: GetScheduleCommand) -> Schedule:
-        """The schedule. Raises NOT_FOUND."""
+        """Raises NOT_FOUND."""
         command.principal.require(Role.VIEWER)
         return await existing_schedule(self._schedules, command.principal.organization_id, command.schedule)

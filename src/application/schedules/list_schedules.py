@@ -11,19 +11,16 @@ from domain.schedules.schedule import Schedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListSchedulesCommand:
-    """Which page."""
-
     principal: Principal
     page: PageRequest = PageRequest()
 
 
 class ListSchedules:
-    """Any role may read, newest first."""
+    """Any role may read; newest first."""
 
     def __init__(self, *, schedules: ScheduleStore) -> None:
         self._schedules = schedules
 
     async def execute(self, command: ListSchedulesCommand) -> Page[Schedule]:
-        """One page."""
         command.principal.require(Role.VIEWER)
         return await self._schedules.page(command.principal.organization_id, command.page)

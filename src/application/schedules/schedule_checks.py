@@ -1,4 +1,4 @@
-"""Whether a schedule could begin a run as things stand now."""
+"""Checks whether a schedule could start a run now."""
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore, ModelDirectory
@@ -15,9 +15,14 @@ from domain.schedules.schedule import Schedule, schedule_invalid
 
 
 class ScheduleChecks:
-    """Rules: the expression and the zone can be read, and there is a next time; the thread exists; the model may be used and
-    can be reached, and limits can be kept with it; the webhook can be used. An agent that is disabled at the moment does not keep a schedule from being
-    saved. All of it is looked at again by every fire."""
+    """Rules:
+    - Expression and time zone are valid, and there is a next run time.
+    - The thread exists.
+    - The model is allowed and available, and the limits can be enforced with it.
+    - The webhook is usable.
+    - A disabled agent is accepted.
+    - Every trigger checks everything again.
+    """
 
     def __init__(
         self,
@@ -39,13 +44,13 @@ class ScheduleChecks:
         self._times = times
 
     def require_times(self, cron: str, timezone: str) -> None:
-        """Raise INVALID `schedule_invalid` for an expression or a zone that cannot be read."""
+        """Raise INVALID `schedule_invalid` for an invalid expression or time zone."""
         faults = self._times.faults(cron, timezone)
         if faults:
             raise schedule_invalid(*faults)
 
     async def agent(self, organization_id: OrganizationId, id_or_name: str) -> Agent:
-        """The agent. Raises NOT_FOUND `agent_not_found`."""
+        """Raises NOT_FOUND `agent_not_found`."""
         return await existing_agent(self._agents, organization_id, id_or_name)
 
     async def require_runnable(self, schedule: Schedule, agent: Agent) -> None:

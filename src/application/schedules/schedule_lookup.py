@@ -1,4 +1,4 @@
-"""Finding a schedule by what a client calls it: its id or its name."""
+"""Finds a schedule by id or name."""
 
 from application.schedules.ports import ScheduleStore
 from domain.errors import not_found
@@ -7,7 +7,7 @@ from domain.schedules.schedule import Schedule
 
 
 async def existing_schedule(schedules: ScheduleStore, organization_id: OrganizationId, id_or_name: str) -> Schedule:
-    """An id goes before a name. Raises NOT_FOUND `schedule_not_found`."""
+    """The schedule; an id takes precedence over a name. Raises NOT_FOUND `schedule_not_found`."""
     schedule = await schedules.find(organization_id, id_or_name)
     if schedule is None:
         raise not_found("schedule", id_or_name)

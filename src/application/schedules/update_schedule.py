@@ -1,4 +1,4 @@
-"""UpdateSchedule: change some of what a schedule says; pausing and resuming it, too."""
+"""UpdateSchedule: change, pause or resume a schedule."""
 
 from dataclasses import dataclass, field, replace
 
@@ -21,9 +21,11 @@ _PLANNED_BY = ("cron", "timezone", "enabled")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateScheduleCommand:
-    """`changes` are fields of `Schedule`, without agent and limits; `limits` are fields of `LimitSettings`. `schedule` and `agent` are
-    ids or names; without `agent` it stays. `expected_version` is what the client last read, None
-    if it does not care."""
+    """`changes` are fields of `Schedule` without agent and limits; `limits` are fields of `LimitSettings`.
+
+    `schedule` and `agent` are ids or names; without `agent` it stays. `expected_version` is the
+    version that the client last read; None skips the check.
+    """
 
     principal: Principal
     schedule: str
@@ -34,12 +36,18 @@ class UpdateScheduleCommand:
 
 
 class UpdateSchedule:
-    """Admins change schedules; a fire that is under way begins its run as it was read, or as it is now. Limits are merged one by
-    one. Another expression or zone, and resuming, plan the next fire anew from now on: what was due while the schedule was
-    paused is not made up for. One that is paused can be changed although its agent or thread is gone.
+    """Rules:
+    - Admins change schedules.
+    - A trigger in progress starts its run with the old or the new settings.
+    - Limits are merged one by one.
+    - A new expression or time zone, and resuming, compute the next run time from now. Triggers
+      during a pause are not made up for.
+    - A paused schedule can be changed even if its agent or thread is gone.
+    - A request that changes nothing creates no version and no audit entry.
+    - Audited as `schedule.updated` with the names of the changed fields.
 
-    A change of nothing makes no version and no audit entry; every other one is audited `schedule.updated` with the names of
-    the fields changed.
+    Raises: ServiceError role_insufficient, schedule_not_found, schedule_invalid, version_conflict,
+    schedule_exists, and those of `ScheduleChecks.require_runnable`.
     """
 
     def __init__(
@@ -52,8 +60,7 @@ class UpdateSchedule:
         self._ids = ids
 
     async def execute(self, command: UpdateScheduleCommand) -> Schedule:
-        """The schedule as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `schedule_invalid`, PRECONDITION `version_conflict`,
-        CONFLICT `schedule_exists`, and as `ScheduleChecks.require_runnable`."""
+        """Returns the changed schedule."""
         principal = command.principal
         principal.require(Role.ADMIN)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)

@@ -1,4 +1,4 @@
-"""DeleteSecret: forget a secret that nothing uses."""
+"""DeleteSecret: delete an unused secret."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,18 @@ from domain.identity.role import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteSecretCommand:
-    """Which secret."""
-
     principal: Principal
     name: str
 
 
 class DeleteSecret:
-    """Admins delete secrets of their organization. One that is referred to stays, and the refusal says by what. Audited
-    `secret.deleted`."""
+    """Rules:
+    - Admins delete secrets of their organization.
+    - A secret in use stays; the error names its users.
+    - Audited as `secret.deleted`.
+
+    Raises: ServiceError role_insufficient, secret_not_found, secret_in_use.
+    """
 
     def __init__(self, *, secrets: SecretStore, clock: Clock, ids: IdSource) -> None:
         self._secrets = secrets
@@ -29,7 +32,6 @@ class DeleteSecret:
         self._ids = ids
 
     async def execute(self, command: DeleteSecretCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND, CONFLICT `secret_in_use`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         audit = audit_entry(principal, AuditAction.SECRET_DELETED, command.name, ids=self._ids, at=self._clock.now())

@@ -1,4 +1,4 @@
-"""ListSecrets: which secrets an organization has, without their values."""
+"""ListSecrets: list an organization's secrets without their values."""
 
 from dataclasses import dataclass
 
@@ -11,19 +11,17 @@ from domain.secrets.secret import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListSecretsCommand:
-    """Which page."""
-
     principal: Principal
     page: PageRequest = PageRequest()
 
 
 class ListSecrets:
-    """Admins see names and dates, newest first. Nobody sees values."""
+    """Admins see names and dates, newest first. Values are never shown."""
 
     def __init__(self, *, secrets: SecretStore) -> None:
         self._secrets = secrets
 
     async def execute(self, command: ListSecretsCommand) -> Page[Secret]:
-        """One page. Raises FORBIDDEN."""
+        """Raises FORBIDDEN."""
         command.principal.require(Role.ADMIN)
         return await self._secrets.page(command.principal.organization_id, command.page)

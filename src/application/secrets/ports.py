@@ -1,4 +1,4 @@
-"""Ports of the secrets slice: stored secrets, and the keys that everything secret is encrypted with."""
+"""Ports of the secrets slice: stored secrets, and the encryption keys of all secrets."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from domain.secrets.secret import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretUser:
-    """What names a secret in its configuration: an MCP server by its slug, a workflow, a model provider, or a schedule
-    (whose webhook is signed with it) by its name."""
+    """A user of a secret: an MCP server by its slug; a workflow, a model provider, or a schedule
+    (for the signature of its webhook) by its name."""
 
     name: str
     server_id: McpServerId | None = None
@@ -22,14 +22,15 @@ class SecretUser:
 
 
 class SecretStore(Protocol):
-    """Named secrets; values are encrypted at rest by the adapter and come out through `value` alone."""
+    """Named secrets. The adapter encrypts values at rest; only `value` returns them."""
 
     async def put(self, secret: Secret, value: str, audit: AuditEvent) -> bool:
-        """Store a new secret, or a new value of one that exists (its `created_at` stays). True if it is new."""
+        """Store a new secret, or a new value of an existing one (its `created_at` stays). True if
+        it is new."""
         ...
 
     async def get(self, organization_id: OrganizationId, name: str) -> Secret | None:
-        """Its dates."""
+        """The secret without its value."""
         ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
@@ -37,57 +38,59 @@ class SecretStore(Protocol):
         ...
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
-        """Remove a secret that nothing uses. False if there is none. Raises CONFLICT `secret_in_use`, which names the
-        users."""
+        """Remove an unused secret. False if it does not exist. Raises CONFLICT `secret_in_use`,
+        which names the users."""
         ...
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
-        """What names the secret, whether or not it exists: servers by slug, then model providers by name, then workflows,
-        then schedules. A run that names it for its webhook does not count: it ends."""
+        """The users of the secret, even if it does not exist: servers by slug, then model providers
+        by name, then workflows, then schedules. Runs with a webhook signature are not included,
+        because they end."""
         ...
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
-        """The value, for the one who needs it to connect."""
+        """The value, to be used for a connection or signature."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reencryption:
-    """What one step did, and how many values still wait for the newest key."""
+    """How many values one step encrypted, and how many remain under older keys."""
 
     reencrypted: int
     remaining: int
 
 
 class SecretVault(Protocol):
-    """Every encrypted value of every organization."""
+    """All encrypted values of all organizations."""
 
     async def reencrypt(self, limit: int) -> Reencryption:
-        """Encrypt up to `limit` values anew that are not under the newest key. `remaining` is 0 only if no value under
-        an older key exists or is on its way. Raises INTERNAL `secret_undecryptable`."""
+        """Encrypt up to `limit` values that are under an older key with the newest one. `remaining`
+        is 0 only if no value under an older key exists or is being written. Raises INTERNAL
+        `secret_undecryptable`."""
         ...
 
 
 class KeyRing(Protocol):
-    """The keys that secrets are encrypted with; the newest encrypts, all decrypt."""
+    """The encryption keys of secrets: the newest encrypts, all decrypt."""
 
     def begin_rotation(self) -> None:
-        """See to it that there is a newer key, on disk first, unless an unfinished rotation has made it or keys are
-        the operator's. Raises INTERNAL `secret_key_unusable`."""
+        """Create a newer key and store it on disk. Does nothing if an unfinished rotation has done
+        so, or if the operator provides the keys. Raises INTERNAL `secret_key_unusable`."""
         ...
 
     def finish_rotation(self) -> None:
-        """Nothing needs the older keys any more: let go of those that are ours. Raises INTERNAL
-        `secret_key_unusable`."""
+        """Remove the older keys, which are no longer needed, unless the operator provides them.
+        Raises INTERNAL `secret_key_unusable`."""
         ...
 
 
 ForgetServer = Callable[[OrganizationId, McpServerId], Awaitable[None]]
-"""Ends the connections of a server once their calls are done."""
+"""Closes the connections of a server after their calls end."""
 
 
 def users_in_words(users: tuple[SecretUser, ...]) -> str:
-    """The users for a person: `the MCP servers files, mail and the model provider acme`."""
+    """The users as text: `the MCP servers files, mail and the model provider acme`."""
     servers = [user.name for user in users if user.server_id is not None]
     workflows = [user.name for user in users if user.workflow_id is not None]
     schedules = [user.name for user in users if user.schedule_id is not None]

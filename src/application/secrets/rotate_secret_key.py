@@ -1,4 +1,4 @@
-"""RotateSecretKey: bring everything that is encrypted under the newest key, a step at a time."""
+"""RotateSecretKey: encrypt everything with the newest key, step by step."""
 
 from dataclasses import dataclass
 
@@ -15,26 +15,29 @@ STEP = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotateSecretKeyCommand:
-    """Begin, or go on."""
-
     principal: Principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationProgress:
-    """What this step did. With nothing remaining the rotation is complete."""
+    """The result of one step. The rotation is complete when nothing remains."""
 
     reencrypted: int
     remaining: int
 
 
 class RotateSecretKey:
-    """Holders of a platform key rotate, for all organizations at once.
+    """Rules:
+    - Requires a platform key; applies to all organizations.
+    - Each execution is one bounded step; repeat until nothing remains.
+    - A generated key is replaced by a new one in the first step and deleted after the last. Keys of
+      the operator (DRAGOMAN_SECRET_KEY, newest first) are not changed.
+    - An interrupted rotation loses nothing: keys are on disk before they are used, and the next
+      execution continues.
+    - Completion is audited as `secret.key_rotated`.
 
-    Each execution does a bounded step; repeat it until nothing remains. A key of ours is replaced by a new one at the
-    first step and thrown away after the last; keys the operator gives (DRAGOMAN_SECRET_KEY, newest first) stay theirs.
-    An interrupted rotation loses nothing: the keys are on disk before anything is encrypted with them, and the next
-    execution goes on. Completion is audited `secret.key_rotated`.
+    Raises: ServiceError role_insufficient, platform_key_required, secret_undecryptable,
+    secret_key_unusable.
     """
 
     def __init__(
@@ -55,7 +58,6 @@ class RotateSecretKey:
         self._step = step
 
     async def execute(self, command: RotateSecretKeyCommand) -> RotationProgress:
-        """One step. Raises FORBIDDEN, INTERNAL `secret_undecryptable`, `secret_key_unusable`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         principal.require_platform()

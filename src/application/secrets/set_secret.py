@@ -1,4 +1,4 @@
-"""SetSecret: store a named secret, or give it a new value."""
+"""SetSecret: store a named secret or replace its value."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from domain.secrets.secret import Secret, require_storable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetSecretCommand:
-    """The value is taken as it is, spaces and line ends included."""
+    """`value` is stored as it is, including spaces and line ends."""
 
     principal: Principal
     name: str
@@ -23,16 +23,19 @@ class SetSecretCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetSecretResult:
-    """The secret, and whether it is new."""
-
     secret: Secret
     created: bool
 
 
 class SetSecret:
-    """Admins set secrets of their organization. The value cannot be read back. A new value reaches the servers that use
-    it with their next connection (open ones are closed once their calls are done) and model providers with the next call. Audited `secret.set`, without the
-    value."""
+    """Rules:
+    - Admins set secrets of their organization; values cannot be read back.
+    - MCP servers use a new value with their next connection; open connections are closed after
+      their calls end. Model providers use it with the next call.
+    - Audited as `secret.set`, without the value.
+
+    Raises: ServiceError role_insufficient, secret_invalid.
+    """
 
     def __init__(self, *, secrets: SecretStore, forget_server: ForgetServer, clock: Clock, ids: IdSource) -> None:
         self._secrets = secrets
@@ -41,7 +44,6 @@ class SetSecret:
         self._ids = ids
 
     async def execute(self, command: SetSecretCommand) -> SetSecretResult:
-        """The secret as it is now. Raises FORBIDDEN, INVALID `secret_invalid`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         require_storable(command.name, command.value)

@@ -1,4 +1,4 @@
-"""AddSource: put a file into a thread, for its runs to search and to compute with."""
+"""AddSource: add a file to a thread, for its runs to search and compute with."""
 
 from collections.abc import AsyncIterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from domain.sources.source import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddSourceCommand:
-    """A file for a thread. Its content is read once, as it comes."""
+    """`content` is read once, as it arrives."""
 
     principal: Principal
     thread_id: ThreadId
@@ -24,7 +24,12 @@ class AddSourceCommand:
 
 
 class AddSource:
-    """Runners and above add sources. Audited `source.added` with name, size and digest."""
+    """Rules:
+    - Requires `runner`.
+    - Audited as `source.added` with name, size and digest.
+
+    Raises: ServiceError role_insufficient, and those of `StoreSource`.
+    """
 
     def __init__(self, *, store: StoreSource, clock: Clock, ids: IdSource) -> None:
         self._store = store
@@ -32,7 +37,6 @@ class AddSource:
         self._ids = ids
 
     async def execute(self, command: AddSourceCommand) -> Source:
-        """The source. Raises FORBIDDEN and what StoreSource raises."""
         principal = command.principal
         principal.require(Role.RUNNER)
 

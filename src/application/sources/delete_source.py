@@ -1,4 +1,4 @@
-"""DeleteSource: take a file out of its thread."""
+"""DeleteSource: remove a file from its thread."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,17 @@ from domain.ids import SourceId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteSourceCommand:
-    """Which source."""
-
     principal: Principal
     source_id: SourceId
 
 
 class DeleteSource:
-    """Runners and above delete sources, also while a run of the thread goes on. Audited `source.deleted`."""
+    """Rules:
+    - Requires `runner`; works also during a run of the thread.
+    - Audited as `source.deleted`.
+
+    Raises: ServiceError role_insufficient, source_not_found.
+    """
 
     def __init__(self, *, sources: SourceStore, clock: Clock, ids: IdSource) -> None:
         self._sources = sources
@@ -29,7 +32,6 @@ class DeleteSource:
         self._ids = ids
 
     async def execute(self, command: DeleteSourceCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.RUNNER)
         audit = audit_entry(

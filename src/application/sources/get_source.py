@@ -1,4 +1,4 @@
-"""GetSource: what is known of a file of a thread."""
+"""GetSource: read the metadata of a file of a thread."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,18 @@ from domain.sources.source import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetSourceCommand:
-    """Which source."""
-
     principal: Principal
     source_id: SourceId
 
 
 class GetSource:
-    """Everybody in the organization reads sources."""
+    """Any role may read. Raises: ServiceError source_not_found."""
 
     def __init__(self, *, sources: SourceStore) -> None:
         self._sources = sources
 
     async def execute(self, command: GetSourceCommand) -> Source:
-        """The source without its bytes. Raises NOT_FOUND."""
+        """The source without its bytes."""
         source = await self._sources.get(command.principal.organization_id, command.source_id)
         if source is None:
             raise not_found("source", command.source_id)

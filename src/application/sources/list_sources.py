@@ -13,22 +13,19 @@ from domain.sources.source import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListSourcesCommand:
-    """Which page of which thread."""
-
     principal: Principal
     thread_id: ThreadId
     page: PageRequest = PageRequest()
 
 
 class ListSources:
-    """Everybody in the organization sees them, newest first."""
+    """Any role may read; newest first. Raises: ServiceError thread_not_found."""
 
     def __init__(self, *, sources: SourceStore, threads: ThreadStore) -> None:
         self._sources = sources
         self._threads = threads
 
     async def execute(self, command: ListSourcesCommand) -> Page[Source]:
-        """One page. Raises NOT_FOUND."""
         organization_id = command.principal.organization_id
         if await self._threads.get(organization_id, command.thread_id) is None:
             raise not_found("thread", command.thread_id)

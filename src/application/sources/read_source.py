@@ -1,4 +1,4 @@
-"""ReadSource: the bytes of a file of a thread."""
+"""ReadSource: read the bytes of a file of a thread."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,28 +13,26 @@ from domain.sources.source import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSourceCommand:
-    """Which source."""
-
     principal: Principal
     source_id: SourceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceContent:
-    """A source, and its bytes as they are read."""
+    """A source, and its bytes as a stream."""
 
     source: Source
     content: AsyncIterator[bytes]
 
 
 class ReadSource:
-    """Everybody in the organization reads sources. No more than a part is in memory at a time."""
+    """Any role may read. At most one part is in memory at a time. Raises: ServiceError
+    source_not_found."""
 
     def __init__(self, *, sources: SourceStore) -> None:
         self._sources = sources
 
     async def execute(self, command: ReadSourceCommand) -> SourceContent:
-        """The source with its bytes. Raises NOT_FOUND."""
         source = await self._sources.get(command.principal.organization_id, command.source_id)
         if source is None:
             raise not_found("source", command.source_id)

@@ -1,4 +1,4 @@
-"""SearchSources: finds the pieces of a thread's sources that fit a question best."""
+"""SearchSources: find the chunks of a thread's sources that match a question best."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from domain.sources.source import Source
 from domain.sources.words import SearchQuery
 
 CANDIDATES = 200
-"""Pieces that are compared with each other."""
+"""Chunks that are ranked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSourcesCommand:
-    """A question in any form; `source` is the name or the id of the only sources meant."""
+    """`question` is free text; `source` restricts the search to sources with that name or id."""
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -27,22 +27,26 @@ class SearchSourcesCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesSearched:
-    """The pieces found, best first, and the sources that were looked through."""
+    """The best chunks, best first, and the sources that were searched."""
 
     found: tuple[FoundChunk, ...]
     searched: tuple[Source, ...]
 
 
 class SearchSources:
-    """Rules: the thread's own sources only; nothing in a question is an operator; the order is the same whichever
-    database is below."""
+    """Rules:
+    - Only sources of the thread are searched.
+    - A question has no operators.
+    - The order does not depend on the database.
+
+    Raises: ServiceError source_not_found; its text lists the existing sources.
+    """
 
     def __init__(self, *, sources: SourceStore, search: SourceSearch) -> None:
         self._sources = sources
         self._search = search
 
     async def execute(self, command: SearchSourcesCommand) -> SourcesSearched:
-        """Raises NOT_FOUND `source_not_found`, whose text names the sources there are."""
         existing = await self._sources.of_thread(command.organization_id, command.thread_id)
         meant = existing
         if command.source is not None:

@@ -7,7 +7,7 @@ from domain.sources.source import Source
 
 
 async def parts_of(sources: SourceStore, source: Source) -> AsyncIterator[bytes]:
-    """Its bytes in order; they end early if it is deleted meanwhile."""
+    """The parts in order. They end early if the source is deleted meanwhile."""
     position = 0
     while (part := await sources.part(source.organization_id, source.id, position)) is not None:
         yield part

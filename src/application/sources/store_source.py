@@ -1,4 +1,4 @@
-"""StoreSource: takes in the bytes of a source part by part, reads its text, and lets it be seen when all of that is done."""
+"""StoreSource: store the bytes of a source part by part, index its text, and make it visible."""
 
 import asyncio
 import hashlib
@@ -29,21 +29,21 @@ from domain.sources.words import words_of
 
 CHUNKS_IN_A_STEP = 100
 MAX_CHUNKS = 60_000
-"""Pieces of one source that can be searched."""
+"""Most searchable chunks of one source."""
 MAX_LINES = 2_000_000
-"""Lines of one source that can be searched: of very short ones there may be many millions, and each takes its time."""
+"""Most searchable lines of one source. Many millions of very short lines would take too long."""
 EXTRACTION_TIMEOUT_S = 60.0
 MAX_READ_AT_ONCE = 2
-"""Sources whose text is in memory at the same time."""
+"""Most sources with their text in memory at the same time."""
 STALE_AFTER = timedelta(hours=1)
-"""How old a source may be that is still on its way in; then whoever sent it is gone."""
+"""A draft of this age is abandoned: its upload has ended."""
 
 _MEDIA_TYPES = {SourceKind.HTML: "text/html", SourceKind.PDF: "application/pdf"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSourceCommand:
-    """A file of a thread, and who is to be named for it in the audit."""
+    """A file for a thread. `audit` builds the audit entry."""
 
     source_id: SourceId
     organization_id: OrganizationId
@@ -55,9 +55,15 @@ class StoreSourceCommand:
 
 
 class StoreSource:
-    """Rules: at most 50 MiB, of which no more than a part is in memory while it comes in; the text of HTML and PDF is
-    read outside of this process; a source whose text cannot be read is kept and says why; what is broken off leaves
-    nothing. A source with a known id is replaced, so that a repeated call of a tool makes no second one."""
+    """Rules:
+    - At most 50 MiB; only one part is in memory during the upload.
+    - Text of HTML and PDF files is extracted in another process.
+    - A source without readable text is stored, with the reason in `problem`.
+    - An interrupted upload leaves nothing.
+    - A source with an existing id is replaced, so that a repeated tool call creates no duplicate.
+
+    Raises: ServiceError source_name_invalid, thread_not_found, sources_full, source_too_large.
+    """
 
     def __init__(self, *, intake: SourceIntake, sources: SourceStore, extractor: TextExtractor, clock: Clock) -> None:
         self._intake = intake
@@ -67,8 +73,7 @@ class StoreSource:
         self._reading = asyncio.Semaphore(MAX_READ_AT_ONCE)
 
     async def execute(self, command: StoreSourceCommand) -> Source:
-        """The stored source. Raises INVALID `source_name_invalid`, NOT_FOUND, CONFLICT `sources_full`, TOO_LARGE
-        `source_too_large`."""
+        """Returns the stored source."""
         require_name(command.name)
         now = self._clock.now()
         draft = Source(
@@ -88,7 +93,7 @@ class StoreSource:
             source = await self._read(received)
             await self._intake.finish(source, command.audit(source))
         except BaseException:
-            with suppress(ServiceError):  # an abandoned draft is forgotten later
+            with suppress(ServiceError):  # an abandoned draft is removed later
                 await self._intake.discard(draft)
             raise
         return source
@@ -133,18 +138,18 @@ class StoreSource:
     async def _store_chunks(self, source: Source, chunks: Iterator[SourceChunk]) -> Source:
         count = lines = 0
         while count < MAX_CHUNKS and lines < MAX_LINES:
-            # Cutting takes its time, and others have the event loop meanwhile.
+            # Cutting takes time; the event loop stays free meanwhile.
             step = await asyncio.to_thread(_next_step, chunks)
             if not step:
                 return replace(source, chunks=count)
             await self._intake.put_chunks(source, count, step)
             count += len(step)
             lines += sum(indexed.chunk.end_line - indexed.chunk.start_line + 1 for indexed in step)
-        return replace(source, chunks=count, problem=f"Only the first {count} pieces of the text can be searched.")
+        return replace(source, chunks=count, problem=f"Only the first {count} chunks of the text can be searched.")
 
 
 async def _in_parts(content: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in parts of one size, the last one as large as it is."""
+    """The same bytes in parts of equal size; the last one may be smaller."""
     gathered = bytearray()
     async for data in content:
         gathered += data

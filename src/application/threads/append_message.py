@@ -1,4 +1,4 @@
-"""AppendMessage: put a message into a thread without running an agent."""
+"""AppendMessage: add a message to a thread without running an agent."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from domain.threads.message import ImageContent, Message, Role, UserContent, is_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendMessageCommand:
-    """Who speaks (user or assistant) and what."""
+    """`role` is user or assistant."""
 
     principal: Principal
     thread_id: ThreadId
@@ -22,10 +22,14 @@ class AppendMessageCommand:
 
 
 class AppendMessage:
-    """Runners and above append what a user or an assistant said, at the end of the thread.
+    """Rules:
+    - Requires `runner`; the message is added at the end of the thread.
+    - Text from both roles, images from users only. Only runs add tool uses and results, so every
+      use has exactly one result.
+    - A thread with an unfinished run accepts no message.
 
-    Text from both, images from users. Tool uses and results come from runs alone, so every use keeps its one result.
-    A thread with an unfinished run takes no message.
+    Raises: ServiceError role_insufficient, message_invalid, thread_not_found, thread_busy,
+    thread_quarantined.
     """
 
     def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
@@ -34,7 +38,6 @@ class AppendMessage:
         self._ids = ids
 
     async def execute(self, command: AppendMessageCommand) -> Message:
-        """The stored message. Raises FORBIDDEN, INVALID `message_invalid`, NOT_FOUND, CONFLICT `thread_busy`."""
         command.principal.require(KeyRole.RUNNER)
         wrong = _violations(command)
         if wrong:

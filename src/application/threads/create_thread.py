@@ -1,4 +1,4 @@
-"""CreateThread: begin a conversation."""
+"""CreateThread: create a conversation."""
 
 from dataclasses import dataclass, field
 
@@ -13,14 +13,14 @@ from domain.threads.thread import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateThreadCommand:
-    """`metadata` is the client's own and stored as it is."""
+    """`metadata` is stored unchanged for the client."""
 
     principal: Principal
     metadata: JsonObject = field(default_factory=dict)
 
 
 class CreateThread:
-    """Runners and above begin threads, in their own organization."""
+    """Requires `runner`. Raises: ServiceError role_insufficient."""
 
     def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
         self._threads = threads
@@ -28,7 +28,6 @@ class CreateThread:
         self._ids = ids
 
     async def execute(self, command: CreateThreadCommand) -> Thread:
-        """The new, empty thread. Raises FORBIDDEN."""
         command.principal.require(Role.RUNNER)
         thread = Thread(
             id=ThreadId(self._ids.new("thr")),

@@ -1,4 +1,4 @@
-"""DeleteThread: remove a conversation with everything in it."""
+"""DeleteThread: delete a conversation and its content."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,18 @@ from domain.ids import ThreadId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteThreadCommand:
-    """Which thread."""
-
     principal: Principal
     thread_id: ThreadId
 
 
 class DeleteThread:
-    """Runners and above delete threads, audited `thread.deleted`; messages, runs, events and calls go with it, audit
-    entries stay.
+    """Rules:
+    - Requires `runner`.
+    - Messages, runs, events and calls are deleted too; audit entries stay.
+    - A thread with an unfinished run is not deleted.
+    - Audited as `thread.deleted`.
 
-    A thread with an unfinished run is not deleted.
+    Raises: ServiceError role_insufficient, thread_not_found, thread_busy, thread_quarantined.
     """
 
     def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
@@ -33,7 +34,6 @@ class DeleteThread:
         self._ids = ids
 
     async def execute(self, command: DeleteThreadCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND, CONFLICT `thread_busy`."""
         principal = command.principal
         principal.require(Role.RUNNER)
         audit = audit_entry(

@@ -1,4 +1,4 @@
-"""GetThread: one thread, without its messages."""
+"""GetThread: read one thread, without its messages."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,18 @@ from domain.threads.thread import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetThreadCommand:
-    """Which thread."""
-
     principal: Principal
     thread_id: ThreadId
 
 
 class GetThread:
-    """Any role may read; a thread of another organization does not exist."""
+    """Any role may read. A thread of another organization is not found."""
 
     def __init__(self, *, threads: ThreadStore) -> None:
         self._threads = threads
 
     async def execute(self, command: GetThreadCommand) -> Thread:
-        """The thread. Raises NOT_FOUND."""
+        """Raises NOT_FOUND."""
         command.principal.require(Role.VIEWER)
         thread = await self._threads.get(command.principal.organization_id, command.thread_id)
         if thread is None:

@@ -1,4 +1,4 @@
-"""ListMessages: the transcript of a thread."""
+"""ListMessages: read the messages of a thread."""
 
 from dataclasses import dataclass
 
@@ -13,21 +13,19 @@ from domain.threads.message import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListMessagesCommand:
-    """Which thread, which page."""
-
     principal: Principal
     thread_id: ThreadId
     page: PageRequest = PageRequest()
 
 
 class ListMessages:
-    """Any role may read; oldest first, superseded messages left out."""
+    """Any role may read; oldest first, without superseded messages."""
 
     def __init__(self, *, threads: ThreadStore) -> None:
         self._threads = threads
 
     async def execute(self, command: ListMessagesCommand) -> Page[Message]:
-        """One page. Raises NOT_FOUND."""
+        """Raises NOT_FOUND."""
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
         page = await self._threads.messages(organization_id, command.thread_id, command.page)

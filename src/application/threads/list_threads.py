@@ -11,8 +11,6 @@ from domain.threads.thread import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListThreadsCommand:
-    """Which page."""
-
     principal: Principal
     page: PageRequest = PageRequest()
 
@@ -24,6 +22,5 @@ class ListThreads:
         self._threads = threads
 
     async def execute(self, command: ListThreadsCommand) -> Page[Thread]:
-        """One page."""
         command.principal.require(Role.VIEWER)
         return await self._threads.page(command.principal.organization_id, command.page)

@@ -12,14 +12,15 @@ from domain.threads.thread import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedThread:
-    """The thread without its quarantine; `promoted` is the run that waited behind it and can be started now."""
+    """The thread without its quarantine. `promoted` is the run that waited for the release and can
+    start now."""
 
     thread: Thread
     promoted: RunId | None
 
 
 class ThreadStore(Protocol):
-    """Threads and their messages. Everything is scoped: another organization's thread does not exist."""
+    """Threads and their messages. A thread of another organization does not exist."""
 
     async def add(self, thread: Thread) -> None:
         """Store a new thread."""
@@ -34,9 +35,8 @@ class ThreadStore(Protocol):
         ...
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
-        """Add a message at the end. Raises CONFLICT `thread_busy` (with `run_id`) while a run of the thread is
-        unfinished
-        and NOT_FOUND without the thread, and CONFLICT `thread_quarantined`."""
+        """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`
+        (with `run_id`) while a run of the thread is unfinished, `thread_quarantined`."""
         ...
 
     async def messages(
@@ -48,11 +48,14 @@ class ThreadStore(Protocol):
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
     ) -> ReleasedThread | None:
-        """End the thread's quarantine and store the audit entry. None if there is no such thread. Raises CONFLICT
-        `thread_not_quarantined`."""
+        """End the thread's quarantine and store the audit entry. None if the thread does not exist.
+        Raises CONFLICT `thread_not_quarantined`."""
         ...
 
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
-        """Remove the thread with its messages, runs, events and calls, and store the audit entry; entries of its runs
-        stay. False, and no entry, if there is none. Raises CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined` while the thread is."""
+        """Remove the thread with its messages, runs, events and calls, and store the audit entry.
+        Audit entries of its runs stay. False, and no entry, if it does not exist.
+
+        Raises: CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined`.
+        """
         ...

@@ -1,4 +1,4 @@
-"""ReleaseThread: end the quarantine of a thread whose run a canary token halted."""
+"""ReleaseThread: end the quarantine of a thread after a canary token halted its run."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,18 @@ from domain.threads.thread import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseThreadCommand:
-    """Which thread."""
-
     principal: Principal
     thread_id: ThreadId
 
 
 class ReleaseThread:
-    """Operators and above release threads, audited `thread.released`. The run that waited behind the quarantine starts."""
+    """Rules:
+    - Requires `operator`.
+    - The run that waits for the release starts.
+    - Audited as `thread.released`.
+
+    Raises: ServiceError role_insufficient, thread_not_found, thread_not_quarantined.
+    """
 
     def __init__(self, *, threads: ThreadStore, queue: RunQueue, clock: Clock, ids: IdSource) -> None:
         self._threads = threads
@@ -32,7 +36,7 @@ class ReleaseThread:
         self._ids = ids
 
     async def execute(self, command: ReleaseThreadCommand) -> Thread:
-        """The thread as it is now. Raises FORBIDDEN, NOT_FOUND, CONFLICT `thread_not_quarantined`."""
+        """Returns the released thread."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         thread = await self._threads.get(principal.organization_id, command.thread_id)

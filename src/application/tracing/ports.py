@@ -1,4 +1,4 @@
-"""Port to a tracing backend."""
+"""Ports to tracing backends."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from domain.workflows.run import WorkflowRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRecord:
-    """A finished model call. `input`/`output` are what was sent and answered."""
+    """A finished model call with its request and reply."""
 
     run: Run
     agent: Agent
@@ -34,7 +34,7 @@ class GenerationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallRecord:
-    """A finished tool call; `tool` is None for one the run does not have."""
+    """A finished tool call. `tool` is None if the run has no such tool."""
 
     run: Run
     call: ToolCall
@@ -46,7 +46,8 @@ class ToolCallRecord:
 
     @classmethod
     def of(cls, run: Run, call: ToolCall, tool: Tool | None) -> "ToolCallRecord":
-        """Of a settled call, as the ledger has it: whoever tells of it, and however often, tells the same."""
+        """The record of a settled call in the ledger. It is the same however often and by whichever
+        process it is created."""
         if call.result is None or call.settled_at is None:
             raise ValueError(f"call {call.id} is not settled")
         return cls(
@@ -62,7 +63,7 @@ class ToolCallRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCallRecord:
-    """A finished call of a gateway session; its text and arguments hold no canary token."""
+    """A finished call of a gateway session. Its text and arguments contain no canary token."""
 
     session: GatewaySession
     agent: Agent
@@ -71,80 +72,85 @@ class GatewayCallRecord:
 
     @property
     def started_at(self) -> datetime:
-        """When it was sent."""
+        """When the call was sent."""
         return self.settlement.at - timedelta(milliseconds=self.settlement.duration_ms)
 
 
 class GatewayTracer(Protocol):
-    """Traces of gateway sessions, each a trace of its own. Like `Tracer`, whose adapters do this too."""
+    """Traces of gateway sessions, one trace per session. Adapters of `Tracer` implement this
+    too."""
 
     @property
     def enabled(self) -> bool:
-        """Whether anybody listens."""
+        """Whether a backend is configured."""
         ...
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
-        """A call is over."""
+        """Record a finished call."""
         ...
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """W3C trace context for a call to an MCP server whose caller sent none; empty when tracing is off."""
+        """W3C trace context for a call to an MCP server when the caller sent none; empty while
+        tracing is off."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRecord:
-    """A workflow run that has ended, and what it executed."""
+    """A finished workflow run and its definition."""
 
     run: WorkflowRun
     definition: WorkflowDefinition
 
 
 class WorkflowTracer(Protocol):
-    """Traces of workflow runs; those of their agents' runs are parts of them. Like `Tracer`, whose adapters do this too."""
+    """Traces of workflow runs, which include those of their agents' runs. Adapters of `Tracer`
+    implement this too."""
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
-        """The workflow run has ended."""
+        """Record a finished workflow run."""
         ...
 
 
 class Tracer(Protocol):
-    """Traces, told of after the fact. Ids derive from run, turn and call, so a resumed run goes on with its trace.
-    Nothing here blocks, waits or raises."""
+    """Traces, recorded after the fact. Ids derive from run, turn and call, so a resumed run
+    continues its trace. No method blocks, waits or raises."""
 
     @property
     def enabled(self) -> bool:
-        """Whether anybody listens; what is only made to be told of need not be made otherwise."""
+        """Whether a backend is configured. Without one, records need not be built."""
         ...
 
     def generation(self, record: GenerationRecord) -> None:
-        """A model call is over."""
+        """Record a finished model call."""
         ...
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """A tool call is over."""
+        """Record a finished tool call."""
         ...
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
-        """The run has ended; its trace is complete. `agent` is None for one that is not known any more."""
+        """Record the end of a run; its trace is complete. `agent` is None if it no longer
+        exists."""
         ...
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """W3C trace context (`traceparent`) for a call to an MCP server, or an empty mapping when tracing is off."""
+        """W3C trace context (`traceparent`) for a call to an MCP server; empty while tracing is
+        off."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceAddress:
-    """How people find a trace: its id (32 hexadecimal digits), and its page if the backend has one."""
+    """The id of a trace (32 hexadecimal digits), and its page if the backend has one."""
 
     trace_id: str
     url: str | None
 
 
 class TraceAddresses(Protocol):
-    """Where the traces of runs are to be found."""
+    """Addresses of the traces of runs."""
 
     def of(self, run: Run) -> TraceAddress | None:
-        """The trace of the run; None where nothing is traced."""
+        """The trace of the run; None while tracing is off."""
         ...

@@ -1,1 +1,1 @@
-"""What was used, and what may still be spent today."""
+"""Usage of models, and daily budgets."""

@@ -1,4 +1,4 @@
-"""GetUsage: what an organization's agents have used."""
+"""GetUsage: read the model usage of an organization's agents."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from domain.usage.daily_usage import UsageSum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetUsageCommand:
-    """Which days, agents and models, by what they are summed, and which page of the sums."""
+    """The filter, the grouping and the page."""
 
     principal: Principal
     wanted: UsageFilter = UsageFilter()
@@ -20,13 +20,17 @@ class GetUsageCommand:
 
 
 class GetUsage:
-    """Sums of the caller's organization; any role may read them. Agents that were deleted count on."""
+    """Rules:
+    - Any role may read its organization's usage.
+    - Deleted agents are included.
+
+    Raises: ServiceError usage_days_invalid, and for an invalid cursor.
+    """
 
     def __init__(self, *, reports: UsageReports) -> None:
         self._reports = reports
 
     async def execute(self, command: GetUsageCommand) -> Page[UsageSum]:
-        """One page. Raises INVALID for days in the wrong order and for a cursor that is not one of ours."""
         command.principal.require(Role.VIEWER)
         since, until = command.wanted.since, command.wanted.until
         if since is not None and until is not None and since > until:

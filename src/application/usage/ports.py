@@ -1,4 +1,4 @@
-"""Ports of the usage slice: the daily sums, and amounts reserved against daily budgets."""
+"""Ports of the usage slice: daily sums, and reservations against daily budgets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from domain.usage.daily_usage import UsageKey, UsageSum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFilter:
-    """Days from `since` to `until`, both included; None does not restrict. Summed over what `by` leaves out."""
+    """Days from `since` to `until`, both inclusive; None does not restrict. Keys missing in `by`
+    are summed over."""
 
     since: date | None = None
     until: date | None = None
@@ -24,7 +25,7 @@ class UsageFilter:
 
 
 class UsageReports(Protocol):
-    """Sums that grow with every step that stores a model's reply (`Step.spent`)."""
+    """Daily sums. They grow with every step that stores a model's reply (`Step.spent`)."""
 
     async def page(self, organization_id: OrganizationId, wanted: UsageFilter, request: PageRequest) -> Page[UsageSum]:
         """Newest day first, then by agent and model."""
@@ -33,8 +34,8 @@ class UsageReports(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """What a run asks to spend on `day` at most, in USD, its former reservation replaced. Budgets that are None do not
-    restrict."""
+    """The most that a run may spend on `day`, in USD. It replaces the run's earlier reservation. A
+    budget of None does not restrict."""
 
     agent_id: AgentId
     day: date
@@ -43,8 +44,8 @@ class Reservation:
     agent_budget_usd: Decimal | None
 
     def fits_beside(self, used: Mapping[AgentId, Decimal]) -> bool:
-        """Whether the budgets hold if this is spent too; `used` is what each agent of the organization has spent that day
-        and other runs have reserved."""
+        """Whether the budgets allow this amount too. `used` is what each agent of the organization
+        has spent that day, plus the reservations of other runs."""
         by_agent = used.get(self.agent_id, Decimal(0))
         return _holds(self.organization_budget_usd, sum(used.values(), self.amount_usd)) and _holds(
             self.agent_budget_usd, by_agent + self.amount_usd
@@ -56,10 +57,11 @@ def _holds(budget: Decimal | None, spending: Decimal) -> bool:
 
 
 class Reservations(Protocol):
-    """Amounts that unfinished runs may still spend, so that runs side by side stay within a budget together."""
+    """Reserved amounts of unfinished runs, so that concurrent runs together stay within a
+    budget."""
 
     async def reserve(self, lease: Lease, wanted: Reservation) -> bool:
-        """Reserve, if what the day has cost so far, what other runs that are queued or in progress have reserved, and this
-        amount fit into each budget together; else False, and the run keeps what it had reserved. One transaction at
-        a time per organization. Raises LeaseLost."""
+        """Reserve the amount if each budget covers the day's cost, the reservations of other queued
+        or running runs, and this amount. Otherwise False, and the run keeps its earlier
+        reservation. Transactions of one organization are serialized. Raises LeaseLost."""
         ...

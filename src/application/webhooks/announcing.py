@@ -1,4 +1,5 @@
-"""What a step of a run announces: one delivery per event that the run's webhook wants, stored in the step's transaction."""
+"""The webhook deliveries of a run's step: one per event that the webhook subscribes to, stored in
+the step's transaction."""
 
 import json
 from collections.abc import Sequence
@@ -15,14 +16,15 @@ from domain.webhooks.delivery import WebhookDelivery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """A new delivery and its body, which stays as it is however often it is sent."""
+    """A new delivery and its body, which is the same for every attempt."""
 
     delivery: WebhookDelivery
     body: str = field(repr=False)
 
 
 def announced(run: Run, events: Sequence[NewEvent], *, last_seq: int) -> tuple[Announcement, ...]:
-    """Deliveries of the events of a step, the last of which has the number `last_seq`; `run` is as it stands then.
+    """The deliveries for the events of a step. The last event has the number `last_seq`; `run` is
+    the state after the step.
 
     A run without a webhook costs one comparison.
     """
@@ -58,6 +60,6 @@ def _body(run: Run, event: NewEvent) -> str:
 
 
 def _input(run: Run) -> list[JsonValue]:
-    """The input without the bytes of images: a receiver need not take megabytes that the sender has already."""
+    """The input without the bytes of images, which the sender already has."""
     parts = map(content_to_json, run.input)
     return [{name: value for name, value in part.items() if name != "data"} for part in parts]

@@ -1,4 +1,4 @@
-"""CreateWebhookKey: give an organization a new key that signs its webhooks."""
+"""CreateWebhookKey: create a new signing key for an organization's webhooks."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,22 +15,27 @@ from domain.webhooks.signing import OVERLAP, WebhookKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateWebhookKeyCommand:
-    """For the principal's organization."""
-
     principal: Principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedWebhookKey:
-    """The key, whose secret is shown this once; until `former_signs_until` the one before signs as well."""
+    """The key with its secret, which is shown only once. The previous key signs too until
+    `former_signs_until`."""
 
     key: WebhookKey
     former_signs_until: datetime | None
 
 
 class CreateWebhookKey:
-    """Admins make keys. The new one signs at once, the one before goes on beside it for a day, and any older one stops (so
-    that making two in a row puts a leaked key out of use). Audited `webhook_key.created`, without the secret."""
+    """Rules:
+    - Admins create keys.
+    - The new key signs at once, the previous one also signs for a day, and older ones stop. Two new
+      keys in a row thus disable a leaked key.
+    - Audited as `webhook_key.created`, without the secret.
+
+    Raises: ServiceError role_insufficient.
+    """
 
     def __init__(self, *, keys: WebhookKeyStore, secrets: SigningSecrets, clock: Clock, ids: IdSource) -> None:
         self._keys = keys
@@ -39,7 +44,6 @@ class CreateWebhookKey:
         self._ids = ids
 
     async def execute(self, command: CreateWebhookKeyCommand) -> CreatedWebhookKey:
-        """The new key. Raises FORBIDDEN."""
         principal = command.principal
         principal.require(Role.ADMIN)
         key = self._secrets.new_key(principal.organization_id)

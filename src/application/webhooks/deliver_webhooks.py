@@ -1,4 +1,4 @@
-"""Delivers webhooks: takes what is due, signs it, sends it, and stores what became of it."""
+"""DeliverWebhooks: claims due deliveries, signs and sends them, and stores the results."""
 
 import asyncio
 import logging
@@ -19,21 +19,26 @@ from domain.webhooks.signing import signed_headers
 logger = logging.getLogger(__name__)
 
 REREAD_S = 30.0
-"""How often deliveries are looked for even if nobody rang."""
+"""How often deliveries are checked without a signal."""
 LEASE_S = 60.0
-"""How long an attempt may take before another process begins the next; the sender gives up long before."""
+"""How long an attempt may take before another process starts the next one. The sender's timeout is
+much shorter."""
 CONCURRENCY = 32
 PER_LANE = 4
-"""How many attempts of one organization at one receiver run at a time, so that a dead receiver holds up nobody else."""
+"""Most concurrent attempts of one organization at one receiver, so that a dead receiver delays no
+other."""
 STOP_S = 3.0
-"""How long attempts under way may take when the service stops."""
+"""How long running attempts may take when the service stops."""
 _RETRY_S = 1.0
 
 
 class DeliverWebhooks:
-    """Rules: a delivery is one process's at a time, and another's once that one must be lost (at least once, never in
-    doubt); nothing is locked or kept open in the database while a receiver is waited for; a receiver that is slow or dead
-    takes up its own few places only."""
+    """Rules:
+    - At-least-once delivery: one process owns a delivery until its lease expires, then another may
+      claim it.
+    - Nothing is locked or open in the database while a receiver is being awaited.
+    - A slow or dead receiver occupies only its own few slots.
+    """
 
     def __init__(
         self,
@@ -61,20 +66,22 @@ class DeliverWebhooks:
         self._look = asyncio.Event()
 
     async def execute(self) -> int:
-        """Attempt everything that is due now; returns how many attempts that were."""
+        """Attempt everything that is due now; returns the number of attempts."""
         attempts = 0
         while await self._begin_due() and self._under_way:
             attempts += len(self._under_way)
             await asyncio.wait(self._under_way)
-            await asyncio.sleep(0)  # lets those that ended leave
+            await asyncio.sleep(0)  # lets finished tasks be removed
         return attempts
 
     async def recover(self) -> int:
-        """Go on at once with what a former process was attempting; only where no other process can be. Returns how many."""
+        """Release the deliveries that a former process was attempting; only if no other process can
+        exist. Returns how many."""
         return await self._deliveries.release_all(at=self._clock.now())
 
     async def keep(self) -> None:
-        """Deliver as events come and pauses end, until cancelled; attempts under way may then still end."""
+        """Deliver as events arrive and pauses end, until cancelled; running attempts may then still
+        end."""
         async with self._wakeups.subscribe(WEBHOOKS_TOPIC) as rung:
             listening = asyncio.create_task(self._listen(rung), name="webhooks-rung")
             try:
@@ -99,7 +106,7 @@ class DeliverWebhooks:
             self._look.set()
 
     async def _begin_due(self) -> bool:
-        """Begin attempts, as many as there is room for; whether any was."""
+        """Start as many attempts as fit; returns whether any was started."""
         begun = False
         while room := self._concurrency - len(self._under_way):
             due_at = await self._deliveries.next_due(but=self._full_lanes())
@@ -114,7 +121,7 @@ class DeliverWebhooks:
                 busy=Counter(self._under_way.values()),
             )
             if not claimed:
-                break  # somebody was faster
+                break  # another process was faster
             for each in claimed:
                 task = asyncio.create_task(self._deliver(each), name=f"webhook {each.delivery.id}")
                 self._under_way[task] = each.lane
@@ -123,7 +130,8 @@ class DeliverWebhooks:
         return begun
 
     async def _time_to_next(self) -> float:
-        """Seconds to sleep unless a place becomes free. What is due still is another process's at this moment."""
+        """Seconds to sleep unless a slot becomes free. What is still due belongs to another process
+        at the moment."""
         if len(self._under_way) >= self._concurrency:
             return REREAD_S
         due_at = await self._deliveries.next_due(but=self._full_lanes())
@@ -156,22 +164,22 @@ class DeliverWebhooks:
         except ValueError:
             return Attempt(failure=SendFailure.UNSIGNED)
         except ServiceError:
-            logger.exception("a webhook's signing secret could not be read", extra=_ids(delivery))
+            logger.exception("signing secret of a webhook could not be read", extra=_ids(delivery))
             return Attempt(failure=SendFailure.INTERNAL)
         body = claimed.body.encode()
         headers = signed_headers(delivery.id, self._clock.now(), body, keys)
         try:
             return await self._sender.send(claimed.webhook.url, headers, body)
-        except Exception as error:  # noqa: BLE001  # its words, and its traceback's, may hold the URL
-            logger.error("a webhook could not be sent: %s", type(error).__name__, extra=_ids(delivery))
+        except Exception as error:  # noqa: BLE001  # message and traceback may contain the URL
+            logger.error("webhook could not be sent: %s", type(error).__name__, extra=_ids(delivery))
             return Attempt(failure=SendFailure.INTERNAL)
 
     async def _settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> None:
         try:
             stored = await self._deliveries.settle(taken, after)
         except Exception:
-            # It stays taken, and is attempted again when that has run out.
-            logger.exception("what became of a webhook could not be stored", extra=_ids(taken))
+            # The delivery stays claimed, and is attempted again after its lease expires.
+            logger.exception("result of a webhook delivery could not be stored", extra=_ids(taken))
             return
         level = logging.INFO if after.last_error is None else logging.WARNING
         logger.log(level, "webhook %s: %s", after.event, after.state, extra={**_ids(after), "stored": stored})

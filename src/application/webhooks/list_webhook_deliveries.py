@@ -1,4 +1,4 @@
-"""ListWebhookDeliveries: what became of the announcements of a run."""
+"""ListWebhookDeliveries: list the deliveries of a run."""
 
 from dataclasses import dataclass
 
@@ -13,22 +13,21 @@ from domain.webhooks.delivery import WebhookDelivery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListWebhookDeliveriesCommand:
-    """Of which run, and which page."""
-
     principal: Principal
     run_id: RunId
     page: PageRequest = PageRequest()
 
 
 class ListWebhookDeliveries:
-    """Viewers see where deliveries stand, newest first; nobody sees the webhook's URL beyond its host, nor its secret."""
+    """Any role may read; newest first. Only the host of the webhook's URL is shown, and its secret
+    never."""
 
     def __init__(self, *, runs: RunLookup, deliveries: WebhookDeliveryStore) -> None:
         self._runs = runs
         self._deliveries = deliveries
 
     async def execute(self, command: ListWebhookDeliveriesCommand) -> Page[WebhookDelivery]:
-        """One page. Raises FORBIDDEN, NOT_FOUND."""
+        """Raises NOT_FOUND."""
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
         page = await self._deliveries.of_run(organization_id, command.run_id, command.page)

@@ -1,6 +1,7 @@
-"""Ports of the webhooks slice: stored deliveries, the keys that sign them, and who sends them.
+"""Ports of the webhooks slice: stored deliveries, signing keys, and the sender.
 
-Deliveries are written with the events they announce (`announced`), by whatever stores a step of a run.
+Deliveries are stored with the events that they announce (`announced`), by every adapter that stores
+a step of a run.
 """
 
 from collections.abc import Mapping
@@ -17,12 +18,13 @@ from domain.webhooks.delivery import Attempt, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
 
 WEBHOOKS_TOPIC = "webhooks"
-"""Woken when there may be something to deliver."""
+"""Signalled when there may be something to deliver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """Whose deliveries to which receiver: what one dead receiver may hold up."""
+    """The deliveries of one organization to one receiver. A dead receiver blocks at most its
+    lane."""
 
     organization_id: OrganizationId
     receiver: str
@@ -30,7 +32,8 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedDelivery:
-    """A delivery that is this process's to attempt, with all that takes. `body` was written with the event."""
+    """A delivery that this process may attempt, with everything needed. `body` was stored with the
+    event."""
 
     delivery: WebhookDelivery
     webhook: Webhook
@@ -38,38 +41,37 @@ class ClaimedDelivery:
 
     @property
     def lane(self) -> Lane:
-        """Where it stands in line."""
         return Lane(organization_id=self.delivery.organization_id, receiver=self.delivery.receiver)
 
 
 class RunLookup(Protocol):
-    """Reads one run."""
-
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
         ...
 
 
 class WebhookDeliveryStore(Protocol):
-    """Deliveries: of all organizations for those who send, of one for those who look."""
+    """Deliveries: of all organizations for the sender, of one for readers."""
 
     async def next_due(self, *, but: frozenset[Lane]) -> datetime | None:
-        """When the earliest open delivery outside of these lanes is due; None without any."""
+        """When the earliest open delivery outside these lanes is due; None if there is none."""
         ...
 
     async def claim(
         self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
     ) -> tuple[ClaimedDelivery, ...]:
-        """Take up to `limit` deliveries due at `at`, the earliest first, as `WebhookDelivery.taken`; of each lane no more
-        than `per_lane` less those already `busy`. Each goes to one caller, until that moment."""
+        """Claim up to `limit` deliveries due at `at`, earliest first, as `WebhookDelivery.taken`
+        until `until`. Each lane gets at most `per_lane` minus those already `busy`. A delivery goes
+        to one caller only."""
         ...
 
     async def release_all(self, *, at: datetime) -> int:
-        """Make every delivery that somebody took due at that moment: for the one process there is. Returns how many."""
+        """Make every claimed delivery due at `at`; for the only process. Returns how many."""
         ...
 
     async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
-        """Store what became of an attempt. False, and no change, if somebody else took the delivery meanwhile."""
+        """Store the result of an attempt. False, and no change, if another process has claimed the
+        delivery meanwhile."""
         ...
 
     async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
@@ -83,7 +85,8 @@ class WebhookDeliveryStore(Protocol):
         ...
 
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
-        """Store that a round begins anew, and wake who sends. False, and no change, if it is not as `seen` any more."""
+        """Start a new round and signal the sender. False, and no change, if the delivery is no
+        longer as `seen`."""
         ...
 
 
@@ -91,23 +94,25 @@ class WebhookKeyStore(Protocol):
     """Signing keys of organizations, encrypted at rest."""
 
     async def in_force(self, organization_id: OrganizationId, *, at: datetime) -> tuple[WebhookKey, ...]:
-        """Keys that sign at `at`, the newest first; the newest, which has no end, is missing only before the first use."""
+        """Keys valid at `at`, newest first. The newest key never expires; it is missing only before
+        the first use."""
         ...
 
     async def add_first(self, key: WebhookKey) -> None:
-        """Store an organization's first key. Nothing happens if it has one without an end by now."""
+        """Store an organization's first key. Does nothing if one without expiry exists."""
         ...
 
     async def replace(self, key: WebhookKey, *, former_until: datetime, audit: AuditEvent) -> bool:
-        """Store a new key; the present one signs until then, and older ones no more. False if there was none before."""
+        """Store a new key. The current one signs until `former_until`, older ones stop. False if
+        there was none."""
         ...
 
 
 class WebhookSender(Protocol):
-    """The way out: through the egress guard, without redirects, within bounds of size and time."""
+    """Sends through the egress guard, without redirects, with bounds on size and time."""
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
-        """POST. Does not raise for what a receiver, or the way to it, may do."""
+        """POST the body. Failures of the receiver or the network are returned, not raised."""
         ...
 
     async def close(self) -> None:

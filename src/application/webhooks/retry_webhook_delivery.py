@@ -1,4 +1,4 @@
-"""RetryWebhookDelivery: send an announcement again, whatever became of it."""
+"""RetryWebhookDelivery: send a delivery again, in any state."""
 
 from dataclasses import dataclass
 
@@ -15,15 +15,20 @@ from domain.webhooks.delivery import WebhookDelivery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryWebhookDeliveryCommand:
-    """Which delivery."""
-
     principal: Principal
     delivery_id: WebhookDeliveryId
 
 
 class RetryWebhookDelivery:
-    """Operators send again: at once, with the same id and body, and with a fresh round of attempts. One that was delivered
-    may be sent again as well. Audited `webhook_delivery.retried`."""
+    """Rules:
+    - Requires `operator`.
+    - The delivery is sent at once, with the same id and body, and with a new round of attempts. A
+      delivered one can be sent again too.
+    - Audited as `webhook_delivery.retried`.
+
+    Raises: ServiceError role_insufficient, webhook_delivery_not_found,
+    webhook_delivery_in_progress.
+    """
 
     def __init__(self, *, deliveries: WebhookDeliveryStore, clock: Clock, ids: IdSource) -> None:
         self._deliveries = deliveries
@@ -31,7 +36,7 @@ class RetryWebhookDelivery:
         self._ids = ids
 
     async def execute(self, command: RetryWebhookDeliveryCommand) -> WebhookDelivery:
-        """The delivery, pending. Raises FORBIDDEN, NOT_FOUND, CONFLICT `webhook_delivery_in_progress`."""
+        """Returns the pending delivery."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         seen = await self._deliveries.get(principal.organization_id, command.delivery_id)

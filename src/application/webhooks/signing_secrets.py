@@ -1,4 +1,5 @@
-"""Finds what a delivery is signed with: the secret its webhook names, else the organization's own key, made when first used."""
+"""Finds the signing keys of a delivery: the secret that its webhook names, otherwise the
+organization's key, created on first use."""
 
 import secrets as randomness
 from collections.abc import Callable
@@ -12,7 +13,10 @@ from domain.webhooks.signing import NEW_KEY_BYTES, WebhookKey, new_secret, signi
 
 
 class SigningSecrets:
-    """Rules: a named secret signs alone, as it is now; an organization's key signs beside its predecessor for a while."""
+    """Rules:
+    - A named secret signs alone, with its current value.
+    - An organization's key signs together with its predecessor for a day.
+    """
 
     def __init__(
         self,
@@ -30,7 +34,8 @@ class SigningSecrets:
         self._random = random
 
     async def of(self, organization_id: OrganizationId, webhook: Webhook) -> tuple[bytes, ...]:
-        """The keys that sign, the newest first. Raises ValueError if the named secret is missing or is not one."""
+        """The signing keys, newest first. Raises ValueError if the named secret is missing or
+        malformed."""
         if webhook.secret is not None:
             value = await self._secrets.value(organization_id, webhook.secret.name)
             if value is None:
@@ -43,7 +48,7 @@ class SigningSecrets:
         return tuple(each for key in found for each in signing_keys(key.secret))
 
     def new_key(self, organization_id: OrganizationId) -> WebhookKey:
-        """A fresh key, not stored."""
+        """A new key that is not stored."""
         return WebhookKey(
             id=self._ids.new("whs"),
             organization_id=organization_id,

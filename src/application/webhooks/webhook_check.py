@@ -1,4 +1,4 @@
-"""Whether a webhook can be used: looked at when something that carries one is stored, not when it is too late."""
+"""Validates a webhook when an object that carries it is stored."""
 
 from application.secrets.ports import SecretStore
 from application.system.ports import OutboundPolicy
@@ -9,15 +9,19 @@ from domain.webhooks.signing import signing_keys
 
 
 class WebhookCheck:
-    """Rules: http or https, an address that may be requested as far as its text tells (names are looked at again when they
-    are resolved), no credentials in the URL; the events are known ones; a named secret exists and is a signing secret."""
+    """Rules:
+    - The URL is http or https, without credentials, and its address may be requested as far as the
+      text shows. Host names are checked again when they are resolved.
+    - The events are known.
+    - A named secret exists and is a signing secret.
+    """
 
     def __init__(self, *, outbound: OutboundPolicy, secrets: SecretStore) -> None:
         self._outbound = outbound
         self._secrets = secrets
 
     async def require_usable(self, organization_id: OrganizationId, webhook: Webhook, *, path: str = "webhook") -> None:
-        """Raise INVALID `webhook_invalid` with everything that is wrong."""
+        """Raise INVALID `webhook_invalid` with all violations."""
         refusal = self._outbound.refusal(webhook.url)
         found = webhook.violations(path)
         if refusal is not None:

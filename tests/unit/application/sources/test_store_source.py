@@ -151,7 +151,7 @@ async def test_of_more_lines_than_can_be_searched_the_first_are_and_it_says_so(
     source = await intake.put("many.txt", pieces(b"a\n" * 300_000))
     stored = intake.state.sources[source.id].chunks
     assert source.chunks == len(stored) == CHUNKS_IN_A_STEP
-    assert source.problem == f"Only the first {CHUNKS_IN_A_STEP} pieces of the text can be searched."
+    assert source.problem == f"Only the first {CHUNKS_IN_A_STEP} chunks of the text can be searched."
     assert stored[0].chunk.start_line == 1
 
 
