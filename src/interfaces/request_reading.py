@@ -37,8 +37,7 @@ class RequestReading:
             self.loose += len(data)
         else:
             self.loose = len(data) - data.rfind(b"\n") - 1 if self.phase is Phase.HEAD else 0
-        if self.loose > MAX_HEAD_BYTES:
-            self.is_too_large = True
+        self._check_head()
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -49,16 +48,19 @@ class RequestReading:
 
     def on_url(self, url: bytes) -> None:
         """A part of its URL."""
-        self._take(len(url))
+        self._events += 1
+        self._size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header or trailer."""
+        self._events += 1
         self._lines += 1
-        self._take(len(name) + len(value) + 4)
+        self._size += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
         """Its head is complete."""
         self._events += 1
+        self._check_head()
         self.headed += 1
         self.phase = Phase.BODY
 
@@ -76,9 +78,9 @@ class RequestReading:
         self._events += 1
         self.completed += 1
         self.phase = Phase.BETWEEN
+        self._check_head()
 
-    def _take(self, size: int) -> None:
-        self._events += 1
-        self._size += size
-        if self._size > MAX_HEAD_BYTES or self._lines > MAX_HEADER_LINES:
+    def _check_head(self) -> None:
+        """Where a head may end, and at the end of what was received; `_size` and `_lines` only grow in between."""
+        if self._size > MAX_HEAD_BYTES or self._lines > MAX_HEADER_LINES or self.loose > MAX_HEAD_BYTES:
             self.is_too_large = True

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -11,14 +10,11 @@ from litestar.types import Receive, Send
 
 from application.gateway.calls.request_cancellations import RequestCancellations, SentRequest
 from domain.errors import ServiceError
-from domain.gateway.session import GatewaySession
 from interfaces.disconnects import client_left
 from interfaces.gateway.exchange import Exchange
-from interfaces.gateway.generations import Envelope
-from interfaces.gateway.messages import INTERNAL_ERROR, RequestId, RpcError, RpcMessage, error_json, result_json
+from interfaces.gateway.messages import INTERNAL_ERROR, RequestId, RpcError, error_json, result_json
 from interfaces.gateway.methods import GatewayMethods
 from interfaces.gateway.wire import JSON_MEDIA, PING, frame, send_part, send_whole, start_stream
-from interfaces.request_notes import RequestNotes
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +26,8 @@ ELSEWHERE_AFTER_S = 1.0
 """And how much longer before it is looked whether it was taken back at another process."""
 _Key = tuple[str, str, RequestId]
 _TakenBack = Callable[[], Coroutine[None, None, None]]
+Headers = Sequence[tuple[bytes, bytes]]
 _FIRST = asyncio.FIRST_COMPLETED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayCall:
-    """A request whose answer may be a stream; `headers` are what the answer is to have besides."""
-
-    session: GatewaySession
-    envelope: Envelope
-    message: RpcMessage
-    takes_stream: bool
-    notes: RequestNotes
-    headers: Sequence[tuple[bytes, bytes]] = ()
 
 
 class GatewayAnswers:
@@ -53,35 +38,30 @@ class GatewayAnswers:
         self._cancellations = cancellations
         self._calls: dict[_Key, _Carrier] = {}
 
-    async def answer(self, call: GatewayCall, receive: Receive, send: Send) -> None:
+    async def answer(self, exchange: Exchange, receive: Receive, send: Send, headers: Headers = ()) -> None:
         """Answer in JSON; or, if the client takes that, as a stream from the first thing that is to be told before the answer,
         or when it takes long. Of the newer generation, a client that leaves cancels what it asked for; of the older, that goes on
         until it is told not to (MCP 2025-11-25, transports: a disconnection is no cancellation)."""
-        sent = None if call.envelope.is_modern else _sent(call)
+        sent = None if exchange.envelope.is_modern else _sent(exchange)
         taken_back = None if sent is None else partial(self._taken_back, sent)
-        carrier = _Carrier(call, receive, send, taken_back)
-        exchange = Exchange(
-            session=call.session,
-            envelope=call.envelope,
-            message=call.message,
-            tell=carrier.tell if call.takes_stream else None,
-            left=carrier.left,
-            notes=call.notes,
-        )
+        carrier = _Carrier(exchange, receive, send, headers, taken_back)
+        if exchange.takes_stream:
+            exchange.tell = carrier.tell
+        exchange.left = carrier.left
         if sent is not None:
             self._calls[_key(sent)] = carrier
         carrier.begin()
         try:
-            answer, status = result_json(call.message.id, await self.result(exchange)), 200
+            answer, status = result_json(exchange.message.id, await self.result(exchange)), 200
         except RpcError as error:
-            answer, status = error_json(call.message.id, error), error.status
+            answer, status = error_json(exchange.message.id, error), error.status
         except asyncio.CancelledError:
             if not carrier.was_cancelled():
                 raise
             if carrier.has_left:
                 return
             cancelled = RpcError(INTERNAL_ERROR, "The request was cancelled.")
-            answer, status = error_json(call.message.id, cancelled), 200
+            answer, status = error_json(exchange.message.id, cancelled), 200
         finally:
             carrier.end()
             if sent is not None and self._calls.get(_key(sent)) is carrier:
@@ -126,7 +106,8 @@ class _Carrier:
     """One answer on its way: what is told before it, signs of life while it takes long, and whether its client has left."""
 
     __slots__ = (
-        "_call",
+        "_exchange",
+        "_headers",
         "_is_over",
         "_is_withdrawn",
         "_receive",
@@ -141,8 +122,11 @@ class _Carrier:
         "left",
     )
 
-    def __init__(self, call: GatewayCall, receive: Receive, send: Send, taken_back: _TakenBack | None) -> None:
-        self._call = call
+    def __init__(
+        self, exchange: Exchange, receive: Receive, send: Send, headers: Headers, taken_back: _TakenBack | None
+    ) -> None:
+        self._exchange = exchange
+        self._headers = headers
         self._taken_back = taken_back
         self._receive = receive
         self._send = send
@@ -153,7 +137,7 @@ class _Carrier:
         self._streams = self._is_over = self._is_withdrawn = False
         self.has_left = False
         """Whether the request was cancelled because its client has gone."""
-        is_asked = taken_back is not None and call.takes_stream and call.envelope.capabilities
+        is_asked = taken_back is not None and exchange.takes_stream and exchange.envelope.capabilities
         self.left = asyncio.Event() if is_asked else None
         """Set when a client of the older generation has gone, which could have been asked something."""
 
@@ -191,7 +175,7 @@ class _Carrier:
         if self._streams:
             await self._part(frame(answer), more=False)
         else:
-            await send_whole(self._send, status, msgspec.json.encode(answer), [JSON_MEDIA, *self._call.headers])
+            await send_whole(self._send, status, msgspec.json.encode(answer), [JSON_MEDIA, *self._headers])
 
     def _watch(self) -> None:
         self._watcher = asyncio.create_task(self._watched())
@@ -205,7 +189,7 @@ class _Carrier:
                 signs.add(asyncio.create_task(self._taken_back()))
             while not done:
                 done, _ = await asyncio.wait(
-                    {leaving, *signs}, timeout=QUIET_S if self._call.takes_stream else None, return_when=_FIRST
+                    {leaving, *signs}, timeout=QUIET_S if self._exchange.takes_stream else None, return_when=_FIRST
                 )
                 if not done:
                     await self._part(PING)
@@ -222,7 +206,7 @@ class _Carrier:
     def _client_left(self) -> None:
         if self.left is not None:
             self.left.set()
-        if self._call.envelope.is_modern and not self._is_over:
+        if self._exchange.envelope.is_modern and not self._is_over:
             self.has_left = True
             self.cancel()
 
@@ -237,10 +221,10 @@ class _Carrier:
             await send_part(self._send, part, more=more)
 
 
-def _sent(call: GatewayCall) -> SentRequest:
-    client = call.envelope.client
+def _sent(exchange: Exchange) -> SentRequest:
+    client = exchange.envelope.client
     return SentRequest(
-        session=call.session, client="" if client is None else client.id, request_id=call.message.id or 0
+        session=exchange.session, client="" if client is None else client.id, request_id=exchange.message.id or 0
     )
 
 

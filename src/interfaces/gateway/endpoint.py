@@ -20,7 +20,7 @@ from domain.gateway.session import GatewaySession
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
-from interfaces.gateway.answering import GatewayAnswers, GatewayCall
+from interfaces.gateway.answering import GatewayAnswers
 from interfaces.gateway.asking import GatewayQuestions
 from interfaces.gateway.exchange import Exchange
 from interfaces.gateway.generations import (
@@ -130,15 +130,14 @@ class GatewayEndpoint:
                 takes_events(headers)
                 await self._streams.listen(self._listener(asked, session), message)
                 return
-            call = GatewayCall(
+            exchange = Exchange(
                 session=session,
                 envelope=envelope,
                 message=message,
                 takes_stream="text/event-stream" in headers.get("accept", ""),
-                headers=answered_with,
                 notes=notes,
             )
-            await self._answers.answer(call, receive, send)
+            await self._answers.answer(exchange, receive, send, answered_with)
         except RpcError as error:
             await send_error(send, id_of(value), error)
         except ServiceError as error:

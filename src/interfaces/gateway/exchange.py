@@ -13,14 +13,19 @@ Tell = Callable[[dict[str, object]], Awaitable[None]]
 """Sends a notification that belongs to the request in hand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Exchange:
-    """One request: of which session, in which version, and how its client is told of things before the answer, if it can be;
-    until it has `left`. `notes` are for its line in the log; a message of a batch has none."""
+    """One request of a session, in the version of its `envelope`.
+
+    - `takes_stream`: the client accepts an event stream as the answer.
+    - `notes`: notes for the log line of the request. A message of a batch has none.
+    - `tell`: sends notifications before the answer. `left`: set when the client has gone. `GatewayAnswers` sets both.
+    """
 
     session: GatewaySession
     envelope: Envelope
     message: RpcMessage
+    takes_stream: bool = False
+    notes: RequestNotes | None = None
     tell: Tell | None = None
     left: asyncio.Event | None = None
-    notes: RequestNotes | None = None

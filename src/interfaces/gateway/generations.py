@@ -67,11 +67,12 @@ def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated:
         twice = [name for name in duplicated if name in _ROUTING or name.startswith(PARAM_PREFIX)]
         if twice:
             raise _mismatch(f"The header {min(twice)} was sent more than once.")
-    missing = [key for key in (VERSION_META, CAPABILITIES_META) if key not in message.meta]
-    if missing:
+    meta = message.meta
+    if VERSION_META not in meta or CAPABILITIES_META not in meta:
+        missing = [key for key in (VERSION_META, CAPABILITIES_META) if key not in meta]
         raise RpcError(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}.", status=400)
-    version, capabilities = message.meta[VERSION_META], message.meta[CAPABILITIES_META]
-    if headers.get(VERSION_HEADER) is None or headers.get(VERSION_HEADER) != version:
+    version, capabilities = meta[VERSION_META], meta[CAPABILITIES_META]
+    if version is None or headers.get(VERSION_HEADER) != version:
         raise _mismatch("The header MCP-Protocol-Version is not the version that the body names.")
     if headers.get(METHOD_HEADER) != message.method:
         raise _mismatch("The header Mcp-Method is not the method that the body names.")

@@ -1,5 +1,7 @@
 """Reading requests off ASGI, and sending answers onto it: headers, bounded bodies, JSON and event streams."""
 
+from collections import Counter
+
 import msgspec
 from litestar.types import HTTPScope, Receive, Send
 
@@ -8,6 +10,7 @@ from interfaces.gateway.messages import INVALID_REQUEST, RequestId, RpcError, er
 MAX_BODY_BYTES = 10 * 1024 * 1024
 _MAX_DIGITS = 18
 JSON_MEDIA = (b"content-type", b"application/json")
+_NONE: frozenset[str] = frozenset()
 PING = b": keep-alive\n\n"
 _STREAM = [
     (b"content-type", b"text/event-stream"),
@@ -18,14 +21,12 @@ _STREAM = [
 
 def read_headers(scope: HTTPScope) -> tuple[dict[str, str], frozenset[str]]:
     """The headers by lower-case name, and the names that occur more than once."""
-    headers: dict[str, str] = {}
-    duplicated: set[str] = set()
-    for raw_name, raw_value in scope["headers"]:
-        name = raw_name.decode("latin-1")
-        if name in headers:
-            duplicated.add(name)
-        headers[name] = raw_value.decode("latin-1")
-    return headers, frozenset(duplicated)
+    raw = scope["headers"]
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    if len(headers) == len(list(raw)):
+        return headers, _NONE
+    counts = Counter(name.decode("latin-1") for name, _ in raw)
+    return headers, frozenset(name for name, count in counts.items() if count > 1)
 
 
 async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
