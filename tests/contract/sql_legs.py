@@ -18,14 +18,8 @@ from infrastructure.persistence.approvals.store import SqlApprovalStore, SqlTime
 from infrastructure.persistence.audit.chain import SqlAuditChain
 from infrastructure.persistence.audit.log import SqlAuditLog
 from infrastructure.persistence.audit.seals import SqlAuditSeals
-from infrastructure.persistence.cached.stores import (
-    CachedAgentStore,
-    CachedMcpCatalogStore,
-    CachedMcpServerStore,
-    CachedModelProviderStore,
-    CachedOrganizationStore,
-    CachedSecretStore,
-)
+from infrastructure.persistence.cached import stores as cached
+from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase, Synchronous
@@ -139,12 +133,12 @@ def kept(stores: Stores, feed: RowFeed) -> Stores:
     """The same with rows kept in memory."""
     return replace(
         stores,
-        agents=CachedAgentStore(stores.agents, feed=feed),
-        servers=CachedMcpServerStore(stores.servers, feed=feed),
-        catalogs=CachedMcpCatalogStore(stores.catalogs, feed=feed),
-        organizations=CachedOrganizationStore(stores.organizations, feed=feed),
-        secrets=CachedSecretStore(stores.secrets, feed=feed),
-        model_providers=CachedModelProviderStore(stores.model_providers, feed=feed),
+        agents=ReadThrough(stores.agents, cached.AGENTS, feed=feed).cached,
+        servers=ReadThrough(stores.servers, cached.MCP_SERVERS, feed=feed).cached,
+        catalogs=ReadThrough(stores.catalogs, cached.MCP_CATALOGS, feed=feed).cached,
+        organizations=ReadThrough(stores.organizations, cached.ORGANIZATIONS, feed=feed).cached,
+        secrets=ReadThrough(stores.secrets, cached.SECRETS, feed=feed).cached,
+        model_providers=ReadThrough(stores.model_providers, cached.MODEL_PROVIDERS, feed=feed).cached,
     )
 
 

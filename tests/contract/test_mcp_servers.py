@@ -13,7 +13,7 @@ from domain.ids import McpServerId
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.installation import Installation
-from domain.mcp.pinning import PinnedTool, pinned
+from domain.mcp.pinning import PinnedTool, pinned, pinned_tool
 from domain.mcp.server import (
     ConnectionLoss,
     ElicitationPolicy,
@@ -282,7 +282,6 @@ async def test_a_catalog_is_not_seen_nor_replaced_from_another_organization(stor
     await stores.servers.add(a_server(), created())
     await stores.catalogs.save(ORG, a_catalog())
     assert await stores.catalogs.load(OTHER_ORG, SERVER) is None
-    assert await stores.catalogs.tool(OTHER_ORG, SERVER, "echo") is None
     await stores.catalogs.save(OTHER_ORG, replace(a_catalog(tools=()), revision=1))
     assert await stores.catalogs.load(ORG, SERVER) == a_catalog()
 
@@ -346,14 +345,18 @@ async def test_what_is_pinned_is_read_back_as_it_was_and_stands_for_the_same_def
     assert [entry.digest for entry in (await stored(stores)).tools] == [tool.digest]
 
 
+async def the_tool(stores: Stores, name: str) -> PinnedTool | None:
+    return pinned_tool(await stored(stores), name)
+
+
 @pytest.mark.requirement("B13")
 async def test_one_tool_is_found_with_what_is_approved_of_it(stores: Stores) -> None:
     catalog = await with_quarantine(stores)
-    assert await stores.catalogs.tool(ORG, SERVER, "echo") == PinnedTool(definition=CHANGED, approved=ECHO)
-    assert await stores.catalogs.tool(ORG, SERVER, "zip") == PinnedTool(definition=NEW, approved=None)
-    assert await stores.catalogs.tool(ORG, SERVER, "other") is None
+    assert await the_tool(stores, "echo") == PinnedTool(definition=CHANGED, approved=ECHO)
+    assert await the_tool(stores, "zip") == PinnedTool(definition=NEW, approved=None)
+    assert await the_tool(stores, "other") is None
     await stores.catalogs.save(ORG, pinned(a_catalog(tools=()), catalog))
-    assert await stores.catalogs.tool(ORG, SERVER, "echo") is None
+    assert await the_tool(stores, "echo") is None
 
 
 @pytest.mark.requirement("B13")
@@ -364,7 +367,7 @@ async def test_an_approved_tool_leaves_quarantine_and_the_others_stay(stores: St
     assert dict(after_it.quarantined) == {"zip": None}
     assert after_it.usable == (CHANGED,)
     assert after_it.revision == before.revision + 1
-    assert await stores.catalogs.tool(ORG, SERVER, "echo") == PinnedTool(definition=CHANGED, approved=CHANGED)
+    assert await the_tool(stores, "echo") == PinnedTool(definition=CHANGED, approved=CHANGED)
     assert await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_approved"))) == (
         approved(),
     )

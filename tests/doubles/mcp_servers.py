@@ -7,7 +7,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tool, with_approved
+from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved
 from domain.mcp.server import McpServer
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
@@ -82,11 +82,6 @@ class InMemoryMcpCatalogStore:
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
         """The stored snapshot, or None."""
         return self._state.catalogs.get(server_id) if self._has(organization_id, server_id) else None
-
-    async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
-        """One listed tool, or None."""
-        catalog = await self.load(organization_id, server_id)
-        return None if catalog is None else pinned_tool(catalog, name)
 
     async def save(
         self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()

@@ -10,7 +10,7 @@ from domain.errors import ServiceError, conflict, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import AuditEventId
-from domain.mcp.pinning import DefinitionState, PinnedTool
+from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tool
 from domain.mcp.server import McpServer
 from domain.tools.names import model_facing_name
 
@@ -43,7 +43,8 @@ class ApproveDefinition:
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)
-        tool = await self._catalogs.tool(principal.organization_id, server.id, command.tool)
+        catalog = await self._catalogs.load(principal.organization_id, server.id)
+        tool = None if catalog is None else pinned_tool(catalog, command.tool)
         if tool is None:
             raise not_found("MCP tool", command.tool)
         if command.digest not in (None, tool.definition.digest):

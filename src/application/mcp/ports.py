@@ -16,7 +16,6 @@ from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.client_request import ClientRequest
 from domain.mcp.elicitation import Elicitation
 from domain.mcp.installation import Installation
-from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer
 from domain.threads.message import ImageContent
 
@@ -54,10 +53,6 @@ class McpCatalogStore(Protocol):
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
         """The stored snapshot, or None if the server was never listed."""
-        ...
-
-    async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
-        """The tool of that name in the stored snapshot, without reading all of it. None if it is not listed."""
         ...
 
     async def save(

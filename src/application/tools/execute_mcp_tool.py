@@ -28,7 +28,7 @@ from domain.errors import ServiceError, is_storage_away
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.elicitation import MAX_ROUNDS, InputRound
-from domain.mcp.pinning import DefinitionState
+from domain.mcp.pinning import DefinitionState, pinned_tool
 from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
@@ -164,7 +164,8 @@ class ExecuteMcpTool:
         """Why the tool is not called: it is gone, in quarantine, or another than the run was given."""
         if binding.definition is None or binding.inline is not None:
             return None  # what a workflow run's own server lists is approved with it; connections hold it to that
-        stored = await self._catalogs.tool(scope.organization_id, binding.server_id, binding.tool_name)
+        catalog = await self._catalogs.load(scope.organization_id, binding.server_id)
+        stored = None if catalog is None else pinned_tool(catalog, binding.tool_name)
         if stored is None:
             return failure_text.unregistered_tool(tool.name)
         if stored.state is DefinitionState.QUARANTINED:

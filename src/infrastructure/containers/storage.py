@@ -26,14 +26,8 @@ from infrastructure.persistence.audit.chain import SqlAuditChain
 from infrastructure.persistence.audit.keys import SqlSealKeys
 from infrastructure.persistence.audit.log import SqlAuditLog
 from infrastructure.persistence.audit.seals import SqlAuditSeals
-from infrastructure.persistence.cached.stores import (
-    CachedAgentStore,
-    CachedMcpCatalogStore,
-    CachedMcpServerStore,
-    CachedModelProviderStore,
-    CachedOrganizationStore,
-    CachedSecretStore,
-)
+from infrastructure.persistence.cached import stores as cached
+from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.patience import RUN_PATIENCE_S, patient
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
@@ -74,49 +68,55 @@ class Storage(containers.DeclarativeContainer):
         ProcessReadiness, storage=providers.Singleton(DatabaseReadiness, database=database), queue=run_queue
     )
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
+    # `…_rows` are the stores, `…_reads` their two views: cached, and `edited_…` for use cases that change or show rows.
     agent_rows: providers.Provider[AgentStore] = providers.Singleton(
         SqlAgentStore, database=database, box=Surroundings.secret_box
     )
-    agents: providers.Provider[AgentStore] = providers.Singleton(
-        CachedAgentStore, agent_rows, feed=Surroundings.row_feed
+    agent_reads: providers.Provider[ReadThrough[AgentStore]] = providers.Singleton(
+        ReadThrough, agent_rows, cached.AGENTS, feed=Surroundings.row_feed
     )
-    # `…_rows` read the database at every call. `edited_…` are for those who change rows or show what was changed.
-    edited_agents: providers.Provider[AgentStore] = agents.provided.anew.call()
+    agents: providers.Provider[AgentStore] = agent_reads.provided.cached
+    edited_agents: providers.Provider[AgentStore] = agent_reads.provided.fresh
     server_rows: providers.Provider[McpServerStore] = providers.Singleton(
         SqlMcpServerStore, database=database, box=Surroundings.secret_box
     )
-    servers: providers.Provider[McpServerStore] = providers.Singleton(
-        CachedMcpServerStore, server_rows, feed=Surroundings.row_feed
+    server_reads: providers.Provider[ReadThrough[McpServerStore]] = providers.Singleton(
+        ReadThrough, server_rows, cached.MCP_SERVERS, feed=Surroundings.row_feed
     )
-    edited_servers: providers.Provider[McpServerStore] = servers.provided.anew.call()
+    servers: providers.Provider[McpServerStore] = server_reads.provided.cached
+    edited_servers: providers.Provider[McpServerStore] = server_reads.provided.fresh
     secret_rows: providers.Provider[SecretStore] = providers.Singleton(
         SqlSecretStore, database=database, box=Surroundings.secret_box
     )
-    secrets: providers.Provider[SecretStore] = providers.Singleton(
-        CachedSecretStore, secret_rows, feed=Surroundings.row_feed
+    secret_reads: providers.Provider[ReadThrough[SecretStore]] = providers.Singleton(
+        ReadThrough, secret_rows, cached.SECRETS, feed=Surroundings.row_feed
     )
+    secrets: providers.Provider[SecretStore] = secret_reads.provided.cached
     model_provider_rows: providers.Provider[ModelProviderStore] = providers.Singleton(
         SqlModelProviderStore, database=database, box=Surroundings.secret_box
     )
-    model_provider_store: providers.Provider[ModelProviderStore] = providers.Singleton(
-        CachedModelProviderStore, model_provider_rows, feed=Surroundings.row_feed
+    model_provider_reads: providers.Provider[ReadThrough[ModelProviderStore]] = providers.Singleton(
+        ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, feed=Surroundings.row_feed
     )
-    edited_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_store.provided.anew.call()
+    model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.cached
+    edited_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
         SqlOAuthStore, database=database, box=Surroundings.secret_box
     )
     catalog_rows: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
-    catalogs: providers.Provider[McpCatalogStore] = providers.Singleton(
-        CachedMcpCatalogStore, catalog_rows, feed=Surroundings.row_feed
+    catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = providers.Singleton(
+        ReadThrough, catalog_rows, cached.MCP_CATALOGS, feed=Surroundings.row_feed
     )
-    edited_catalogs: providers.Provider[McpCatalogStore] = catalogs.provided.anew.call()
+    catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.cached
+    edited_catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.fresh
     organization_rows: providers.Provider[OrganizationStore] = providers.Singleton(
         SqlOrganizationStore, database=database
     )
-    organizations: providers.Provider[OrganizationStore] = providers.Singleton(
-        CachedOrganizationStore, organization_rows, feed=Surroundings.row_feed
+    organization_reads: providers.Provider[ReadThrough[OrganizationStore]] = providers.Singleton(
+        ReadThrough, organization_rows, cached.ORGANIZATIONS, feed=Surroundings.row_feed
     )
-    edited_organizations: providers.Provider[OrganizationStore] = organizations.provided.anew.call()
+    organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
+    edited_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
     source_intake: providers.Provider[SourceIntake] = providers.Singleton(SqlSourceIntake, database=database)

@@ -157,7 +157,8 @@ from infrastructure.events.row_feed import RowFeed
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
-from infrastructure.persistence.cached.stores import CachedAgentStore
+from infrastructure.persistence.cached.read_through import ReadThrough
+from infrastructure.persistence.cached.stores import AGENTS
 from infrastructure.runtime.cron import CronsimTimes
 from infrastructure.runtime.public_address import ListeningAddress
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
@@ -246,7 +247,7 @@ def use_cases(
     )
     feed, followers = RowFeed(shared=False), Followers()
     feed.watch(followers.tools_changed, "agent")
-    agents: AgentStore = CachedAgentStore(stores.agents, feed=feed).anew()
+    agents: AgentStore = ReadThrough(stores.agents, AGENTS, feed=feed).fresh
     servers, threads, runs = stores.servers, stores.threads, stores.runs
     workflow_checks = WorkflowChecks(
         expressions=JmesPathExpressions(),

@@ -5,7 +5,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.pinning import DefinitionState, PinnedTool
+from domain.mcp.pinning import DefinitionState
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.mcp.rows import DORMANT, catalog_of, definition_rows, pinned_tool_of, state_row
@@ -70,14 +70,6 @@ class SqlMcpCatalogStore:
             return catalog_of(state, connection.execute(_definitions, {"server_id": server_id}).all())
 
         return await self._database.read(unit, scope=organization_id)
-
-    async def tool(self, organization_id: OrganizationId, server_id: McpServerId, name: str) -> PinnedTool | None:
-        """One listed tool, or None."""
-        wanted = {"organization_id": organization_id, "server_id": server_id, "name": name}
-        row = await self._database.read(
-            lambda connection: connection.execute(_tool, wanted).first(), scope=organization_id
-        )
-        return None if row is None else pinned_tool_of(row)
 
     async def save(
         self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()

@@ -1,5 +1,7 @@
 """ApproveDefinition: who takes a tool out of quarantine, which definition, and what is audited."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
@@ -115,7 +117,7 @@ async def test_a_tool_that_changes_while_it_is_approved_stays_in_quarantine(
     ports: Ports, mocker: MockerFixture
 ) -> None:
     catalogs = ports.catalogs = mocker.create_autospec(McpCatalogStore, instance=True)
-    catalogs.tool.return_value = PinnedTool(definition=CHANGED, approved=OLD)
+    catalogs.load.return_value = replace(a_catalog(tools=(CHANGED,)), quarantined={"echo": OLD})
     catalogs.approve.return_value = False
 
     with refused("mcp_tool_changed"):
@@ -165,12 +167,12 @@ async def test_a_server_that_cannot_be_read_approves_nothing(ports: Ports, mocke
     ports.assert_nothing_is_approved()
 
 
-@pytest.mark.parametrize("method", ["tool", "approve"])
+@pytest.mark.parametrize("method", ["load", "approve"])
 async def test_an_approval_that_cannot_be_stored_is_not_reported(
     ports: Ports, mocker: MockerFixture, method: str
 ) -> None:
     catalogs = ports.catalogs = mocker.create_autospec(McpCatalogStore, instance=True)
-    catalogs.tool.return_value = PinnedTool(definition=CHANGED, approved=OLD)
+    catalogs.load.return_value = replace(a_catalog(tools=(CHANGED,)), quarantined={"echo": OLD})
     getattr(catalogs, method).side_effect = storage_away()
 
     with refused("storage_unavailable"):

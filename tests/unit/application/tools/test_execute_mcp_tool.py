@@ -27,13 +27,13 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.pinning import PinnedTool
+from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputValidation
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import ORG, RUN, SERVER, THREAD, a_definition, a_server, a_tool, an_organization
+from tests.builders import ORG, RUN, SERVER, THREAD, a_catalog, a_definition, a_server, a_tool, an_organization
 from tests.doubles.mcp_connections import text_reply
 
 SCOPE = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
@@ -52,7 +52,7 @@ class Setting:
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
         self.connections.call_tool.return_value = text_reply("the answer")
         self.catalogs: MockType = mocker.create_autospec(McpCatalogStore, instance=True)
-        self.catalogs.tool.return_value = PinnedTool(definition=ECHO, approved=ECHO)
+        self.catalogs.load.return_value = a_catalog(tools=(ECHO,))
         self.server_catalogs: MockType = mocker.create_autospec(ServerCatalogs, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
@@ -111,7 +111,7 @@ async def test_a_database_that_is_away_is_no_outcome_of_a_call(setting: Setting)
 @pytest.mark.requirement("B13")
 async def test_a_tool_that_is_what_the_run_was_given_is_called_and_held_to_it(setting: Setting) -> None:
     assert await setting.call(pinned_to_echo()) == ToolResult.succeeded("the answer")
-    setting.catalogs.tool.assert_awaited_once_with(ORG, SERVER, "echo")
+    setting.catalogs.load.assert_awaited_once_with(ORG, SERVER)
     assert setting.connections.call_tool.await_args.args[2].definition is ECHO
 
 
@@ -122,18 +122,27 @@ OTHER = a_definition("echo", description="Says it to everyone.")
 @pytest.mark.parametrize(
     ("stored", "outcome", "code"),
     [
-        pytest.param(PinnedTool(definition=OTHER, approved=ECHO), "blocked", "mcp_tool_quarantined", id="changed"),
         pytest.param(
-            PinnedTool(definition=ECHO, approved=None), "blocked", "mcp_tool_quarantined", id="never approved"
+            replace(a_catalog(tools=(OTHER,)), quarantined={"echo": ECHO}),
+            "blocked",
+            "mcp_tool_quarantined",
+            id="changed",
         ),
-        pytest.param(PinnedTool(definition=OTHER, approved=OTHER), "blocked", "mcp_tool_changed", id="approved anew"),
-        pytest.param(None, "failed", "mcp_tool_unknown", id="gone"),
+        pytest.param(
+            replace(a_catalog(tools=(ECHO,)), quarantined={"echo": None}),
+            "blocked",
+            "mcp_tool_quarantined",
+            id="never approved",
+        ),
+        pytest.param(a_catalog(tools=(OTHER,)), "blocked", "mcp_tool_changed", id="approved anew"),
+        pytest.param(a_catalog(tools=()), "failed", "mcp_tool_unknown", id="gone"),
+        pytest.param(None, "failed", "mcp_tool_unknown", id="never listed"),
     ],
 )
 async def test_a_tool_that_is_not_what_the_run_was_given_any_more_is_not_called(
-    setting: Setting, stored: PinnedTool | None, outcome: str, code: str
+    setting: Setting, stored: McpCatalog | None, outcome: str, code: str
 ) -> None:
-    setting.catalogs.tool.return_value = stored
+    setting.catalogs.load.return_value = stored
     result = await setting.call(pinned_to_echo())
     assert (result.outcome.value, result.error_code) == (outcome, code)
     assert "mcp__files__echo" in result.text

@@ -2,7 +2,7 @@
 more than a second."""
 
 from collections import deque
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from domain.ids import OrganizationId
 from infrastructure.events.row_feed import FRESH_S, RowFeed
-from infrastructure.persistence.cached.row_cache import ReadAnew, RowCache
+from infrastructure.persistence.cached.read_through import CachedReads, ReadThrough
 from tests.builders import ORG, OTHER_ORG
 
 KEYS = ((ORG, "a"), (ORG, "b"), (OTHER_ORG, "a"))
@@ -32,6 +32,28 @@ class Rows:
         return self.values.get(key)
 
 
+class Things:
+    """The store of that table; a test may read in its own way."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.read: Callable[[Key], Awaitable[str | None]] = rows.read
+
+    async def get(self, organization_id: OrganizationId, name: str) -> str | None:
+        return await self.read((organization_id, name))
+
+    async def put(self, organization_id: OrganizationId, name: str, value: str) -> None:
+        if not value:
+            raise ValueError("a thing has a value")
+        self.rows.values[(organization_id, name)] = value
+
+    async def count(self, organization_id: OrganizationId) -> int:
+        return sum(key[0] == organization_id for key in self.rows.values)
+
+
+THINGS = CachedReads(table="thing", reads=(Things.get,), writes=(Things.put,), capacity=10)
+
+
 class Clock:
     """Stands still unless it is told to go."""
 
@@ -49,10 +71,12 @@ class House:
         self.clock = Clock()
         self.rows = Rows()
         self.feed = RowFeed(shared=shared, monotonic=self.clock)
-        self.kept: RowCache[Key, str] = RowCache(10, feed=self.feed, tables=("thing",))
+        self.store = Things(self.rows)
+        views = ReadThrough(self.store, THINGS, feed=self.feed)
+        self.cached, self.fresh = views.cached, views.fresh
 
     async def get(self, key: Key = KEYS[0]) -> str | None:
-        return await self.kept.get(key, lambda: self.rows.read(key))
+        return await self.cached.get(*key)
 
     def beat(self) -> None:
         self.feed.heard(self.feed.beat())
@@ -126,7 +150,7 @@ async def test_after_an_interruption_nothing_of_before_counts(house: House) -> N
 
 @pytest.mark.parametrize("event", ["changed", "interrupted", "written"])
 async def test_what_is_being_read_while_a_change_is_heard_of_is_not_kept(house: House, event: str) -> None:
-    async def read_late() -> str:
+    async def read_late(_: Key) -> str:
         before = house.rows.values[KEYS[0]]
         house.rows.values[KEYS[0]] = "changed"
         match event:
@@ -136,23 +160,46 @@ async def test_what_is_being_read_while_a_change_is_heard_of_is_not_kept(house: 
                 house.feed.interrupted()
                 house.beat()
             case _:
-                house.kept.drop(KEYS[0])
+                await house.cached.put(*KEYS[0], "changed")
         return before
 
-    assert await house.kept.get(KEYS[0], read_late) == "first"
+    house.store.read = read_late
+    assert await house.get() == "first"
+    house.store.read = house.rows.read
     assert await house.get() == "changed"
 
 
-async def test_who_edits_reads_the_database_and_empties_what_is_kept(house: House) -> None:
+async def test_a_fresh_read_reads_the_database_and_a_write_through_either_view_drops_what_is_cached(
+    house: House,
+) -> None:
     await house.get()
-    anew: ReadAnew[Key, str] = ReadAnew(house.kept)
     house.rows.values[KEYS[0]] = "changed"
-    assert await anew.get(KEYS[0], lambda: house.rows.read(KEYS[0])) == "changed"
-    anew.drop(KEYS[0])
-    assert await house.get() == "changed"
-    house.rows.values[KEYS[0]] = "again"
-    anew.clear(ORG)
+    assert (await house.fresh.get(*KEYS[0]), await house.get()) == ("changed", "first")
+    await house.fresh.put(*KEYS[0], "again")
     assert await house.get() == "again"
+    await house.cached.put(*KEYS[0], "last")
+    assert await house.get() == "last"
+
+
+async def test_a_write_that_fails_drops_what_is_cached_as_it_may_have_been_stored(house: House) -> None:
+    await house.get()
+    house.rows.values[KEYS[0]] = "changed"
+    with pytest.raises(ValueError, match="a thing has a value"):
+        await house.cached.put(*KEYS[0], "")
+    assert await house.get() == "changed"
+
+
+async def test_what_is_not_there_is_looked_for_again(house: House) -> None:
+    del house.rows.values[KEYS[0]]
+    assert await house.get() is None
+    house.rows.values[KEYS[0]] = "late"
+    assert await house.get() == "late"
+
+
+async def test_methods_that_are_neither_cached_nor_writes_are_those_of_the_store(house: House) -> None:
+    assert (await house.cached.count(ORG), await house.fresh.count(ORG)) == (2, 2)
+    with pytest.raises(AttributeError):
+        getattr(house.cached, "absent")  # noqa: B009  # mypy knows that it is not there
 
 
 class Pause:
@@ -246,11 +293,12 @@ class KeptRows(RuleBasedStateMachine):
     def a_read_begins(self, key: Key) -> None:
         snapshot = self.house.rows.values.get(key)
 
-        async def load() -> str | None:
+        async def load(_: Key) -> str | None:
             await Pause()
             return snapshot
 
-        task = self.house.kept.get(key, load)
+        self.house.store.read = load
+        task = self.house.cached.get(*key)
         began = self.house.clock.now
         try:
             task.send(None)
@@ -288,17 +336,23 @@ TestKeptRows.settings = settings(max_examples=300)
 async def test_who_watches_is_told_of_what_is_written_here_and_heard_of_once_nothing_from_before_is_kept() -> None:
     house = House()
     house.beat()
-    told: list[tuple[OrganizationId | None, int]] = []
-    house.feed.watch(lambda organization_id: told.append((organization_id, len(house.kept._values))), "thing")
+    told: list[tuple[OrganizationId | None, str | None]] = []
 
+    def watch(organization_id: OrganizationId | None) -> None:
+        reading = house.cached.get(*(KEYS[2] if organization_id == OTHER_ORG else KEYS[0]))
+        with pytest.raises(StopIteration) as read:
+            reading.send(None)
+        told.append((organization_id, read.value.value))
+
+    house.feed.watch(watch, "thing")
     await house.get()
-    house.kept.drop(KEYS[0])
-    await house.get()
-    ReadAnew(house.kept).clear(OTHER_ORG)
-    await house.get()
-    house.feed.changed("thing", ORG)
+    await house.cached.put(*KEYS[0], "second")
     await house.get(KEYS[2])
+    await house.fresh.put(*KEYS[2], "third")
+    house.rows.values[KEYS[0]] = "fourth"
+    house.feed.changed("thing", ORG)
     house.feed.changed("other", ORG)
+    house.rows.values[KEYS[0]] = "fifth"
     house.feed.interrupted()
 
-    assert told == [(ORG, 0), (OTHER_ORG, 0), (ORG, 0), (None, 0)]
+    assert told == [(ORG, "second"), (OTHER_ORG, "third"), (ORG, "fourth"), (None, "fifth")]
